@@ -69,3 +69,14 @@ it("the page of CI can be followed word by word: its file, its commands, and the
   expect(ends[0]?.output).toMatch(/judged +R03 .*convicted by belief, .*lost-update/);
   expect(ends[1]?.output).toContain("kept in ");
 });
+
+it("a run that is to judge what its client does not provide is refused, with the reason", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "in-ci-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  install(folder);
+  writeFileSync(join(folder, "my-lock.mjs"), blocks.find(({ language }) => language === "js")?.text ?? "");
+  const line = "npx holdfast-chaos run R02 --client ./my-lock.mjs --expect fence-order --out results";
+  const { code, output } = await runIn(folder, line);
+  expect(output).toContain("--expect fence-order cannot be judged");
+  expect(code).toBe(254);
+});

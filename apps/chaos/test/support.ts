@@ -119,7 +119,15 @@ interface GrantParts {
 }
 
 interface AskParts {
-  readonly f?: "acquire" | "try-acquire" | "await" | "count-down" | "resize" | "downgrade" | "write";
+  readonly f?:
+    | "acquire"
+    | "try-acquire"
+    | "release"
+    | "await"
+    | "count-down"
+    | "resize"
+    | "downgrade"
+    | "write";
   readonly outcome?: "ok" | "fail" | "info";
   readonly ended?: number;
   readonly hold?: string;

@@ -2,6 +2,7 @@ import type { History, Hold, KeyHistory } from "../history/history.js";
 import { Examples, seconds } from "./examples.js";
 import { hasWriters } from "./kinds.js";
 import type { CheckResult } from "./verdict.js";
+import { faultWithin } from "./workers.js";
 
 interface Highest {
   readonly token: bigint;
@@ -9,20 +10,20 @@ interface Highest {
 }
 
 /**
- * Tokens against real time: a grant that came back before another was asked for has the lower token, and no two
- * exclusive holds share one. A read's token lies above every write before it and below every write after it. A nested
+ * Tokens against real time: a grant that came back before another was asked for has the lower token, and so has one whose hold
+ * was over before the other came back, unless a fault may have made that answer late. No two exclusive holds share one. A read's token lies above every write before it and below every write after it. A nested
  * hold repeats the token of its outermost one, a downgraded read that of its write.
  */
 export function fenceOrder(history: History): CheckResult {
   const examples = new Examples();
   let judged = 0;
   for (const about of history.keys.values()) {
-    if (hasWriters(about)) judged += orderOf(about, examples);
+    if (hasWriters(about)) judged += orderOf(history, about, examples);
   }
   return examples.result("fence-order", { judged, what: "tokens" });
 }
 
-function orderOf(about: KeyHistory, examples: Examples): number {
+function orderOf(history: History, about: KeyHistory, examples: Examples): number {
   const grants = outermostGrants(about, examples);
   const asked = [...grants].sort((a, b) => a.invokedAt - b.invokedAt);
   const seen = new Map<bigint, Hold>();
@@ -55,7 +56,23 @@ function orderOf(about: KeyHistory, examples: Examples): number {
     }
     if (hold.mode === "write") seen.set(token, hold);
   }
+  checkWaiters(history, about.key, grants, examples);
   return grants.length + checkDowngrades(about, examples);
+}
+
+/** Tokens of writes that were asked for while another held: those that were asked for later are compared above. */
+function checkWaiters(history: History, key: string, grants: readonly Hold[], examples: Examples): void {
+  const writes = grants.filter(({ mode }) => mode === "write");
+  const ended = writes.filter(({ from, to }) => to > from).sort((a, b) => a.to - b.to);
+  let highest: Highest | null = null;
+  let over = 0;
+  for (const hold of writes) {
+    for (let next = ended[over]; next !== undefined && next.to <= hold.from; next = ended[++over])
+      highest = higher(highest, next.token as bigint, next);
+    if (highest === null || (hold.token as bigint) >= highest.token) continue;
+    if (highest.hold.from < hold.invokedAt) continue;
+    if (faultWithin(history, hold.invokedAt, hold.from) === null) wrong(key, highest, hold, examples);
+  }
 }
 
 /** A read that was a write bears the token of that write. Returns how many there are. */

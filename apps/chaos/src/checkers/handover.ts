@@ -12,7 +12,7 @@ export const defaultHandoverLimitMs = (leaseMs: number): number => 2 * leaseMs +
 
 /**
  * Release to next grant. A waiter beside a free lock for longer than the limit is a lost wake-up. Time that a fault disturbed does
- * not count: no client can be granted by a server that is down. What an ensemble does with a majority up counts.
+ * not count, unless `excuses` is false: no client can be granted by a server that is down. What an ensemble does with a majority up counts.
  */
 export function handover(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
@@ -22,7 +22,14 @@ export function handover(history: History, options: CheckOptions): CheckResult {
     const limitNs = (options.handoverLimitMs ?? defaultHandoverLimitMs(about.meta.leaseMs)) * 1e6;
     const waiters = about.operations.filter(({ f }) => f === "acquire");
     const judgeGap = (from: Nanos, to: Nanos, ends: number, next: number): void => {
-      const stuck = waiting(history, waiters, { from, to, limitNs, leaseNs: about.meta.leaseMs * 1e6 });
+      const leaseNs = about.meta.leaseMs * 1e6;
+      const stuck = waiting(history, waiters, {
+        from,
+        to,
+        limitNs,
+        leaseNs,
+        excuses: options.excuses !== false,
+      });
       if (stuck === null) return;
       examples.add(
         [ends, stuck.waiter.invoke, next],
@@ -61,20 +68,21 @@ interface Gap {
   readonly to: Nanos;
   readonly limitNs: number;
   readonly leaseNs: number;
+  readonly excuses: boolean;
 }
 
 /** A waiter that could have been granted and was not, with the time that it stood there undisturbed. */
 function waiting(
   history: History,
   waiters: KeyHistory["operations"],
-  { from, to, limitNs, leaseNs }: Gap,
+  { from, to, limitNs, leaseNs, excuses }: Gap,
 ): { waiter: Operation; forNs: number } | null {
   for (const waiter of waiters) {
     if (waiter.invokedAt > to) break;
     const until = Math.min(to, waiter.endedAt, diedAt(history, waiter.p));
     const since = Math.max(from, waiter.invokedAt);
     if (until - since <= limitNs) continue;
-    const forNs = undisturbed(history, since, until, leaseNs);
+    const forNs = excuses ? undisturbed(history, since, until, leaseNs) : until - since;
     if (forNs <= limitNs || pausedWithin(history, waiter.p, since, until)) continue;
     return { waiter, forNs };
   }

@@ -4,7 +4,7 @@ import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
 import { diedAt, faultWithin, healedAt, pausedWithin } from "./workers.js";
 
-/** After the last fault: every key is granted to two clients in time, and every waiter comes to an end. */
+/** After the last fault: every key is granted to two clients in time, and every waiter, release and downgrade comes to an end. */
 export function healLiveness(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
   const limitNs = (options.healLimitMs ?? 10_000) * 1e6;
@@ -16,14 +16,17 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
   for (const about of history.keys.values()) {
     const { key, meta, holds, operations } = about;
     for (const asked of operations) {
-      if (!asked.acquires || asked.outcome !== "open") continue;
+      const { f } = asked;
+      const ends = asked.acquires || f === "release" || f === "downgrade";
+      if (!ends || asked.outcome !== "open") continue;
       const died = diedAt(history, asked.p);
       const waitedNs = Math.min(history.endedAt, died) - Math.max(asked.invokedAt, healed);
-      if (waitedNs < limitNs) undecided += died < history.endedAt ? 0 : 1;
+      if (waitedNs < limitNs) undecided += asked.acquires && died >= history.endedAt ? 1 : 0;
       else {
+        const what = asked.acquires ? "" : ` for a ${f}`;
         examples.add(
           [asked.invoke],
-          () => `${key}: ${asked.p} asked at ${seconds(asked.invokedAt)} and never got an end`,
+          () => `${key}: ${asked.p} asked${what} at ${seconds(asked.invokedAt)} and never got an end`,
         );
       }
     }

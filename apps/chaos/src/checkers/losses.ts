@@ -5,10 +5,12 @@ import { isSemaphore } from "./kinds.js";
 import { limitAround } from "./limits.js";
 import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
+import { pausedWithin } from "./workers.js";
 
 /**
  * How long a holder heard of its loss before the first grant that could not have been beside its hold: of another owner, of a writer
- * where it was a reader, of the permits that it had. Below 0 more believed at the same time than may.
+ * where it was a reader, of the permits that it had. Below 0 more believed at the same time than may. Where holders are told of each loss
+ * (`tellsLoss`), one that went on until its own release was told too late as well, unless it stood still.
  */
 export function lostNotice(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
@@ -19,7 +21,16 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
   for (const about of history.keys.values()) {
     looked += about.holds.length;
     about.holds.forEach((hold, at) => {
-      if (hold.cause !== "lost") return;
+      if (hold.cause !== "lost") {
+        const late = options.tellsLoss === true ? untold(history, about, at, limitNs) : undefined;
+        if (late === undefined) return;
+        examples.add(
+          [hold.grant, late.grant, hold.end],
+          () =>
+            `${about.key}: ${hold.p} held on until ${seconds(hold.to)} and was never told, ${millis(hold.to - late.from)} after ${late.p} was granted`,
+        );
+        return;
+      }
       judged += 1;
       const after = isSemaphore(about) ? firstBeyondLimit(about, at) : firstExcluded(about, at);
       if (after === undefined) return;
@@ -37,7 +48,18 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
   const metrics = { lost: judged, ...margin };
   const result = examples.result("lost-notice", { judged, what: "notices of a loss", metrics });
   // A run in which nothing was lost is no lack of evidence; one without any hold is.
-  return judged > 0 || looked === 0 ? result : { ...result, verdict: "pass", summary: "nothing was lost" };
+  return judged > 0 || looked === 0 || result.verdict === "violation"
+    ? result
+    : { ...result, verdict: "pass", summary: "nothing was lost" };
+}
+
+/** The grant that had ended a hold which its owner gave back later, as if it still had it. */
+function untold(history: History, about: KeyHistory, at: number, limitNs: Nanos): Hold | undefined {
+  const hold = about.holds[at] as Hold;
+  if (hold.cause !== "release" || isSemaphore(about)) return undefined;
+  const after = firstExcluded(about, at);
+  if (after === undefined || after.from - hold.to >= limitNs) return undefined;
+  return pausedWithin(history, hold.p, after.from, hold.to) ? undefined : after;
 }
 
 /** The first grant after a hold that excludes it. Where none but writers are granted, that is the next of another owner. */

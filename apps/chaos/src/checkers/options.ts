@@ -4,12 +4,16 @@ export interface CheckOptions {
   readonly only?: readonly string[];
   /** Longest time that a lock may stand free while a worker waits. Default: 2 leases + 1 s. */
   readonly handoverLimitMs?: number;
+  /** Whether faults excuse a lock that stands free beside a waiter. Default true; false where they only touch what wakes waiters. */
+  readonly excuses?: boolean;
   /** Within what every key must be granted to two clients after the last fault. Default 10 s. */
   readonly healLimitMs?: number;
   /** How much later than its wait an acquire may return. Default 250 ms, and one lease more where faults were. */
   readonly lateMs?: number;
   /** How much later than the next grant a holder may hear that it lost. Default 0. */
   readonly lostLateMs?: number;
+  /** Holders are told of each loss: one that has released a hold long after another grant had ended it was not told. Default false. */
+  readonly tellsLoss?: boolean;
   /** Overtakes that are allowed at keys that are not fair; unset: counted only. */
   readonly overtakes?: number;
   /** Grants of each key without which nothing is proved. Default 20. */

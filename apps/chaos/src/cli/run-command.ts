@@ -13,12 +13,12 @@ import { ConsoleReporter } from "../report/console.js";
 import { RunReports } from "../report/run-reports.js";
 import { writeReports } from "../report/write-reports.js";
 import { servicePrograms } from "../service/service.js";
-import { judgedWith, subjectRecipe } from "../subject/judged-with.js";
+import { judgedWith, notJudgedOf, subjectRecipe } from "../subject/judged-with.js";
 import { describe } from "../subject/subject.js";
 import { type Network, ownScenarios, type RunArguments, readRunArguments, runHelp } from "./run-options.js";
 import { againOf, shrinkFound } from "./shrink-found.js";
 import { onSignals } from "./signals.js";
-import { exits } from "./usage.js";
+import { exits, UsageError } from "./usage.js";
 
 /** The sub-command `run`. Throws for wrong arguments, and when the runner itself fails. */
 export async function runCommand(args: readonly string[], out: (line: string) => void): Promise<number> {
@@ -59,6 +59,11 @@ async function judging(wanted: RunArguments): Promise<Judging> {
   if (wanted.service !== null) return { ...wanted, programs: await servicePrograms(wanted.service) };
   if (wanted.subject === null) return { ...wanted, programs: {} };
   const { name, program, provides } = await describe(wanted.subject, join(wanted.out, "about.log"));
+  const notJudged = notJudgedOf(provides);
+  for (const checker of wanted.expected) {
+    const why = notJudged[checker];
+    if (why !== undefined) throw new UsageError(`--expect ${checker} cannot be judged for ${name}: ${why}`);
+  }
   return {
     ...wanted,
     scenarios: wanted.scenarios.map((each) => judgedWith(each, name, provides, wanted.expected)),

@@ -90,6 +90,11 @@ function requestIn(line: string): ResourceRequest | { readonly error: string } {
     const request = JSON.parse(line) as ResourceRequest | null;
     if (typeof request !== "object" || request === null || (request.do !== "read" && request.do !== "write"))
       throw new Error('a request is a JSON object whose "do" is read or write');
+    for (const name of ["key", "hold"] as const)
+      if (typeof request[name] !== "string" || request[name] === "")
+        throw new Error(`a ${request.do} needs "${name}", a text`);
+    if (request.do === "write" && !Number.isSafeInteger(request.read))
+      throw new Error('a write needs "read", the whole number that was read');
     if (request.token !== undefined) BigInt(request.token);
     return request;
   } catch (error) {

@@ -304,7 +304,11 @@ class Stage {
       run: this.#run,
       seed,
       scenario: this.#scenario.id,
-      check: { planned: [...new Set(this.#plan.map(({ fault }) => fault))], ...this.#scenario.check },
+      check: {
+        planned: [...new Set(this.#plan.map(({ fault }) => fault))],
+        ...(this.#scenario.expect.pass.includes("lost-notice") && { tellsLoss: true }),
+        ...this.#scenario.check,
+      },
       keys,
       ...(topology.kind === "zookeeper" && { members: topology.members }),
       versions: set.versions,

@@ -28,7 +28,7 @@ export interface ProbedRelease {
 export interface ProbedHold {
   /**
    * Does the work's effect: call it where the service writes to its store. In a run it writes to the resource of the runner what was read
-   * when the lock was granted, plus one. Resolves with false when the resource refused it because of a newer token; outside a run
+   * when the lock was granted, plus one, and with each further call one more. Resolves with false when the resource refused it because of a newer token; outside a run
    * with true.
    */
   write(): Promise<boolean>;
@@ -126,17 +126,19 @@ class LiveProbe implements Probe {
     else lost?.addEventListener("abort", heard, { once: true });
     const fenced = token !== undefined;
     const about = { key, hold, fenced, ...carried };
-    // What the service reads before it works; a write over something else than that shows who came between.
-    const read = this.#resource.then((resource) => resource.ask({ do: "read", ...about }));
-    read.catch(() => {}); // it is reported where it is used
+    // What the service reads before it works, and then what it has written itself; a write over something else shows who came between.
+    let latest = this.#resource.then((resource) => resource.ask({ do: "read", ...about }));
+    latest.catch(() => {}); // it is reported where it is used
     return {
       write: async () => {
-        const { accepted: allowed, value } = await read;
-        if (!allowed) return false;
-        const writing = this.#invoke("write", key, hold);
-        const { accepted } = await (await this.#resource).ask({ do: "write", read: value, ...about });
-        this.#end(accepted ? "ok" : "fail", "write", key, writing);
-        return accepted;
+        latest = latest.then(async (before) => {
+          if (!before.accepted) return before;
+          const writing = this.#invoke("write", key, hold);
+          const answer = await (await this.#resource).ask({ do: "write", read: before.value, ...about });
+          this.#end(answer.accepted ? "ok" : "fail", "write", key, writing);
+          return answer;
+        });
+        return (await latest).accepted;
       },
       releasing: () => {
         lost?.removeEventListener("abort", heard);

@@ -54,9 +54,11 @@ export function guaranteesMarkdown(catalogue: readonly Scenario[]): string {
     "`summary.md` of a run has the same tables with what that run showed.",
     "",
     ...legend(),
-    ...matricesOf(catalogue.filter(({ topology }) => topology.kind !== "none").map(entryOfScenario)).flatMap(
-      tableOf,
-    ),
+    ...matricesOf(
+      catalogue
+        .filter(({ tags, topology }) => tags.length > 0 && topology.kind !== "none")
+        .map(entryOfScenario),
+    ).flatMap(tableOf),
   ].join("\n");
 }
 

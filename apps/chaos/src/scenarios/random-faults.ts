@@ -230,7 +230,7 @@ export const redisLosses = (who: Targets): Drawable[] => [
       fault: "redis.deafen",
       target: who(random),
       forMs: random.between(500, 2_000),
-      options: { how: random.pick(["hole", "reset"]) },
+      options: { how: random.pick(["hole", "reset"]), quiet: true },
     }),
   },
 ];

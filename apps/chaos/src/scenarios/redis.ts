@@ -298,7 +298,7 @@ export const redisScenarios: readonly Scenario[] = [
       figures: { "lost-notice.judged": { most: 0 } },
     },
     // Faults are on most of the time, and are no excuse here: what they touch is only the message that wakes.
-    check: { handoverLimitMs: leaseMs + besideLeaseMs },
+    check: { handoverLimitMs: leaseMs + besideLeaseMs, excuses: false },
     faults: ["subscriptions cut"],
     mode: "ours",
   },

@@ -30,6 +30,15 @@ export function readExpected(names: readonly string[]): CheckerName[] {
   });
 }
 
+/** What cannot be judged of such a client, with the reason. */
+export function notJudgedOf(provides: Provides): Partial<Record<CheckerName, string>> {
+  const notJudged: Partial<Record<CheckerName, string>> = {};
+  for (const { can, checkers, why } of wants) {
+    if (provides[can] !== true) for (const checker of checkers) notJudged[checker] = why;
+  }
+  return notJudged;
+}
+
 /**
  * A scenario with its clients replaced: servers, turns and faults are those of the catalogue, nothing is expected but `expected`, and what
  * the client does not provide is left out and named in `subject.notJudged`. A scenario that it cannot run at all has `subject.cannot`.
@@ -40,10 +49,7 @@ export function judgedWith(
   provides: Provides,
   expected: readonly CheckerName[] = [],
 ): Scenario {
-  const notJudged: Partial<Record<CheckerName, string>> = {};
-  for (const { can, checkers, why } of wants) {
-    if (provides[can] !== true) for (const checker of checkers) notJudged[checker] = why;
-  }
+  const notJudged = notJudgedOf(provides);
   const subject = { name, notJudged };
   const cannot = whyNot(scenario, provides);
   if (cannot !== null) return { ...scenario, mode: name, subject: { ...subject, cannot } };
@@ -61,7 +67,8 @@ export function judgedWith(
       const theirs = group.keys.filter((key) => Object.hasOwn(keys, key));
       if (theirs.length === 0) return [];
       const { writes, ...rest } = group;
-      const written = writes === "fenced" && provides.tokens !== true ? "unfenced" : writes;
+      // Also where the catalogue writes unfenced, because what it runs there has no tokens.
+      const written = writes === undefined ? undefined : provides.tokens === true ? "fenced" : "unfenced";
       return [
         {
           ...rest,
@@ -72,7 +79,7 @@ export function judgedWith(
       ];
     }),
     expect: { pass, report: judged.filter((checker) => !pass.includes(checker)) },
-    check: { ...scenario.check, only: judged },
+    check: { ...scenario.check, only: judged, ...(provides.tellsLoss === true && { tellsLoss: true }) },
     mode: name,
     subject,
   };
@@ -118,6 +125,6 @@ function asProvided(key: KeySpec, provides: Provides): KeySpec {
     ...rest,
     kind,
     ...(provides.fair === true && key.fair === true ? { fair: true } : {}),
-    ...(provides.tokens === true && key.fenced === true ? { fenced: true } : {}),
+    ...(provides.tokens === true && (key.fenced === true || kind !== key.kind) ? { fenced: true } : {}),
   };
 }

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { judge } from "../../src/checkers/judge.js";
 import { historyOf } from "../../src/history/read.js";
@@ -42,6 +43,30 @@ it("convicts a read that has the token of a write before it", () => {
   expect(verdicts(script)).toMatchObject({ "fence-order": "violation", rw: "pass" });
 });
 
+it("convicts a token that is lower than that of an earlier hold, also where both were asked for before", () => {
+  const told = (fault: boolean): string | undefined => {
+    const script = new Script({ k: { fenced: true } });
+    const earlier = script.grant("a#0", "k", 2, 3, { token: 9 });
+    script.release("a#0", "k", earlier, 10, 11);
+    if (fault) script.fault("link.stall-down", 4, 8);
+    const later = script.grant("b#0", "k", 1, 12, { token: 8 });
+    script.release("b#0", "k", later, 20, 21);
+    script.records.sort((one, other) => one.t - other.t);
+    return verdicts(script)["fence-order"];
+  };
+  expect([told(false), told(true)]).toEqual(["violation", "pass"]);
+});
+
+it("convicts a release that never comes to an end", () => {
+  const script = new Script({ k: {} });
+  const stuck = script.grant("a#0", "k", 1, 2);
+  script.asks("a#0", "k", 10, { f: "release", hold: stuck });
+  script.hold("b#0", "k", 20, 30);
+  script.worker("a#0", "killed", 26_000);
+  script.queue("k", 27_000, []);
+  expect(verdicts(script)["heal-liveness"]).toBe("violation");
+});
+
 it("convicts an update that overwrote another, and the write of an older holder after a newer one's", () => {
   const overwritten = new Script({ k: { kind: "naive" } });
   const one = overwritten.grant("a#0", "k", 9, 10);
@@ -66,6 +91,24 @@ it("convicts a loss that was told after the next grant", () => {
   script.hold("b#0", "k", 50, 60);
   script.lost("a#0", "k", hold, 55);
   expect(verdicts(script)).toMatchObject({ "lost-notice": "violation" });
+});
+
+it("convicts a lock that tells of losses and has not told of one, unless its holder stood still", () => {
+  const verdict = (tellsLoss: boolean, paused: boolean): string | undefined => {
+    const script = new Script({ k: {} });
+    const hold = script.grant("a#0", "k", 1, 2);
+    if (paused) script.worker("a#0", "paused", 500);
+    script.hold("b#0", "k", 1_000, 1_200);
+    if (paused) script.worker("a#0", "resumed", 1_300);
+    script.release("a#0", "k", hold, 1_400, 1_401);
+    const results = judge(historyOf(script.records), { tellsLoss, lostLateMs: 250 });
+    return results.find(({ checker }) => checker === "lost-notice")?.verdict;
+  };
+  expect([verdict(true, false), verdict(false, false), verdict(true, true)]).toEqual([
+    "violation",
+    "pass",
+    "pass",
+  ]);
 });
 
 /** Where a history may be written for the length of a test. */
@@ -106,6 +149,8 @@ it("checks a file and answers with the exit code", async () => {
   expect(await checkCommand([path, "--checker", "mutex"], out)).toBe(1);
   expect(lines.join()).toContain("both for 5.000 ms");
   expect(await checkCommand([path, "--checker", "fence-order"], out)).toBe(2);
+  const unevident = new URL("../../histories/fault-without-evidence.jsonl", import.meta.url);
+  expect(await checkCommand([fileURLToPath(unevident)], out)).toBe(2);
   expect(await checkCommand([`${path}.none`], out)).toBe(254);
   expect(await checkCommand([path, "--checker", "nothing"], out)).toBe(254);
 });

@@ -112,16 +112,20 @@ describe("the protected resource", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it.each(["x", "null", '{"id":1,"do":"read","key":"k1","hold":"a","fenced":true,"token":"41.5"}'])(
-    "ends the connection of a worker that asks %s, and says why",
-    async (line) => {
-      const resource = await ProtectedResource.open({ record: () => 0 });
-      const [host, port] = resource.address.split(":");
-      const socket = connect({ host: host as string, port: Number(port) });
-      socket.write(`${line}\n`);
-      const { error } = JSON.parse(await text(socket)) as { error: string };
-      expect(error).toContain(line);
-      await resource.close();
-    },
-  );
+  it.each([
+    "x",
+    "null",
+    '{"id":1,"do":"read","key":"k1","hold":"a","fenced":true,"token":"41.5"}',
+    '{"id":1,"do":"write","key":"k1","hold":"a","fenced":false}',
+    '{"id":1,"do":"write","key":"k1","hold":"a","read":"17","fenced":false}',
+    '{"id":1,"do":"read","key":"k1","fenced":false}',
+  ])("ends the connection of a worker that asks %s, and says why", async (line) => {
+    const resource = await ProtectedResource.open({ record: () => 0 });
+    const [host, port] = resource.address.split(":");
+    const socket = connect({ host: host as string, port: Number(port) });
+    socket.write(`${line}\n`);
+    const { error } = JSON.parse(await text(socket)) as { error: string };
+    expect(error).toContain(line);
+    await resource.close();
+  });
 });

@@ -1,5 +1,8 @@
-import { readFileSync, writeFileSync } from "node:fs";
-import { expect, it } from "vitest";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
 import { main } from "../../src/cli/main.js";
 import { catalogueMarkdown, guaranteesMarkdown } from "../../src/report/summary.js";
@@ -52,6 +55,7 @@ it("README.md names every command and option of run that there is", async () => 
 });
 
 interface Step {
+  readonly name?: string;
   readonly run?: string;
   readonly uses?: string;
   readonly if?: string;
@@ -83,6 +87,34 @@ it("the workflow to copy runs options that there are, pins what it uses, and kee
     expect(run).not.toContain("${{");
   }
   expect(steps.find(({ uses }) => uses?.startsWith("actions/upload-artifact"))?.if).toBe("always()");
+});
+
+it("the step of the action ends with the exit code of the run, and hands its words on as a shell would", () => {
+  const { runs } = parse(readFileSync(at("action.yml"), "utf8")) as { runs: { steps: Step[] } };
+  const text = runs.steps.find(({ name }) => name === "Run")?.run ?? "";
+  const folder = mkdtempSync(join(tmpdir(), "action-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "npx"), '#!/bin/sh\nprintf "%s|" "$@"\nexit 2\n', { mode: 0o755 });
+  const env = {
+    PATH: `${folder}:${process.env.PATH}`,
+    RUN: "R02 --worker 'python3 w.py'",
+    OUT: "results",
+  };
+  const { status, stdout } = spawnSync("bash", ["-e", "-o", "pipefail", "-c", text], {
+    env,
+    encoding: "utf8",
+  });
+  expect({ status, stdout }).toEqual({
+    status: 2,
+    stdout: "--no-install|holdfast-chaos|run|--out|results|R02|--worker|python3 w.py|",
+  });
+});
+
+it("the page of guarantees names only scenarios that a full run has", () => {
+  const text = guaranteesMarkdown(catalogue);
+  const untagged = catalogue.filter(({ tags }) => tags.length === 0).map(({ id }) => id);
+  expect(untagged.length).toBeGreaterThan(0);
+  for (const id of untagged) expect(text).not.toMatch(new RegExp(`\\b${id}\\b`));
 });
 
 it("the action and the form for GitLab run options that there are, and keep the reports of a red run", async () => {

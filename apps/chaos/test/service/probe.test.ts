@@ -68,6 +68,16 @@ it("in a run the probe writes what the service does, in order, and its write com
   expect(effects).toMatchObject([{ accepted: true, hold: "s0#0:1", token: "7", read: 0, value: 1 }]);
 });
 
+it("two writes of one hold are two effects, the second over the first", async () => {
+  const { probe, effects } = await inRun();
+  const held = probe.acquiring("stock").granted({ token: 7n });
+  expect([await held.write(), await held.write()]).toEqual([true, true]);
+  expect(effects).toMatchObject([
+    { read: 0, value: 1 },
+    { read: 1, value: 2 },
+  ]);
+});
+
 it("a late write under an older token is refused, and one without a token is a lost update", async () => {
   const { probe, effects } = await inRun();
   const acquire = (token?: bigint) => probe.acquiring("stock").granted(token === undefined ? {} : { token });

@@ -54,6 +54,11 @@ describe("a client in place of those of a scenario", () => {
     expect(groups[0]?.writes).toBe("fenced");
   });
 
+  it("writes under its tokens also where the catalogue has none to write under", () => {
+    const { keys, groups } = judgedWith(scenario("R03"), "mine", { ...plain, tokens: true });
+    expect([keys.k1?.fenced, groups[0]?.writes]).toEqual([true, "fenced"]);
+  });
+
   it("leaves out the locks that it does not make, and keeps the others", () => {
     const { keys, groups } = judgedWith(scenario("R01"), "mine", { ...plain, kinds: ["mutex", "semaphore"] });
     expect(Object.keys(keys)).toEqual(["k1", "k4"]);

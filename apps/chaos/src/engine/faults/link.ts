@@ -6,11 +6,13 @@ import type { FaultContext, FaultKind, OngoingFault } from "./fault.js";
 function mode(of: ProxyMode): FaultKind {
   return {
     async begin(context: FaultContext): Promise<OngoingFault> {
+      let before: readonly { readonly open: number; readonly accepted: number }[] = [];
       const { worker, of: aimed } = await strike(
         context,
         async ({ worker }) => {
           if (worker.link.proxies.length === 0)
             throw new Error(`${worker.name} has no proxies: its group must be proxied`);
+          before = worker.link.proxies.map(({ open, accepted }) => ({ open, accepted }));
           await worker.link.setMode(of);
           // What was under way before arrives in this time.
           await new Promise((resolve) => setTimeout(resolve, 20));
@@ -18,12 +20,21 @@ function mode(of: ProxyMode): FaultKind {
         async ({ worker }) => worker.link.setMode("ok"),
       );
       const { link } = worker;
+      const evidence = { p: worker.p, mode: of, connections: before.map(({ open }) => open), of: aimed };
+      // Cut is what was open, or tried to come meanwhile. What the kernel refuses is not seen here.
+      const touched = (): boolean =>
+        of === "refuse" ||
+        link.proxies.some(({ accepted }, at) => {
+          const known = before[at];
+          return (known?.open ?? 0) > 0 || accepted > (known?.accepted ?? 0);
+        });
       return {
         target: worker.name,
-        evidence: { p: worker.p, mode: of, connections: link.proxies.map(({ open }) => open), of: aimed },
+        evidence: touched() ? evidence : null,
         heal: async () => {
+          const cut = touched();
           await link.setMode("ok");
-          return undefined;
+          return cut ? evidence : undefined;
         },
       };
     },

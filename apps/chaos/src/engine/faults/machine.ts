@@ -1,5 +1,5 @@
-import { eventually } from "@holdfast/test-servers";
-import { limitOpenFiles, openFileLimit } from "../limits/open-files.js";
+import { eventually, type RedisNode, UnreachableError } from "@holdfast/test-servers";
+import { limitOpenFiles, openFilesOf } from "../limits/open-files.js";
 import type { ShimHandle } from "../shims/shim-handle.js";
 import { placementOf, placeOf } from "../topologies/placement.js";
 import { redisOf } from "../topologies/redis-sets.js";
@@ -143,27 +143,66 @@ async function feels(context: FaultContext, server: Server): Promise<string | nu
   return status === "err" ? "it refuses writes" : null;
 }
 
-/** At most option `most` open files for a running server until healed: connections beyond are never answered. */
+/**
+ * Room for option `connections` (default 4) of a running Redis until healed, by its limit of open files. All clients have to come again. It
+ * has happened when a new connection is not answered while an old one is.
+ */
 const openFiles: FaultKind = {
   async begin(context) {
-    const most = Number(context.planned.options?.most ?? 20);
+    const room = Number(context.planned.options?.connections ?? 4);
     const { servers, roles } = await targets(context);
     const [server] = servers;
+    const node = server && redisOf(context.set).nodes[context.set.servers.indexOf(server)];
     const pid = Number(server?.evidence().pid ?? 0);
-    if (server === undefined || pid === 0) throw new Error("limit.open-files needs a running server");
-    const before = openFileLimit(pid).soft;
+    if (server === undefined || node === undefined || pid === 0)
+      throw new Error("limit.open-files needs a running Redis server");
+    // Opened before: later ones may get no answer.
+    const connection = await node.connect({ timeoutMs: 10_000 });
+    const told = String(await connection.command("INFO", "clients"));
+    const clients = Number(/connected_clients:(\d+)/.exec(told)?.[1] ?? 1);
+    const most = openFilesOf(pid) - clients + 1 + room;
     context.begins(server.name);
     const restore = await limitOpenFiles(pid, most);
+    let unanswered = 0;
+    const heal = async (): Promise<unknown> => {
+      if (server.running) await restore();
+      connection.close();
+      return { unanswered };
+    };
+    try {
+      for (const type of ["normal", "pubsub"])
+        await connection.command("CLIENT", "KILL", "TYPE", type, "SKIPME", "YES");
+      await eventually(
+        async () => {
+          await connection.command("PING");
+          if (openFilesOf(pid) < most || (await answers(node))) return false;
+          unanswered += 1;
+          return true;
+        },
+        { what: `${server.name} to leave a connection unanswered`, withinMs: noticedWithinMs, everyMs: 50 },
+      );
+    } catch (error) {
+      await heal();
+      throw error;
+    }
     return {
       target: server.name,
-      evidence: { servers: [server.name], roles, pid, before, now: openFileLimit(pid).soft },
-      heal: async () => {
-        if (server.running) await restore();
-        return undefined;
-      },
+      evidence: { servers: [server.name], roles, pid, most, unanswered },
+      heal,
     };
   },
 };
+
+async function answers(node: Pick<RedisNode, "connect">): Promise<boolean> {
+  try {
+    using connection = await node.connect({ timeoutMs: 300 });
+    await connection.command("PING");
+    return true;
+  } catch (error) {
+    if (error instanceof UnreachableError) return false;
+    throw error;
+  }
+}
 
 /** Lowers a Redis' own limit of connections to option `most`, until healed; it has happened when one was refused. */
 const maxClients: FaultKind = {

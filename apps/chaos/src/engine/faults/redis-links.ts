@@ -1,7 +1,12 @@
-import { type ProxyMode, RedisProxy, type RespRule, type TcpProxy } from "@holdfast/test-servers";
+import { eventually, type ProxyMode, RedisProxy, type RespRule, type TcpProxy } from "@holdfast/test-servers";
 import type { Worker } from "../crew.js";
 import { aim } from "./aim.js";
 import type { FaultContext, FaultKind } from "./fault.js";
+
+/** Within what a worker that has no subscription must have one. */
+const subscribedWithinMs = 2_000;
+/** Within what a worker whose subscriptions are deaf must have missed a message. */
+const lostWithinMs = 15_000;
 
 async function workerOf(context: FaultContext): Promise<Worker> {
   const aimed = await aim(context);
@@ -71,32 +76,55 @@ const loseReplies: FaultKind = {
 };
 
 /**
- * The subscriptions of a worker hear nothing any more, and nothing tells them: their connections stay. `options.how`: `hole`
- * (default) or `reset`, which ends them.
+ * The subscriptions of a worker hear nothing any more, and nothing tells them: their connections stay. It has happened when a message was
+ * lost; with `options.quiet` also where none came. `options.how`: `hole` (default) or `reset`, which ends the connections, and is over at
+ * once.
  */
 const deafen: FaultKind = {
   async begin(context) {
     const worker = await workerOf(context);
-    const how = String(context.planned.options?.how ?? "hole");
-    const proxies = redisProxies(worker);
-    const subscribed = proxies.flatMap((proxy) =>
-      [...subscriptionsOf(proxy)].map((connection) => ({ proxy, connection })),
-    );
+    const { how: given = "hole", quiet } = context.planned.options ?? {};
+    const how = String(given);
+    const listening = (): { proxy: RedisProxy; connection: number }[] =>
+      redisProxies(worker).flatMap((proxy) => {
+        const open = new Set(proxy.connections);
+        return [...subscriptionsOf(proxy)]
+          .filter((connection) => open.has(connection))
+          .map((connection) => ({ proxy, connection }));
+      });
+    // A worker that has just begun, or whose subscriptions were just ended, has one soon.
+    const endMs = performance.now() + subscribedWithinMs;
+    while (listening().length === 0 && performance.now() < endMs && !context.signal.aborted)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    const subscribed = listening();
     if (subscribed.length === 0) throw new Error(`${worker.name} has no subscription`);
+    const about = { p: worker.p, how, subscriptions: subscribed.length };
     context.begins(worker.name);
-    const rules = subscribed.map(({ proxy, connection }) => {
-      if (how === "reset") proxy.endConnection(connection, { reset: true });
-      return how === "reset" ? null : proxy.dropMessages({ connection, after: "silence" });
-    });
-    return {
-      target: worker.name,
-      evidence: { p: worker.p, how, subscriptions: subscribed.length },
-      async heal() {
-        const missed = rules.reduce((sum, rule) => sum + (rule?.hits.length ?? 0), 0);
-        for (const rule of rules) rule?.release();
-        return { missed };
-      },
+    if (how === "reset") {
+      for (const { proxy, connection } of subscribed) proxy.endConnection(connection, { reset: true });
+      return { target: worker.name, evidence: about };
+    }
+    const rules = subscribed.map(({ proxy, connection }) =>
+      proxy.dropMessages({ connection, after: "silence" }),
+    );
+    const missed = (): number => rules.reduce((sum, { hits }) => sum + hits.length, 0);
+    const heal = async (): Promise<unknown> => {
+      for (const rule of rules) rule.release();
+      return { missed: missed() };
     };
+    const lost = (): boolean => quiet === true || missed() > 0;
+    try {
+      await eventually(() => lost() || context.signal.aborted, {
+        what: `a message to ${worker.name} to be lost`,
+        withinMs: lostWithinMs,
+        everyMs: 10,
+      });
+      if (!lost()) throw new Error(`no message to ${worker.name} was lost`);
+    } catch (error) {
+      await heal();
+      throw error;
+    }
+    return { target: worker.name, evidence: { ...about, missed: missed() }, heal };
   },
 };
 
@@ -104,7 +132,7 @@ function redisProxies(worker: Worker): RedisProxy[] {
   return worker.link.proxies.filter((proxy) => proxy instanceof RedisProxy);
 }
 
-/** Connections over which a client has subscribed; those that have ended do no harm. */
+/** Connections over which a client has subscribed, those that have ended among them. */
 function subscriptionsOf(proxy: RedisProxy): Set<number> {
   const found = new Set<number>();
   for (const entry of proxy.trace) {

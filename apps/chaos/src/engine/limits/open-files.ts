@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { runProgram } from "../machine/run-program.js";
 
 /** How many files, sockets included, a process may have open. */
@@ -12,6 +12,11 @@ export function openFileLimit(pid: number): FileLimit {
   const line = /^Max open files\s+(\S+)\s+(\S+)/m.exec(readFileSync(`/proc/${pid}/limits`, "utf8"));
   const number = (text = ""): number => (text === "unlimited" ? Number.POSITIVE_INFINITY : Number(text));
   return { soft: number(line?.[1]), hard: number(line?.[2]) };
+}
+
+/** How many files, sockets included, a process has open. */
+export function openFilesOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
 }
 
 /**

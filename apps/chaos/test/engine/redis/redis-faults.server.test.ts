@@ -1,4 +1,4 @@
-import { RedisConnection, RedisProxy, type TcpProxy } from "@holdfast/test-servers";
+import { eventually, RedisConnection, RedisProxy, type TcpProxy } from "@holdfast/test-servers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Crew, Worker } from "../../../src/engine/crew.js";
 import type { OngoingFault } from "../../../src/engine/faults/fault.js";
@@ -107,6 +107,29 @@ describe("faults of one Redis", () => {
     await expect(begin({ fault: "redis.deafen", target: "worker(a0)" })).rejects.toThrow("no subscription");
     const { heal } = await begin({ fault: "redis.lose-replies", target: "worker(a0)" });
     await expect(heal?.()).rejects.toThrow("no answer was lost");
+  });
+
+  it("deafens open subscriptions alone, and has done so once a message was lost", async () => {
+    const { set, link, begun, begin } = await bench({ kind: "redis" });
+    const node = redisOf(set).nodes[0];
+    const proxy = proxyTo(link, 0);
+    const { port } = proxy;
+    const dial = () => RedisConnection.connect({ port, timeoutMs: 5_000 });
+    const ended = await dial();
+    await ended.command("SUBSCRIBE", "c");
+    ended.close();
+    const deafen = { fault: "redis.deafen", target: "worker(a0)" };
+    await eventually(() => proxy.connections.length === 0, { what: "the connection to have ended" });
+    await expect(begin(deafen)).rejects.toThrow("no subscription");
+    const listening = await dial();
+    open.push({ close: async () => listening.close() });
+    await listening.command("SUBSCRIBE", "c");
+    const beginning = begin(deafen);
+    await eventually(() => begun.length > 0, { what: "the messages to be dropped" });
+    await node?.command("PUBLISH", "c", "1");
+    const { evidence, heal } = await beginning;
+    expect(evidence).toMatchObject({ how: "hole", subscriptions: 1, missed: 1 });
+    expect(await heal?.()).toEqual({ missed: 1 });
   });
 
   it("makes everything serve again, whatever was done to it", async () => {

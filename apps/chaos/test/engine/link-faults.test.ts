@@ -1,0 +1,30 @@
+import { expect, it } from "vitest";
+import type { FaultContext } from "../../src/engine/faults/fault.js";
+import { linkFaults } from "../../src/engine/faults/link.js";
+
+const cut = async (proxy: { open: number; accepted: number }) => {
+  const worker = { name: "w0", p: "w0#0", link: { proxies: [proxy], setMode: async () => {} } };
+  const context = {
+    planned: { fault: "link.hole", target: "worker(w0)", atMs: 0 },
+    crew: { worker: () => worker },
+    signal: new AbortController().signal,
+    begins: () => {},
+  } as unknown as FaultContext;
+  const ongoing = await linkFaults["link.hole"]?.begin(context);
+  if (ongoing?.heal === undefined) throw new Error("nothing to heal");
+  return { evidence: ongoing.evidence, heal: ongoing.heal };
+};
+
+it("a cut of a link counts as done where a connection was open", async () => {
+  const { evidence } = await cut({ open: 2, accepted: 2 });
+  expect(evidence).toMatchObject({ p: "w0#0", mode: "hole", connections: [2] });
+});
+
+it("a cut of a link without a connection counts as done only where one tries to come meanwhile", async () => {
+  const quiet = await cut({ open: 0, accepted: 3 });
+  expect([quiet.evidence, await quiet.heal()]).toEqual([null, undefined]);
+  const proxy = { open: 0, accepted: 3 };
+  const dialled = await cut(proxy);
+  proxy.accepted += 1;
+  expect([dialled.evidence, await dialled.heal()]).toEqual([null, expect.objectContaining({ mode: "hole" })]);
+});
