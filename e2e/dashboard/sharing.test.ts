@@ -301,7 +301,9 @@ describe("on Redis, where Redisson and we share", () => {
     const shows = async (free: number): Promise<void> => {
       expect(await world.redis.command("GET", key)).toBe(`${free}`);
       const words = free === 1 ? "1 permit is free." : `${free} permits are free.`;
+      // The hidden text for screen readers says the same when the number changes.
       await view.page
+        .locator("#main")
         .getByText(`${words} Who has taken others, and how many, is not in the backend.`)
         .waitFor();
     };
