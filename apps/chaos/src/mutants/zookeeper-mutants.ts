@@ -142,7 +142,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     file: "recipes/create/missing-parents",
     find: 'session.send("createContainer", container, (made) => {',
     replace:
-      'if (level === globalThis.made?.[level] ? true : !((globalThis.made ??= {})[level] = level)) continue; session.send("createContainer", container, (made) => {',
+      'if (path === globalThis.made?.[path]) continue; (globalThis.made ??= {})[path] = path; session.send("createContainer", container, (made) => {',
     scenarios: ["zk-mutex-idle"],
     convicts: ["heal-liveness"],
   },

@@ -13,9 +13,7 @@ export interface ActionParts {
   readonly whoIs: Acting["whoIs"];
 }
 
-type RedisAction = (acting: Acting) => Promise<Outcome>;
-
-const actions: Readonly<Record<LockAction, RedisAction>> = {
+const actions: Readonly<Record<LockAction, (acting: Acting) => Promise<Outcome>>> = {
   "force-release": force,
   "request-revoke": revoke,
   "evict-waiter": evict,

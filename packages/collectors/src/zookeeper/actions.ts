@@ -61,7 +61,10 @@ export function act(
 ): Promise<ActionResult> {
   return actUpon(["There is no such node any more."], {
     read: () => readFresh(session, request.key, mostRead, book.mirror.isNaive),
-    rowOf: (fresh) => rowOf(fresh, book, nowMs()),
+    rowOf: (fresh) => {
+      const { waiters: _waiters, raw: _raw, explain: _explain, ...row } = detailOf(fresh, book, 0, nowMs());
+      return row;
+    },
     attempt: async (fresh, before) => {
       const verdict = compared(request, before) ?? plans[request.action](request, fresh);
       if ("outcome" in verdict) return verdict;
@@ -79,11 +82,6 @@ export function act(
       };
     },
   });
-}
-
-function rowOf(fresh: FreshLock, book: LockBook, nowMs: number): ObservedLock {
-  const { waiters: _waiters, raw: _raw, explain: _explain, ...row } = detailOf(fresh, book, 0, nowMs);
-  return row;
 }
 
 function refused(outcome: ActionResult["outcome"], why: string): Refusal {

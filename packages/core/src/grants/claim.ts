@@ -231,7 +231,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       this.queuedMs = runtime.nowMs();
       longWaits.add(this);
     }
-    if (!this.#answered) this.#engine.debugLog?.waits(this.#specs, this);
+    if (!this.#answered) this.#engine.sayWaits?.(this.#specs, this);
     this.#answered = true;
     // Not at once: a driver that is in the middle of its step must not be cancelled from inside it.
     if (this.#late) this.#engine.waitAlarms.set(this, this.#deadlineMs);
@@ -628,7 +628,6 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       const trace = this.#traces?.[i];
       const hold = outcome === "granted" ? this.#holds[i] : undefined;
       const grant = hold?.grant;
-      const turn = hold?.turn ?? 0;
       if (late) {
         reportStarted(engine, spec, trace);
         if (trace !== undefined) traceEnd(trace);
@@ -640,7 +639,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
         contended: grant?.contended ?? contended,
         token: grant?.token ?? null,
         kept: hold?.lent ?? false,
-        turn,
+        turn: hold?.turn ?? 0,
         ...(outcome === "error" && { error }),
       };
       reportSettled(engine, spec, detail, trace);
@@ -655,18 +654,16 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
 
 /** What the driver has to know of the specs. */
 function requestsOf(specs: AcquireSpecs): [GrantRequest, ...GrantRequest[]] {
-  const single = specs.length === 1;
-  return specs.map((spec) => requestOf(spec, single)) as [GrantRequest, ...GrantRequest[]];
-}
-
-/** `single`: what is granted together with others is never kept. */
-function requestOf(spec: AcquireSpec, single: boolean): GrantRequest {
-  const { kind, name, mode, permits, options, limit = null, variant = null, asksOnce } = spec;
-  const { leaseMs, label, revocable, waitMs } = options;
-  const mayWait = waitMs > 0 && asksOnce !== true;
-  // A mutex or a write, renewed until its release, of a view that keeps.
-  const keepable = single && options.keepMs > 0 && mode === "exclusive" && options.renew;
-  return { kind, name, mode, permits, leaseMs, label, revocable, mayWait, limit, variant, keepable };
+  const requests = specs.map((spec): GrantRequest => {
+    const { kind, name, mode, permits, options, limit = null, variant = null, asksOnce } = spec;
+    const { leaseMs, label, revocable, waitMs } = options;
+    const mayWait = waitMs > 0 && asksOnce !== true;
+    // A mutex or a write, renewed until its release, of a view that keeps. What is granted together with others is
+    // never kept.
+    const keepable = specs.length === 1 && options.keepMs > 0 && mode === "exclusive" && options.renew;
+    return { kind, name, mode, permits, leaseMs, label, revocable, mayWait, limit, variant, keepable };
+  });
+  return requests as [GrantRequest, ...GrantRequest[]];
 }
 
 /** Checks each hold without stopping at the first that is over, so that every hold whose time has passed is marked as lost. */

@@ -9,14 +9,14 @@ const log = debuglog("holdfast");
 /** What a line is about. */
 type Subject = Pick<LockEventBase, "kind" | "name" | "owner">;
 
-/** Writes to stderr what happens to the locks of one provider: one line for each acquire, wait, grant, release and loss. */
-export interface DebugLog {
-  /** The backend has answered that the request has to wait. Asks it who holds the lock, which is one request more for each wait. */
-  waits(specs: readonly Subject[], wait: object): void;
-}
+/** The backend has answered that the request has to wait. Asks it who holds the lock, which is one request more for each wait. */
+export type WaitLog = (specs: readonly Subject[], wait: object) => void;
 
-/** `null` unless the process was started with `NODE_DEBUG=holdfast`. */
-export function debugLogOf(engine: GrantBooks): DebugLog | null {
+/**
+ * Writes to stderr what happens to the locks of one provider: one line for each acquire, wait, grant, release and loss. The waits are
+ * told to what it returns. `null` unless the process was started with `NODE_DEBUG=holdfast`.
+ */
+export function debugLogOf(engine: GrantBooks): WaitLog | null {
   if (!log.enabled) return null;
   const { events } = engine;
   events.on("acquire-started", (event) => say("acquire", event, ""));
@@ -32,17 +32,14 @@ export function debugLogOf(engine: GrantBooks): DebugLog | null {
   events.on("recovered", (event) => say("recovered", event, ""));
   events.on("lost", (event) => say("lost", event, ` after ${Math.round(event.heldMs)} ms: ${event.reason}`));
   events.on("released", (event) => say(event.outcome, event, ` after ${Math.round(event.heldMs)} ms`));
-  return {
-    waits(specs, wait) {
-      for (const spec of specs) {
-        say("waits", spec, "");
-        const { kind, name } = spec;
-        const own = [...engine.holds].find((hold) => hold.name === name && hold.open.length > 0);
-        void holderOf(engine, { kind, name }, own).then((holder) => {
-          if (engine.waiting.has(wait)) say("waits", spec, `: ${holder}`);
-        });
-      }
-    },
+  return (specs, wait) => {
+    for (const spec of specs) {
+      say("waits", spec, "");
+      const own = [...engine.holds].find((hold) => hold.name === spec.name && hold.open.length > 0);
+      void holderOf(engine, spec, own).then((holder) => {
+        if (engine.waiting.has(wait)) say("waits", spec, `: ${holder}`);
+      });
+    }
   };
 }
 

@@ -13,7 +13,7 @@ import { messageOf } from "../options/checks.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { settledWithin } from "../signals/settled-within.js";
 import { SignalHub } from "../signals/signal-hub.js";
-import { type DebugLog, debugLogOf } from "./debug-log.js";
+import { debugLogOf, type WaitLog } from "./debug-log.js";
 import { Grace } from "./grace.js";
 import type { HoldRecord, Left } from "./hold-record.js";
 import { Keepings } from "./keepings.js";
@@ -56,7 +56,7 @@ export class GrantEngine {
   readonly waiting: Set<Waiting> = new Set();
   readonly longWaits: LongWaits = new LongWaits(this);
   /** `null` unless this process was asked to say what it does. */
-  readonly debugLog: DebugLog | null;
+  readonly sayWaits: WaitLog | null;
   /** `null` where nothing is kept for the next owner: then it must not cost anything. */
   readonly keepings: Keepings | null;
 
@@ -85,7 +85,7 @@ export class GrantEngine {
     this.waitAlarms = new AlarmClock(this.runtime, { ref: true });
     this.clockJump = new ClockJump(this.runtime);
     this.keepings = this.options.keepMs > 0 && this.driver.keeps === true ? new Keepings(this) : null;
-    this.debugLog = debugLogOf(this);
+    this.sayWaits = debugLogOf(this);
     this.#linkListener = this.events.on("session-state", ({ state }) => {
       if (state === "connected") {
         // Contact that breaks again at once is an outage of its own, with the whole of its time.

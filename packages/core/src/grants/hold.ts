@@ -100,7 +100,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     this.status = "released";
     this.engine.staying.delete(this);
     this.engine.alarms.clear(this);
-    return this.#dropGrant();
+    return this.dropGrant();
   }
 
   // -------- release
@@ -225,7 +225,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     this.#ended();
     this.tell("lost", () => ({ reason, heldMs: this.heldMs() }));
     this.notifyWatchers();
-    if (this.#mayBeThere(reason)) void this.#dropGrant();
+    if (this.#mayBeThere(reason)) void this.dropGrant();
   }
 
   /** Whether the backend may still keep something of the lost hold, which then has to be released. */
@@ -251,11 +251,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     if (this.status === "staying") return this.#endStay();
     if (this.status !== "held") return Promise.resolve(false);
     this.lose("provider-closed");
-    return this.#dropGrant();
-  }
-
-  protected override renewedTooLate(): void {
-    void this.#dropGrant();
+    return this.dropGrant();
   }
 
   // -------- what else the driver reports
@@ -312,7 +308,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   }
 
   /** Behind everything: the next acquire of this name waits for it, and `close()` as long as it has time. */
-  #dropGrant(): Promise<boolean> {
+  protected override dropGrant(): Promise<boolean> {
     const done = this.#giveBack();
     this.engine.cleanUp([this], done);
     return done;

@@ -98,8 +98,8 @@ export abstract class Lease extends Alarm implements HoldIdentity {
 
   abstract lose(reason: LossReason): void;
 
-  /** A renewal was answered after the end: what it has kept alive is not wanted. */
-  protected abstract renewedTooLate(): void;
+  /** Gives back what the backend may still keep of the hold, behind everything. */
+  protected abstract dropGrant(): Promise<boolean>;
 
   /** The last handle was released, so no caller can enter the hold again. */
   get givenBack(): boolean {
@@ -214,7 +214,8 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     const beforeMs = leased ? Math.max(sentUntilMs, this.#provenUntilMs) : this.deadlineMs();
     if (nowMs >= beforeMs) this.lose("lease-expired");
     if (this.lossReason !== undefined) {
-      if (leased && validUntilMs !== null) this.renewedTooLate();
+      // Answered after the end: what the renewal has kept alive is not wanted.
+      if (leased && validUntilMs !== null) void this.dropGrant();
       return false;
     }
     if (validUntilMs === null) {

@@ -79,10 +79,10 @@ export function repliesOf<R>(ballots: readonly Ballot<R>[]): readonly (readonly 
   return ballots.flatMap(({ node, outcome }) => ("reply" in outcome ? [[node, outcome.reply] as const] : []));
 }
 
-/** The votes of a round as errors carry them. */
+/** The votes of a round as errors carry them. `judge`: what an answer is. Default: a vote for what was asked. */
 export function votesOf<R>(
   round: Round<R>,
-  judge: (reply: R) => Pick<NodeVote, "vote" | "error">,
+  judge: (reply: R) => Pick<NodeVote, "vote" | "error"> = () => ({ vote: "for" }),
 ): readonly NodeVote[] {
   return [
     ...round.ballots.map(({ node, outcome, tookMs }): NodeVote => {

@@ -48,10 +48,7 @@ async function repliesOfMajority<R>(
   const { nodes, majority } = quorum;
   const round = await holdRound(quorum, { nodes, ask });
   const replies = repliesOf(round.ballots);
-  if (replies.length < majority) {
-    const votes = votesOf(round, () => ({ vote: "for" }));
-    throw tooFewError(failure, name, majority, votes);
-  }
+  if (replies.length < majority) throw tooFewError(failure, name, majority, votesOf(round));
   return replies.map(([, reply]) => reply);
 }
 

@@ -143,7 +143,7 @@ export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions
     );
   }
   const nodes = nodesOf(of("nodes"), options.nodes);
-  const fencing = fencingOf(of("fencing"), options.fencing, options.purpose);
+  const fencing = fencingOf(of("fencing"), options);
   const { tokenTtlMs, keyPrefix } = resolveOptions({
     url: "redis://localhost",
     leaseMs: maxLeaseMs,
@@ -194,11 +194,7 @@ function nodeOf(what: string, given: string | RedLockNode): ResolvedNode {
   return { name: name ?? address, durable, target };
 }
 
-function fencingOf(
-  what: string,
-  fencing: RedLocksOptions["fencing"],
-  purpose: RedLocksOptions["purpose"],
-): ResolvedRedLocksOptions["fencing"] {
+function fencingOf(what: string, { fencing, purpose }: RedLocksOptions): ResolvedRedLocksOptions["fencing"] {
   checkChoice("redLocks: purpose", purpose, ["efficiency", "correctness"]);
   if (!fencings.includes(fencing) && typeof fencing !== "function") {
     throw new InvalidArgumentError(

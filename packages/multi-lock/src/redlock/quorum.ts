@@ -77,8 +77,7 @@ export class Quorum implements BackendLink, NodeListener {
     });
     if (repliesOf(round.ballots).length >= majority) return;
     for (const refusal of refusals(round.ballots)) throw refusal;
-    const votes = votesOf(round, () => ({ vote: "for" }));
-    throw tooFewError("no connection to a majority", undefined, majority, votes);
+    throw tooFewError("no connection to a majority", undefined, majority, votesOf(round));
   }
 
   /** From the first request on, other clients can send messages to the holders of this provider. */

@@ -8,7 +8,7 @@ import {
 import type { Attempt, AttemptListener, GrantRequest, PermitLimit } from "@holdfast/core/driver";
 import { nothingDone, OutcomeUnknownError, ofLock } from "../../client/errors.js";
 import type { Answer } from "../../client/redis-line.js";
-import { type ChannelPlace, cappedSleepMs } from "../channels/channel-waiters.js";
+import { cappedSleepMs } from "../channels/channel-waiters.js";
 import type { GrantedLock } from "../grants/holds.js";
 import { checkAcknowledged, foundIn, RedisGrant } from "../grants/redis-grant.js";
 import type { LockKeys, PolledAnswer, PolledOwner, PolledScripts } from "../kinds/kind.js";
@@ -52,7 +52,8 @@ export class PolledAttempt implements Attempt {
   readonly #leaseMs: Millis;
   readonly #listener: AttemptListener;
   readonly #settled: Promise<void>;
-  #place: ChannelPlace | null = null;
+  /** Ends the wait for messages. */
+  #leave: () => void = () => {};
   #grant: RedisGrant | undefined;
   #over = false;
   #woken = false;
@@ -121,7 +122,7 @@ export class PolledAttempt implements Attempt {
     } catch (error) {
       if (!this.#over) this.#listener.failed(error);
     } finally {
-      this.#place?.leave();
+      this.#leave();
     }
   }
 
@@ -129,13 +130,9 @@ export class PolledAttempt implements Attempt {
     const { wakes } = this.#scripts;
     let againMs = firstMs;
     if (wakes !== null) {
-      const waiter = { size: this.#request.permits, wake: this.#messaged };
-      this.#place = this.#client.channelWaiters.enter(this.#asking.keys.channel, "redisson", wakes, waiter);
+      const waiter = { size: this.#request.permits, ready: () => this.#wake(), wake: this.#messaged };
+      this.#leave = this.#client.channelWaiters.enter(this.#asking.keys.channel, "redisson", wakes, waiter);
       // Until messages arrive or a sleep is over, whichever comes first: a subscription is no condition of a grant.
-      this.#place.ready.then(
-        () => this.#wake(),
-        () => {},
-      );
       await this.#sleep(againMs, 1);
       // What was published between the first try and the subscription is known by trying again.
       againMs = 0;

@@ -357,9 +357,7 @@ export class QueuedAttempt implements Attempt, Wait {
     this.#roundTrips++;
     const confirming = (): boolean => this.#phase === "confirming";
     try {
-      const found = await Promise.all(
-        this.#parts.map(({ lock, owner, leaseMs }) => confirmHold(this.#requests, lock, owner, leaseMs)),
-      );
+      const found = await Promise.all(this.#parts.map((part) => confirmHold(this.#requests, part)));
       if (!confirming()) return;
       if (found.every((each) => each !== null)) this.#grant(found, { contended, claimed: false });
       else if (this.#mayWait) this.#wait("heartbeat");

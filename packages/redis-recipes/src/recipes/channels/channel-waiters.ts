@@ -11,18 +11,10 @@ export function cappedSleepMs(runtime: Runtime): Millis {
 export interface ChannelWaiter {
   /** How much of what a message tells this one would use up. */
   readonly size: number;
+  /** Called once, as soon as messages arrive. */
+  readonly ready: () => void;
   wake(): void;
 }
-
-/** The place of one waiter in a channel. */
-export interface ChannelPlace {
-  /** Resolved while messages arrive. */
-  readonly ready: Promise<void>;
-  leave(): void;
-}
-
-/** A message without a number, which wakes all waiters. */
-const unknown = -1;
 
 /**
  * The requests of one provider that wait for messages, by channel: one subscription however many there are. A message is a hint only, so
@@ -42,11 +34,14 @@ export class ChannelWaiters {
     });
   }
 
-  enter(name: string, kind: "plain" | "redisson", rule: WakeRule, waiter: ChannelWaiter): ChannelPlace {
+  /** The result takes the waiter back. */
+  enter(name: string, kind: "plain" | "redisson", rule: WakeRule, waiter: ChannelWaiter): () => void {
     const channel = this.#channels.get(name) ?? new Channel(this.#line, name, kind, rule);
     this.#channels.set(name, channel);
     channel.waiters.add(waiter);
-    return { ready: channel.subscription.ready, leave: () => this.#leave(name, channel, waiter) };
+    // It rejects when the provider closes, which ends the waits by itself.
+    channel.subscription.ready.then(waiter.ready, () => {});
+    return () => this.#leave(name, channel, waiter);
   }
 
   /**
@@ -55,16 +50,13 @@ export class ChannelWaiters {
    */
   watch(name: string, kind: "plain" | "redisson", changed: () => void): () => void {
     let watching = true;
-    const place = this.enter(name, kind, "all", { size: 1, wake: changed });
-    place.ready.then(
-      () => watching && changed(),
-      () => {},
-    );
+    const waiter = { size: 1, ready: () => watching && changed(), wake: changed };
+    const leave = this.enter(name, kind, "all", waiter);
     const stopTimer = every(this.#runtime, () => Math.ceil(cappedSleepMs(this.#runtime)), changed);
     return () => {
       watching = false;
       stopTimer();
-      place.leave();
+      leave();
     };
   }
 
@@ -96,18 +88,12 @@ class Channel {
 
   constructor(line: RedisLine, name: string, kind: "plain" | "redisson", rule: WakeRule) {
     this.#rule = rule;
-    this.subscription = line.subscribe(name, kind, (message) => this.received(message));
-    // It rejects when the provider closes, which ends the waits by itself.
-    this.subscription.ready.catch(() => {});
+    this.subscription = line.subscribe(name, kind, (message) => this.#received(message));
   }
 
-  received(message: string): void {
-    const number = /^\d{1,15}$/.test(message) ? Number(message) : unknown;
-    if (this.#rule === "all" || number === unknown) {
-      this.wakeAll();
-      return;
-    }
-    let left = number;
+  #received(message: string): void {
+    // A message without a number wakes all waiters.
+    let left = this.#rule === "counted" && /^\d{1,15}$/.test(message) ? Number(message) : Infinity;
     for (const waiter of [...this.waiters]) {
       if (left <= 0) break;
       if (waiter.size > left) continue;

@@ -173,10 +173,6 @@ export class Holds {
     return this.#holds.size;
   }
 
-  find(owner: string): Held | undefined {
-    return this.#holds.get(owner) ?? this.#holds.get(writerField(owner));
-  }
-
   /** All that one owner holds: a write, and a read beside it. */
   of(owner: string): readonly Held[] {
     const holds = [this.#holds.get(writerField(owner)), this.#holds.get(owner)];

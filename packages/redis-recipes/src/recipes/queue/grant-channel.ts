@@ -82,7 +82,7 @@ export class GrantChannel {
         if (wait !== undefined) wait.handedOver(message, requests.runtime.nowMs());
         // Of one that has it already it says nothing new. Rule 3: of one that has ended the lock is given back at once. An owner that was
         // never drawn here is a mistake of another client or worse, and not ours to end.
-        else if (holds.find(owner) === undefined && !waits.cancelEnded(owner) && !owners.hasDrawn(owner))
+        else if (holds.of(owner).length === 0 && !waits.cancelEnded(owner) && !owners.hasDrawn(owner))
           this.#onUnknownGrant({ key: message.key, owner });
         return;
       case "nudge":

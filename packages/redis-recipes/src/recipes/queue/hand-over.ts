@@ -5,6 +5,7 @@ import type { Requests } from "../requests/requests.js";
 import { marginMs } from "../requests/server-clock.js";
 import { stayMs } from "../requests/settings.js";
 import type { QueuedLock } from "./queued-lock.js";
+import type { Wait } from "./waits.js";
 
 /** A grant that was not the answer to an acquire. `untilMs`: `null` where only a renewal can tell. */
 export type Offer = Omit<Found, "untilMs"> & { readonly untilMs: Millis | null };
@@ -69,9 +70,7 @@ export function isSure(requests: Requests, lock: QueuedLock, leaseMs: Millis, of
  */
 export async function confirmHold(
   requests: Requests,
-  lock: QueuedLock,
-  owner: string,
-  leaseMs: Millis,
+  { lock, owner, leaseMs }: Pick<Wait, "lock" | "owner" | "leaseMs">,
 ): Promise<Found | null> {
   const { settings, batches, line } = requests;
   const entry = { field: lock.fieldOf(owner), leaseMs };

@@ -11,10 +11,7 @@ interface Staying {
 }
 
 /** Waiters on one lock in one call. */
-interface Group<T> {
-  readonly lock: QueuedLock;
-  readonly waiting: T[];
-}
+type Group<T> = [T, ...T[]];
 
 /** In one call at most, so that none keeps the server busy for long. */
 const mostInCall = 500;
@@ -29,22 +26,15 @@ export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiti
   const { line, runtime, settings } = requests;
   const slotOf = ({ wait }: T): number | null => line.slotOf(wait.lock.key);
   const turn = async (all: readonly T[]): Promise<void> => {
-    const calls = callsOf(
-      all.filter(({ wait }) => wait.queued),
-      slotOf,
-    );
+    const queued = all.filter(({ wait }) => wait.queued);
+    const calls = callsOf(queued, slotOf);
     const runs = calls.map((groups) => ({
-      keys: groups.flatMap(({ lock }) => lock.stayKeys as readonly string[]),
-      args: stay.args({
-        aliveMs: settings.aliveMs,
-        entries: groups.map((group): StayEntry => {
-          return { look: lookAt(group.lock), owners: group.waiting.map(({ wait }) => wait.owner) };
-        }),
-      }),
+      keys: groups.flatMap(([{ wait }]) => wait.lock.stayKeys as readonly string[]),
+      args: stay.args({ aliveMs: settings.aliveMs, entries: groups.map(entryOf) }),
     }));
     const answers = await line.runAll<StayAnswer>(stay, runs);
     calls.forEach((groups, index) => {
-      const waiting = groups.flatMap((group) => group.waiting);
+      const waiting = groups.flat();
       const answer = answers[index];
       if (answer === undefined || answer instanceof Error) {
         // A heartbeat of each finds out which of them it concerns. Trouble in transport passes, and a reconnect has all of them ask.
@@ -62,23 +52,25 @@ export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiti
 
 /** By slot, and by lock within a call. */
 function callsOf<T extends Staying>(all: readonly T[], slotOf: (waiting: T) => number | null): Group<T>[][] {
-  const bySlot = new Map<number | null, Map<string, Group<T>[]>>();
+  const bySlot = new Map<number | null, Map<string, T[]>>();
   for (const each of all) {
-    const { lock } = each.wait;
+    const { key } = each.wait.lock;
     const slot = slotOf(each);
-    const locks = bySlot.get(slot) ?? new Map<string, Group<T>[]>();
+    const locks = bySlot.get(slot) ?? new Map<string, T[]>();
     bySlot.set(slot, locks);
-    const groups = locks.get(lock.key) ?? [];
-    locks.set(lock.key, groups);
-    const last = groups.at(-1);
-    if (last === undefined || last.waiting.length >= mostInCall) groups.push({ lock, waiting: [each] });
-    else last.waiting.push(each);
+    const waiting = locks.get(key) ?? [];
+    locks.set(key, waiting);
+    waiting.push(each);
   }
-  return [...bySlot.values()].flatMap((locks) =>
-    chunksOf([...locks.values()].flat(), mostInCall, ({ waiting }) => waiting.length),
-  );
+  return [...bySlot.values()].flatMap((locks) => {
+    const groups = [...locks.values()].flatMap((waiting) => chunksOf(waiting, mostInCall, () => 1));
+    return chunksOf(groups as Group<T>[], mostInCall, ({ length }) => length);
+  });
 }
 
-function lookAt(lock: QueuedLock): StayLook {
-  return looks[lock.stayTurns++ % looks.length] as StayLook;
+/** What a call asks about the waiters on one lock. */
+function entryOf(group: Group<Staying>): StayEntry {
+  const { lock } = group[0].wait;
+  const look = looks[lock.stayTurns++ % looks.length] as StayLook;
+  return { look, owners: group.map(({ wait }) => wait.owner) };
 }

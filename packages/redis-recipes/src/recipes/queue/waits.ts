@@ -222,7 +222,7 @@ export class Waits {
   }
 
   #tooLate(owner: string, reply: StandAnswer): void {
-    if (this.#closed || this.#holds.find(owner) !== undefined) return;
+    if (this.#closed || this.#holds.of(owner).length > 0) return;
     if (reply.status === "granted" || reply.status === "queued") this.cancelEnded(owner);
   }
 }

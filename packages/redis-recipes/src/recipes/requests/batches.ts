@@ -26,7 +26,7 @@ export interface BatchContext {
   /** Server time after which a request for this key does nothing; `null` where no bound of the server's clock is known. */
   notAfterMs(key: string): number | null;
   /** `serverMs`: 0 of an answer that does not tell the time. */
-  noteClock(serverMs: number, answer: Pick<BatchAnswer<unknown>, "sentMs" | "answeredMs" | "runId">): void;
+  noteClock(serverMs: number, heard: Heard): void;
 }
 
 /** Whoever asks: batches have its line. */
@@ -34,6 +34,9 @@ type Asking = BatchContext & { readonly line: RedisLine; readonly runtime: Runti
 
 /** No replicas are asked about what goes in a batch. */
 export type BatchAnswer<R> = Omit<Answer<R>, "acknowledged">;
+
+/** Of an answer, what a reading of the server's clock needs to know. */
+export type Heard = Pick<Answer<unknown>, "sentMs" | "answeredMs" | "runId">;
 
 export interface Patience {
   /** How long it may wait for others to go with it. Default 0, the end of this turn. */

@@ -3,10 +3,10 @@ import { pause, RecentMap } from "@holdfast/core/internal";
 import { OutcomeUnknownError } from "../../client/errors.js";
 import type { Answer, RedisLine, RunOptions } from "../../client/redis-line.js";
 import type { RedissonPublish } from "../../layout/channels.js";
-import { type BatchAnswer, type BatchContext, Batches, type BatchKind } from "./batches.js";
+import { type BatchAnswer, type BatchContext, Batches, type BatchKind, type Heard } from "./batches.js";
 import type { BoundCall, Call } from "./calls.js";
 import { conflictIn } from "./foreign-key.js";
-import { type ClockReading, ServerClock } from "./server-clock.js";
+import { ServerClock } from "./server-clock.js";
 import type { RecipeSettings } from "./settings.js";
 
 export interface RequestsParts extends Pick<Requests, "line" | "runtime" | "settings"> {
@@ -69,10 +69,7 @@ export class Requests implements BatchContext {
     return this.batches.ask(call.kind as BatchKind<unknown, R>, call.keys, call.entry);
   }
 
-  noteClock(
-    serverMs: number,
-    { sentMs, answeredMs, runId }: Omit<ClockReading, "serverMs"> & { runId: string },
-  ): void {
+  noteClock(serverMs: number, { sentMs, answeredMs, runId }: Heard): void {
     if (serverMs === 0) return;
     const clock = this.#clocks.get(runId) ?? new ServerClock();
     this.#clocks.set(runId, clock);
@@ -163,7 +160,7 @@ export class Requests implements BatchContext {
   }
 
   /** Rule 1: what was asked before a step of the server's clock was noticed says nothing of how long a hold lasts. */
-  trusts({ runId, sentMs }: { readonly runId: string; readonly sentMs: Millis }): boolean {
+  trusts({ runId, sentMs }: Pick<Heard, "runId" | "sentMs">): boolean {
     return this.clockOf(runId)?.trusts(sentMs) !== false;
   }
 

@@ -1,7 +1,7 @@
 import type { Millis } from "@holdfast/core";
 
 /** Server time, and between which two moments of our monotonic clock it was read. */
-export interface ClockReading {
+interface ClockReading {
   /** By the server's clock, ms with fractions. */
   readonly serverMs: number;
   readonly sentMs: Millis;

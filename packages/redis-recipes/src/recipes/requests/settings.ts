@@ -27,10 +27,6 @@ export interface RecipeSettings {
  * How often a waiter that stands behind another says that it is still there. It asks for nothing, so this is as seldom as its place allows:
  * a request that takes as long as a server may be silent, and a timer that is late, still come before the alive window ends.
  */
-export function stayMs({
-  heartbeatMs,
-  aliveMs,
-  commandTimeoutMs,
-}: Pick<RecipeSettings, "heartbeatMs" | "aliveMs" | "commandTimeoutMs">): Millis {
+export function stayMs({ heartbeatMs, aliveMs, commandTimeoutMs }: RecipeSettings): Millis {
   return Math.max(heartbeatMs, Math.floor(0.8 * (aliveMs - commandTimeoutMs)));
 }

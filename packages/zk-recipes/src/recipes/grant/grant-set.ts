@@ -57,8 +57,10 @@ export class GrantSet {
     this.#runtime = runtime;
     this.#lasting = new Lasting(attendEveryMs, runtime);
     session.onState((state) => {
-      if (state === "suspended") this.#doubtAll();
-      else if (state === "connected") this.#recoverAll();
+      if (state === "suspended") {
+        this.breaks++;
+        this.#tellAll();
+      } else if (state === "connected") this.#recoverAll();
       else if (state === "lost" || state === "closed") this.#loseAll(state);
     });
     session.onBroken(() => {
@@ -100,11 +102,6 @@ export class GrantSet {
     if (held === undefined) return;
     const listed = new Set(children);
     for (const [path, grant] of [...held]) if (!listed.has(baseName(path))) grant.gone();
-  }
-
-  #doubtAll(): void {
-    this.breaks++;
-    this.#tellAll();
   }
 
   #tellAll(): void {

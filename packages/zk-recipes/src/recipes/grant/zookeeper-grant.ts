@@ -174,13 +174,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
   release(): Promise<boolean> {
     if (this.over) return Promise.resolve(false);
     this.#finish("released");
-    const { besides } = this.parts;
-    const released = this.#releaseNodes();
-    return besides === undefined ? released : Promise.all([released, besides]).then(([first]) => first);
-  }
-
-  #releaseNodes(): Promise<boolean> {
-    return new Promise((resolve, reject) => {
+    const nodesReleased = new Promise<boolean>((resolve, reject) => {
       let open = this.nodes.length;
       let released = true;
       let refusal: Error | null = null;
@@ -193,6 +187,9 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
         else reject(requestFailure(`releasing ${this.backendId}`, refusal, this.context.session));
       });
     });
+    const { besides } = this.parts;
+    if (besides === undefined) return nodesReleased;
+    return Promise.all([nodesReleased, besides]).then(([released]) => released);
   }
 
   /** Released or lost. */

@@ -30,7 +30,8 @@ export async function listTree(session: ZooKeeperSession, place: LockPlace): Pro
   const { stat, children } = root as TreeBranch;
   const bare = { path, stat, data: null, children };
   if (!children.some(({ name }) => name === "locks" || name === "leases")) {
-    if (!isLone(bare)) return bare;
+    // A node that has no children may be the lock itself.
+    if (children.length > 0 || stat === null || stat.dataLength === 0) return bare;
     return { ...bare, data: (await readNode(session, lockName, path))?.data ?? null };
   }
   const [locks, leases] = expected ? branches : await listAll(session, lockName, below);
@@ -82,11 +83,6 @@ function listAll(
       return { stat, children: children.map((name) => ({ name, stat: null, data: null })) };
     }),
   );
-}
-
-/** A node that has no children may be the lock itself. */
-function isLone({ stat, children }: TreeBranch): boolean {
-  return children.length === 0 && stat !== null && stat.dataLength > 0;
 }
 
 function readNode(

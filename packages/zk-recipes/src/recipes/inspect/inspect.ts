@@ -26,39 +26,29 @@ export async function inspectPath(
   spec: InspectSpec,
   options: InspectOptions,
 ): Promise<LockSnapshot> {
-  for (let look = 1; ; look++) {
-    const { snapshot, holders } = await lookOnce(context, spec, options);
-    if (snapshot.held.length > 0 || holders === 0 || look === looks) return snapshot;
-  }
-}
-
-/** `holders`: as many as the listing has shown. */
-async function lookOnce(
-  context: SessionContext,
-  spec: InspectSpec,
-  options: InspectOptions,
-): Promise<{ snapshot: LockSnapshot; holders: number }> {
   const { session, runtime } = context;
   const { kind, lockName, limit } = spec;
   const hints: TreeHints = { kind, limit, ours: (each) => context.nodes.has(each) };
-  const listed = await listTree(session, spec);
-  const names = recogniseTree(listed, hints);
-  const shown = [...names.holders, ...names.waiters.slice(0, options.maxPending ?? defaultMaxPending)];
-  const wanted = shown.map((person) => person.path);
-  const found = recogniseTree(await readPeople(session, listed, wanted, options.signal), hints);
-  const takenAt = new Date(runtime.wallMs());
-  const wasRead = new Set(wanted);
-  const isShown = (person: TreeParticipant): boolean => person.session !== null && wasRead.has(person.path);
-  const snapshot: LockSnapshot = {
-    name: lockName,
-    takenAt,
-    kind: found.kind,
-    held: found.holders.filter(isShown).map((person) => holdInfo(context, person, takenAt)),
-    pending: found.waiters
-      .filter(isShown)
-      .map((person, position) => ({ ...participantInfo(person, takenAt), position })),
-    // Who waits for a naive mutex has no node: only the server knows, and does not say.
-    pendingTotal: (found.kind ?? kind) === "naive-mutex" ? null : found.waiters.length,
-  };
-  return { snapshot, holders: found.holders.length };
+  for (let look = 1; ; look++) {
+    const listed = await listTree(session, spec);
+    const names = recogniseTree(listed, hints);
+    const shown = [...names.holders, ...names.waiters.slice(0, options.maxPending ?? defaultMaxPending)];
+    const wanted = shown.map((person) => person.path);
+    const found = recogniseTree(await readPeople(session, listed, wanted, options.signal), hints);
+    const takenAt = new Date(runtime.wallMs());
+    const wasRead = new Set(wanted);
+    const isShown = (person: TreeParticipant): boolean => person.session !== null && wasRead.has(person.path);
+    const snapshot: LockSnapshot = {
+      name: lockName,
+      takenAt,
+      kind: found.kind,
+      held: found.holders.filter(isShown).map((person) => holdInfo(context, person, takenAt)),
+      pending: found.waiters
+        .filter(isShown)
+        .map((person, position) => ({ ...participantInfo(person, takenAt), position })),
+      // Who waits for a naive mutex has no node: only the server knows, and does not say.
+      pendingTotal: (found.kind ?? kind) === "naive-mutex" ? null : found.waiters.length,
+    };
+    if (snapshot.held.length > 0 || found.holders.length === 0 || look === looks) return snapshot;
+  }
 }

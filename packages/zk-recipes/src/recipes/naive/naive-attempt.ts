@@ -12,8 +12,6 @@ import type { SessionContext } from "../session/session-context.js";
 import { type Sync, sendSync } from "../session/sync.js";
 import { deleteNode, type LockSpec, SessionAttempt } from "../session-attempt.js";
 
-type Exists = ResponseOf<"exists"> | null;
-
 /**
  * A lock that is one ephemeral node of a fixed name, the path of the lock: the session that makes it holds, and all others watch it and try again when
  * it goes. There is no order, and each release wakes all waiters, all but one in vain: the herd that queue nodes avoid.
@@ -134,7 +132,7 @@ export class NaiveAttempt extends SessionAttempt {
     });
   }
 
-  #looked(found: Exists): void {
+  #looked(found: ResponseOf<"exists"> | null): void {
     const { path, lockName, mayWait } = this.#spec;
     if (found !== null && this.#isOurs(found.stat)) {
       this.stop();

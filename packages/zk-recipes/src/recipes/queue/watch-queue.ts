@@ -124,10 +124,9 @@ class QueueWatch {
   /** Not answered, or the server is too busy: all over again. */
   #listLater(context: SessionContext, error: RequestError): void {
     const round = this.#round;
-    const again = (): void => {
+    context.again(error, () => {
       if (this.#round === round) this.#list(context);
-    };
-    context.again(error, again);
+    });
   }
 
   #report(): void {

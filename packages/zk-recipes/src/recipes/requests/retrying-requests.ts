@@ -13,7 +13,7 @@ import type { Outcome, RequestError, ZooKeeperSession } from "../../session/type
 import { missingChroot } from "../create/chroot.js";
 import type { CreateSettings } from "../create/create-settings.js";
 import { MissingParents } from "../create/missing-parents.js";
-import { isPassing, requestFailure } from "../session/failures.js";
+import { isFinal, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session/session-context.js";
 import type { SessionSequence } from "../session/session-sequence.js";
 import { sendSync } from "../session/sync.js";
@@ -90,10 +90,9 @@ export class RetryingRequests {
       const outcome = await attempt(context);
       if (outcome.ok) return outcome.value;
       const { error } = outcome;
-      const refusal = refusalOf(error);
-      if (refusal !== null && !isPassing(refusal)) throw this.failure(call, error);
+      if (isFinal(error)) throw this.failure(call, error);
       // The first lost answer is asked for again as soon as there is a connection; a link that keeps breaking is not.
-      if (refusal !== null || tries > 1) await this.rest(call, tries, startedMs, error);
+      if (refusalOf(error) !== null || tries > 1) await this.rest(call, tries, startedMs, error);
     }
   }
 
@@ -139,19 +138,28 @@ export class RetryingRequests {
    * out in the same write as the create, each time. The outcome is never NoNode: that is tried again by the retry policy.
    */
   async create(
-    context: SessionContext,
+    { session }: SessionContext,
     call: CallInfo,
-    node: NewNode,
+    { path, data, ephemeral }: NewNode,
     behind: () => void = () => {},
   ): Promise<Outcome<ResponseOf<"create2">>> {
     const startedMs = this.runtime.nowMs();
-    const levels = this.settings.paths.levelsOf(parentOf(node.path));
-    let made = await this.#createOnce(context, call, node, [], behind);
-    for (let tries = 1; isNoNode(made); tries++) {
-      if (tries > 1 && !made.ok) await this.rest(call, tries, startedMs, made.error);
-      made = await this.#createOnce(context, call, node, levels, behind);
+    const levels = this.settings.paths.levelsOf(parentOf(path));
+    const flags = ephemeral ? CreateFlags.ephemeral : CreateFlags.persistent;
+    for (let tries = 1; ; tries++) {
+      // Calls code of the caller, before anything is sent.
+      const acl = this.settings.aclOf(path);
+      const parents = new MissingParents(this.settings, tries === 1 ? [] : levels);
+      parents.send(session);
+      const sent = outcomeOf(session, "create2", { path, data, acl, flags });
+      behind();
+      const made = await sent;
+      if (made.ok || !saysNoNode(made.error)) return made;
+      const refusal = parents.refusal(session, call.lockName);
+      if (refusal !== null) throw refusal;
+      // The second try, which makes the parents too, follows at once.
+      if (tries > 1) await this.rest(call, tries, startedMs, made.error);
     }
-    return made;
   }
 
   /** Waits as the retry policy says; rejects with the failure when it says stop. */
@@ -191,36 +199,11 @@ export class RetryingRequests {
     });
     return result;
   }
-
-  async #createOnce(
-    { session }: SessionContext,
-    call: CallInfo,
-    node: NewNode,
-    levels: readonly string[],
-    behind: () => void,
-  ): Promise<Outcome<ResponseOf<"create2">>> {
-    const { path, data, ephemeral } = node;
-    // Calls code of the caller, before anything is sent.
-    const acl = this.settings.aclOf(path);
-    const parents = new MissingParents(this.settings, levels);
-    const flags = ephemeral ? CreateFlags.ephemeral : CreateFlags.persistent;
-    parents.send(session);
-    const sent = outcomeOf(session, "create2", { path, data, acl, flags });
-    behind();
-    const made = await sent;
-    const refusal = isNoNode(made) ? parents.refusal(session, call.lockName) : null;
-    if (refusal !== null) throw refusal;
-    return made;
-  }
 }
 
 /** The same with `null` for a node that is not there. */
 export function orAbsent<T>(outcome: Outcome<T>): Outcome<T | null> {
-  return isNoNode(outcome) ? { ok: true, value: null, zxid: 0n } : outcome;
-}
-
-export function isNoNode(outcome: Outcome<unknown>): boolean {
-  return !outcome.ok && saysNoNode(outcome.error);
+  return !outcome.ok && saysNoNode(outcome.error) ? { ok: true, value: null, zxid: 0n } : outcome;
 }
 
 export function isNodeExists(outcome: Outcome<unknown>): boolean {

@@ -21,9 +21,7 @@ export interface SharedName {
 interface Deletion {
   readonly path: string;
   /** Of a node whose name others use too; `null`: the name is ours alone. */
-  readonly czxid: bigint | null;
-  /** A look has to show that the node is still the one that is meant, before it is deleted. */
-  readonly looksFirst: boolean;
+  readonly shared: SharedName | null;
   /** The connection that was there when it was last sent: the answer comes over this one or never. */
   sentOn: number;
   /** One of our requests was sent and never answered, so a missing node may be its work. */
@@ -71,15 +69,13 @@ export class Deletions {
     settled: (outcome: DeletionOutcome, error: RequestError | null) => void,
     shared: SharedName | null = null,
   ): void {
-    const czxid = shared?.czxid ?? null;
-    const looksFirst = shared?.watched === false;
-    const key = keyOf(path, czxid);
+    const key = keyOf(path, shared);
     const open = this.#open.get(key);
     if (open !== undefined) {
       open.settled.push(settled);
       return;
     }
-    const deletion: Deletion = { path, czxid, looksFirst, sentOn: 0, unanswered: false, settled: [settled] };
+    const deletion: Deletion = { path, shared, sentOn: 0, unanswered: false, settled: [settled] };
     this.#open.set(key, deletion);
     this.#sendOrLook(deletion);
   }
@@ -114,13 +110,14 @@ export class Deletions {
   }
 
   #sendOrLook(deletion: Deletion): void {
-    if (deletion.czxid === null || !(deletion.unanswered || deletion.looksFirst)) return this.#send(deletion);
+    const { path, shared } = deletion;
+    if (shared === null || (shared.watched && !deletion.unanswered)) return this.#send(deletion);
     deletion.sentOn = this.#session.connection;
     const sync = sendSync(this.#session);
-    this.#session.send("exists", { path: deletion.path, watch: false }, (outcome) => {
+    this.#session.send("exists", { path, watch: false }, (outcome) => {
       if (!this.#isOpen(deletion)) return;
       const synced = sync.failure === null;
-      if (outcome.ok && synced && outcome.value.stat.czxid === deletion.czxid) this.#send(deletion);
+      if (outcome.ok && synced && outcome.value.stat.czxid === shared.czxid) this.#send(deletion);
       else if (outcome.ok && synced) this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
       // A look that the server refuses says nothing of the node. It is repeated, as the node would else stay until the session ends.
       else if (outcome.ok || (outcome.error instanceof ZooKeeperError && !saysNoNode(outcome.error)))
@@ -161,11 +158,11 @@ export class Deletions {
   }
 
   #isOpen(deletion: Deletion): boolean {
-    return this.#open.get(keyOf(deletion.path, deletion.czxid)) === deletion;
+    return this.#open.get(keyOf(deletion.path, deletion.shared)) === deletion;
   }
 
   #settle(deletion: Deletion, outcome: DeletionOutcome, error: RequestError | null): void {
-    if (!this.#open.delete(keyOf(deletion.path, deletion.czxid))) return;
+    if (!this.#open.delete(keyOf(deletion.path, deletion.shared))) return;
     // One whose delete was refused for good stays, as long as the session.
     if (error === null) this.#nodes.delete(deletion.path);
     for (const settled of deletion.settled) settled(outcome, error);
@@ -173,6 +170,6 @@ export class Deletions {
 }
 
 /** Two nodes of one name, one after the other, are two things to delete. Every path begins with a slash, so that no key is a path. */
-function keyOf(path: string, czxid: bigint | null): string {
-  return czxid === null ? path : `${czxid}:${path}`;
+function keyOf(path: string, shared: SharedName | null): string {
+  return shared === null ? path : `${shared.czxid}:${path}`;
 }

@@ -50,7 +50,8 @@ export class SessionSequence implements BackendLink {
         return await session.whenConnected({ ...options, waitMs });
       } catch (error) {
         if (!(error instanceof SessionLostError)) throw error;
-        if (session === this.context.session) throw this.#endError(session, error);
+        // After `close()` the next round says so.
+        if (session === this.context.session && !this.#closed) throw this.#endError(session, error);
       }
     }
   }
@@ -76,8 +77,7 @@ export class SessionSequence implements BackendLink {
     return context;
   }
 
-  #endError(session: ZooKeeperSession, cause?: Error): Error {
-    if (this.#closed) return new ProviderClosedError("the provider was closed", { backend: "zookeeper" });
+  #endError(session: ZooKeeperSession, cause: Error): BackendError {
     const why =
       session.lossReason === "auth"
         ? "the server refused the credentials of option auth"
