@@ -109,3 +109,15 @@ it("who enters a double barrier or waits for a latch keeps the limit while Redis
     expect(each).toMatchObject({ status: "rejected", reason: { code: "HF_BACKEND" } });
   expect(performance.now() - begunMs).toBeLessThan(2_000);
 });
+
+it("a member that enters a double barrier again while Redis is frozen is not counted beside itself", async () => {
+  const { link, patient } = await stage();
+  const barrier = patient.doubleBarrier("silent", 2);
+  await link.setMode("stall");
+  await expect(barrier.enter({ waitMs: 100 })).rejects.toMatchObject({ code: "HF_BACKEND" });
+  const again = expect(barrier.enter({ waitMs: 1_500 })).rejects.toMatchObject({
+    code: "HF_ACQUIRE_TIMEOUT",
+  });
+  await link.setMode("ok");
+  await again;
+});

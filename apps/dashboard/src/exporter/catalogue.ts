@@ -53,7 +53,7 @@ export const exporterCatalogue: Catalogue = {
       type: "gauge",
       labels: perGroup,
       from: "the mirror",
-      help: "Age of the oldest wait, at least. Waits of unknown age are left out.",
+      help: "Age of the oldest wait, at least. Waits of unknown age and candidates of elections are left out.",
     },
     {
       name: "top_lock_waiters",

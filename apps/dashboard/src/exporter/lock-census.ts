@@ -91,9 +91,11 @@ export async function countLocks(
       const holdSeconds = lock.holderCount > 0 ? ageSeconds(lock.oldestHold, nowMs) : 0;
       const waitSeconds = lock.waiterCount > 0 ? ageSeconds(lock.oldestWait, nowMs) : 0;
       // Candidates stand by for as long as the leader lives, so they are no sign of a queue that does not advance.
-      if (kind !== "leader-election") sum.waiters += lock.waiterCount;
+      if (kind !== "leader-election") {
+        sum.waiters += lock.waiterCount;
+        sum.oldestWaitSeconds = Math.max(sum.oldestWaitSeconds, waitSeconds);
+      }
       sum.oldestHoldSeconds = Math.max(sum.oldestHoldSeconds, holdSeconds);
-      sum.oldestWaitSeconds = Math.max(sum.oldestWaitSeconds, waitSeconds);
       const ref = (): LockRef => ({ cluster, backend, key });
       topWaiters.offer(lock.waiterCount, ref);
       topHolds.offer(holdSeconds, ref);

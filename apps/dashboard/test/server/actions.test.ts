@@ -344,7 +344,7 @@ describe("actions", () => {
     for (let at = 0; at < 3; at++) await act(dashboard, "admin", { dryRun: true });
     const begunMs = performance.now();
     await dashboard[Symbol.asyncDispose]();
-    expect(performance.now() - begunMs).toBeLessThan(4_900);
+    expect(performance.now() - begunMs).toBeLessThan(10_000);
   });
 
   it("a forced release counts as lost in the overview of its cluster, a dry run and a refusal do not", async () => {

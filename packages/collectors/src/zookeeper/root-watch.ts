@@ -42,6 +42,8 @@ export class RootWatch {
   #cuts = 0;
   /** On this connection the server has answered what servers before 3.6 do not know, so its end does not show that it is one of them. */
   #knowsNew = false;
+  /** All roots were walked on this connection, so that events alone say what changes. */
+  #synced = false;
   #roots: string[] = [];
   /** Roots over `maxNodes`: no watch stands there, and nothing below them is kept. */
   readonly #unread = new Set<string>();
@@ -93,6 +95,7 @@ export class RootWatch {
     this.stopTimers();
     const generation = ++this.#generation;
     this.#knowsNew = false;
+    this.#synced = false;
     this.#before.clear();
     this.#pauseBook();
     void this.#run(generation);
@@ -109,18 +112,14 @@ export class RootWatch {
 
   /** Contact was in doubt only. */
   back(): void {
-    let stood = false;
-    let syncing = false;
     for (const [status, { state, message, coverage }] of this.#before) {
       // What a walk has found out since then counts.
       if (status.now.state !== "stale" && status.now.state !== "down") continue;
       if (state === "ok") this.#ok(status);
       else status.set({ state, message, coverage });
-      stood ||= state === "ok";
-      syncing ||= state === "syncing";
     }
     this.#before.clear();
-    if (stood && !syncing && !this.#old) this.#desk.book.resume();
+    if (this.#synced && !this.#old) this.#desk.book.resume();
   }
 
   /** A child of a level that a `*` stands for has come or gone. */
@@ -240,6 +239,7 @@ export class RootWatch {
         status.set({ state, message });
       }
     }
+    this.#synced = true;
     if (!this.#old) book.resume();
   }
 

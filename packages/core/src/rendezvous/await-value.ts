@@ -68,3 +68,12 @@ export async function inBounds<T>(
   if (!inTime) throw timeoutOf(engine, bounds, answered);
   return await work;
 }
+
+/**
+ * Waits until what earlier calls of this provider have left under `key` is taken back, so that it is not counted beside what this call
+ * makes. Rejects as `awaitValue` does.
+ */
+export async function afterPending(engine: GrantEngine, bounds: WaitBounds, key: string): Promise<void> {
+  const pending = engine.pendingRelease(key);
+  if (pending !== undefined) await inBounds(engine, bounds, pending, false);
+}

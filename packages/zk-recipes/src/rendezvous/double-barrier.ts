@@ -1,5 +1,5 @@
 import type { BarrierSeat, DoubleBarrierStore, WaitBounds } from "@holdfast/core/internal";
-import { awaitValue } from "@holdfast/core/internal";
+import { afterPending, awaitValue } from "@holdfast/core/internal";
 import type { RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import { Entrance } from "./entrance.js";
 import { Seat } from "./seat.js";
@@ -27,6 +27,8 @@ export class ZooKeeperDoubleBarrier implements DoubleBarrierStore {
 
   async enter(parties: number, bounds: WaitBounds): Promise<BarrierSeat> {
     const calls = this.#calls;
+    // The node of a call that was given up would make one member two.
+    await afterPending(calls.engine, bounds, calls.pathOf(this.#name));
     const entrance = new Entrance(calls, this.#name, parties, this.#data);
     try {
       await awaitValue(calls.engine, bounds, entrance, (full) => full);

@@ -109,7 +109,9 @@ export class Entrance implements Watched<boolean> {
     const context = this.#asked;
     if (context === null || context.over) return;
     const gone = this.#leaveNothing(context);
-    this.#calls.engine.trackCleaning(gone);
+    const { engine } = this.#calls;
+    engine.trackCleaning(gone);
+    engine.rememberPendingRelease(this.#parent, gone);
     if (context.session.state !== "connected") return;
     // A server that does not answer must not hold up the call: what is left is taken back behind it.
     await settledWithin(this.#calls.runtime, gone, answeredWithinMs, { ref: true });

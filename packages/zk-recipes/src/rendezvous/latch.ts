@@ -57,7 +57,9 @@ export class ZooKeeperLatch implements LatchStore {
     const count = this.#countIn(await this.#node.read());
     if (count > 0) this.#sawAboveOn = context;
     const sure = this.#sawAboveOn === context && context === this.#calls.sessions.context;
-    if (count > 0 || sure || this.#countIn(await this.#calls.readSynced(this.#call)) === 0) return count;
+    if (count > 0 || sure) return count;
+    const synced = await this.#calls.readSynced({ ...this.#call, patient: true });
+    if (this.#countIn(synced) === 0) return count;
     return this.#countIn(await this.#node.read());
   }
 

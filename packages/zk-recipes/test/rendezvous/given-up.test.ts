@@ -56,6 +56,18 @@ describe("a member given up while its node is being made, whose create with the 
   });
 });
 
+test("a member of a double barrier that enters again while the server is silent is not counted beside itself", async () => {
+  const path = "/barriers/silent";
+  server.operator.create("/barriers");
+  server.operator.create(path);
+  const barrier = locks.doubleBarrier(path, 2);
+  server.pause();
+  await expect(barrier.enter({ waitMs: 100 })).rejects.toMatchObject({ code: "HF_BACKEND" });
+  const again = expect(barrier.enter({ waitMs: 1_000 })).rejects.toThrow(AcquireTimeoutError);
+  server.resume();
+  await again;
+});
+
 test("a member of a double barrier that is given up while it looks for an older round does not open the barrier for the others", async () => {
   const path = "/barriers/crashed";
   server.operator.create("/barriers");

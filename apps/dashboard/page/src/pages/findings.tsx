@@ -193,7 +193,7 @@ export function FindingsPage(): JSX.Element {
       {failure !== null &&
         (data === null ? <Failed failure={failure} retry={reload} /> : <OldNews failure={failure} />)}
       {data !== null && problems.length === 0 && (
-        <NoneFound what="problems" title="No problems found" clusters={clustersOf(view.cluster) ?? []} />
+        <NoneFound what="problems" title="No problems found" clusters={clustersOf(view.cluster)} />
       )}
       {problems.length > 0 && (
         <Table label="Problems" rows={problems} view={view} wanted={wanted} onMute={onMute} />

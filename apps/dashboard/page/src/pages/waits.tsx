@@ -232,7 +232,7 @@ export function WaitsPage(): JSX.Element {
         <section>
           <h2>Who blocks whom</h2>
           {forest.length === 0 ? (
-            <NoneFound what="waits" title="No waits can be seen" clusters={clustersOf(view.cluster) ?? []} />
+            <NoneFound what="waits" title="No waits can be seen" clusters={clustersOf(view.cluster)} />
           ) : (
             <ul class="forest">
               {forest.map((each) => (

@@ -117,12 +117,13 @@ function NoneKnown({ what, unknown }: { what: string; unknown: readonly string[]
   );
 }
 
-/** A list is empty. `what`: its rows, as one word. `clusters`: those that it is of. */
+/** A list is empty. `what`: its rows, as one word. `clusters`: those that it is of; `null` while they are not known yet. */
 export function NoneFound(props: {
   what: string;
   title: string;
-  clusters: readonly ClusterRow[];
+  clusters: readonly ClusterRow[] | null;
 }): JSX.Element {
+  if (props.clusters === null) return <Loading />;
   const unknown = notKnownNow(props.clusters);
   return unknown.length > 0 ? (
     <NoneKnown what={props.what} unknown={unknown} />

@@ -1,4 +1,5 @@
-import { awaitValue, type DoubleBarrierStore } from "@holdfast/core/internal";
+import { afterPending, awaitValue, type DoubleBarrierStore } from "@holdfast/core/internal";
+import { ourChannels } from "../../layout/channels.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 import { type BarrierTimes, Seat } from "./seat.js";
 
@@ -16,6 +17,8 @@ export function redisDoubleBarrier(
   const { engine } = runs;
   return {
     async enter(parties, bounds) {
+      // The seat of a call that was given up would make one member two.
+      await afterPending(engine, bounds, ourChannels.doubleBarrier(name));
       const seat = new Seat(runs, name, freshMember(), parties, times);
       const entering = { providerClosed: () => void seat.giveUp().catch(() => {}) };
       engine.waiting.add(entering);

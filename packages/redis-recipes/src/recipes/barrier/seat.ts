@@ -141,6 +141,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     this.#end("over");
     const gone = this.#looking.then(() => this.#call("leave", false)).catch(() => {});
     engine.trackCleaning(gone);
+    engine.rememberPendingRelease(this.#channel, gone);
     if (line.state === "connected")
       await settledWithin(engine.runtime, gone, answeredWithinMs, { ref: true });
   }

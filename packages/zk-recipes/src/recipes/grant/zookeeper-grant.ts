@@ -255,7 +255,10 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
    */
   gone(): void {
     if (this.over) return;
-    for (const { path } of this.nodes) this.context.nodes.delete(path);
+    // Behind the other watches of these nodes: a waiter of this session behind them asks whose they were.
+    queueMicrotask(() => {
+      for (const { path } of this.nodes) this.context.nodes.delete(path);
+    });
     if (this.#state.delivered) this.lose("stolen");
     else this.#state.uncertain();
   }

@@ -80,6 +80,18 @@ describe("a hold", () => {
     expect(heard).toEqual(["lost stolen"]);
   });
 
+  it("whose node is gone leaves the nodes of its session behind all watches that fire for it", async () => {
+    const { nodes } = hold.context;
+    nodes.add(node.path);
+    hold.attend();
+    session.answer(session.pending("getData"), { data: null, stat: stat(7n, session.id) });
+    session.fire("own", "deleted");
+    expect(heard).toEqual(["lost stolen"]);
+    expect(nodes.has(node.path)).toBe(true);
+    await Promise.resolve();
+    expect(nodes.has(node.path)).toBe(false);
+  });
+
   it("is lost when the first look finds the node gone, or another's in its place", () => {
     hold.attend();
     session.noNode(session.pending("getData"));
