@@ -33,6 +33,8 @@ interface Moment {
   readonly figures?: Scenario["expect"]["figures"];
   /** How late a limited wait may end. */
   readonly lateMs?: number;
+  /** Within what two clients must be granted the key after the last fault. Default 10 s. */
+  readonly healLimitMs?: number;
 }
 
 const exclusive: readonly CheckerName[] = ["belief", "mutex", "fence-order", "handover"];
@@ -250,6 +252,8 @@ const moments: Readonly<Record<string, Moment>> = {
       { fault: "link.hole", target: "holder(k1)", after: "held(k1)", atMs: 1_000, forMs: 2 * leaseMs },
     ],
     pass: ["advertised", "lost-notice"],
+    // Before the second client stand the turn that goes on at the heal, and one or two of the first.
+    healLimitMs: 20_000,
   },
   long: {
     words: "Turns of more than two leases, which are renewed: nothing is lost",
@@ -357,6 +361,7 @@ function scenario(id: string, tags: readonly Tag[], subject: Subject, moment: Mo
       handoverLimitMs: leaseMs + 2_000,
       lostLateMs: 250,
       ...(moment.lateMs !== undefined && { lateMs: moment.lateMs }),
+      ...(moment.healLimitMs !== undefined && { healLimitMs: moment.healLimitMs }),
     },
     faults,
     mode: "ours",
