@@ -77,7 +77,7 @@ const twins: Readonly<Record<string, Twin>> = {
   R10: {},
   R17: short,
   // A wish that is not heard costs up to a third of the lease.
-  R18: { count: 4, leaseMs: 24_000, handoverLimitMs: 3_500, excuses: true },
+  R18: { count: 4, restMs: 3_000, leaseMs: 24_000, handoverLimitMs: 3_500, excuses: true },
   R21: {},
   R08: {},
   "R08-short": {},
@@ -165,6 +165,8 @@ function twin(scenario: Scenario, own: Twin): Scenario {
  * work stays one, and keepers are hit after it.
  */
 function atKeeper(planned: PlannedFault): readonly PlannedFault[] {
+  // Clients that rest get no message for longer than a run lasts.
+  if (planned.fault === "redis.deafen") return [{ ...planned, options: { ...planned.options, quiet: true } }];
   const target = planned.target?.replace(/^holder\(/, "keeper(");
   if (target === planned.target || target === undefined) return [planned];
   if (planned.options?.working !== true) return [{ ...planned, target }];

@@ -28,3 +28,21 @@ it("a cut of a link without a connection counts as done only where one tries to 
   proxy.accepted += 1;
   expect([dialled.evidence, await dialled.heal()]).toEqual([null, expect.objectContaining({ mode: "hole" })]);
 });
+
+it("a reset waits for a client that is just coming back", async () => {
+  let resets = 0;
+  const proxy = { open: 0, resetAll: () => resets++ };
+  const worker = { name: "w0", p: "w0#0", link: { proxies: [proxy] } };
+  const context = {
+    planned: { fault: "link.reset", target: "worker(w0)", atMs: 0 },
+    crew: { worker: () => worker },
+    signal: new AbortController().signal,
+    begins: () => {},
+  } as unknown as FaultContext;
+  const done = linkFaults["link.reset"]?.begin(context);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(resets).toBe(0);
+  proxy.open = 1;
+  expect((await done)?.evidence).toMatchObject({ connections: [1] });
+  expect(resets).toBe(1);
+});

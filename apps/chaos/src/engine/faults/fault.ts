@@ -4,6 +4,9 @@ import type { PlannedFault } from "../scenario.js";
 import type { Tally } from "../tally.js";
 import type { ServerSet } from "../topologies/server-set.js";
 
+/** Within what a client whose connections or subscriptions were ended has new ones, ms. */
+export const backWithinMs = 2_000;
+
 export interface FaultContext {
   readonly planned: PlannedFault;
   readonly set: ServerSet;

@@ -1,6 +1,6 @@
-import type { ProxyMode } from "@holdfast/test-servers";
+import { eventually, type ProxyMode } from "@holdfast/test-servers";
 import { strike } from "./aim.js";
-import type { FaultContext, FaultKind, OngoingFault } from "./fault.js";
+import { backWithinMs, type FaultContext, type FaultKind, type OngoingFault } from "./fault.js";
 
 /** Puts all proxies on a worker's way into a mode until healed. */
 function mode(of: ProxyMode): FaultKind {
@@ -50,8 +50,12 @@ const reset: FaultKind = {
       async ({ worker }) => {
         const { proxies } = worker.link;
         if (proxies.length === 0) throw new Error(`${worker.name} has no proxies: its group must be proxied`);
-        before = proxies.map(({ open }) => open);
-        if (before.every((open) => open === 0)) throw new Error(`${worker.name} has no connection to reset`);
+        const connected = (): boolean => {
+          before = proxies.map(({ open }) => open);
+          return before.some((open) => open > 0);
+        };
+        const what = `a connection of ${worker.name} to reset`;
+        await eventually(connected, { what, withinMs: backWithinMs, everyMs: 5 });
         for (const proxy of proxies) proxy.resetAll();
       },
       async () => {},

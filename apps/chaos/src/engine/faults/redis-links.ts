@@ -1,10 +1,8 @@
 import { eventually, type ProxyMode, RedisProxy, type RespRule, type TcpProxy } from "@holdfast/test-servers";
 import type { Worker } from "../crew.js";
 import { aim } from "./aim.js";
-import type { FaultContext, FaultKind } from "./fault.js";
+import { backWithinMs, type FaultContext, type FaultKind } from "./fault.js";
 
-/** Within what a worker that has no subscription must have one. */
-const subscribedWithinMs = 2_000;
 /** Within what a worker whose subscriptions are deaf must have missed a message. */
 const lostWithinMs = 15_000;
 
@@ -93,7 +91,7 @@ const deafen: FaultKind = {
           .map((connection) => ({ proxy, connection }));
       });
     // A worker that has just begun, or whose subscriptions were just ended, has one soon.
-    const endMs = performance.now() + subscribedWithinMs;
+    const endMs = performance.now() + backWithinMs;
     while (listening().length === 0 && performance.now() < endMs && !context.signal.aborted)
       await new Promise((resolve) => setTimeout(resolve, 10));
     const subscribed = listening();

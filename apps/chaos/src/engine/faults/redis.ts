@@ -1,7 +1,7 @@
 import { eventually, type RedisClientType, type RedisNode } from "@holdfast/test-servers";
 import { redisOf, replicaSetOf } from "../topologies/redis-sets.js";
 import { rolesOf, type Server } from "../topologies/server-set.js";
-import type { FaultContext, FaultKind } from "./fault.js";
+import { backWithinMs, type FaultContext, type FaultKind } from "./fault.js";
 import { serverFaults, targets } from "./server.js";
 
 /** The one server that is meant, as what faults of Redis alone need. */
@@ -57,8 +57,8 @@ const killClients: FaultKind = {
     const { server, node } = await targetNode(context);
     const type = String(context.planned.options?.type ?? "normal") as RedisClientType;
     context.begins(server.name);
-    const killed = await node.killClients(type);
-    if (killed === 0) throw new Error(`redis.kill-clients: there was no connection of type ${type}`);
+    const kill = async (): Promise<number | null> => (await node.killClients(type)) || null;
+    const killed = await eventually(kill, { what: `a connection of type ${type}`, withinMs: backWithinMs });
     return { target: server.name, evidence: { servers: [server.name], type, killed } };
   },
 };
