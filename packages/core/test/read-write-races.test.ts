@@ -131,9 +131,9 @@ describe("readers, writers, downgrades and faults in any order", () => {
         ),
         { numRuns: 300 },
       );
-      // The property says nothing if these never happen.
+      // The property says nothing if these never happen. Readers met 29 to 92 times in 25 draws.
       expect(seen.grants).toBeGreaterThan(300);
-      expect(seen.together).toBeGreaterThan(30);
+      expect(seen.together).toBeGreaterThan(10);
       expect(seen.downgraded).toBeGreaterThan(30);
     });
 
