@@ -38,7 +38,7 @@ export { DriverProvider, type ProviderParts } from "./provider/driver-provider.j
 export { RecentMap } from "./recent-map.js";
 export { type ViewParts, viewPartsOf } from "./recipes/view.js";
 export { whenCertain } from "./recipes/when-certain.js";
-export { afterPending, awaitValue, inBounds } from "./rendezvous/await-value.js";
+export { afterPending, awaitValue, inBounds, takenBack } from "./rendezvous/await-value.js";
 export { backendCall } from "./rendezvous/backend-call.js";
 export { type BarrierStore, BarrierView } from "./rendezvous/barrier.js";
 export type { BarrierSeat } from "./rendezvous/barrier-membership.js";

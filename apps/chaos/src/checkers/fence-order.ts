@@ -11,8 +11,9 @@ interface Highest {
 
 /**
  * Tokens against real time: a grant that came back before another was asked for has the lower token, and so has one whose hold
- * was over before the other came back, unless a fault may have made that answer late. No two exclusive holds share one. A read's token lies above every write before it and below every write after it. A nested
- * hold repeats the token of its outermost one, a downgraded read that of its write.
+ * was over before the other came back, unless a fault may have made that answer late. No two exclusive holds share one. A read's
+ * token lies above every write before it and below every write after it. A nested hold repeats the token of its outermost one, a
+ * downgraded read that of its write.
  */
 export function fenceOrder(history: History): CheckResult {
   const examples = new Examples();

@@ -2,15 +2,19 @@ import { expect, it } from "vitest";
 import type { FaultContext } from "../../src/engine/faults/fault.js";
 import { linkFaults } from "../../src/engine/faults/link.js";
 
-const cut = async (proxy: { open: number; accepted: number }) => {
+const begin = async (fault: string, proxy: object) => {
   const worker = { name: "w0", p: "w0#0", link: { proxies: [proxy], setMode: async () => {} } };
   const context = {
-    planned: { fault: "link.hole", target: "worker(w0)", atMs: 0 },
+    planned: { fault, target: "worker(w0)", atMs: 0 },
     crew: { worker: () => worker },
     signal: new AbortController().signal,
     begins: () => {},
   } as unknown as FaultContext;
-  const ongoing = await linkFaults["link.hole"]?.begin(context);
+  return await linkFaults[fault]?.begin(context);
+};
+
+const cut = async (proxy: { open: number; accepted: number }) => {
+  const ongoing = await begin("link.hole", proxy);
   if (ongoing?.heal === undefined) throw new Error("nothing to heal");
   return { evidence: ongoing.evidence, heal: ongoing.heal };
 };
@@ -32,14 +36,7 @@ it("a cut of a link without a connection counts as done only where one tries to 
 it("a reset waits for a client that is just coming back", async () => {
   let resets = 0;
   const proxy = { open: 0, resetAll: () => resets++ };
-  const worker = { name: "w0", p: "w0#0", link: { proxies: [proxy] } };
-  const context = {
-    planned: { fault: "link.reset", target: "worker(w0)", atMs: 0 },
-    crew: { worker: () => worker },
-    signal: new AbortController().signal,
-    begins: () => {},
-  } as unknown as FaultContext;
-  const done = linkFaults["link.reset"]?.begin(context);
+  const done = begin("link.reset", proxy);
   await new Promise((resolve) => setImmediate(resolve));
   expect(resets).toBe(0);
   proxy.open = 1;

@@ -161,6 +161,31 @@ describe("what a collector is told by, and what it does without", () => {
     expect(watched.events.filter(({ type }) => type === "resync")).toEqual([]);
   });
 
+  it("reports grants after such a doubt as they come, also where a part of its only root is denied", async () => {
+    const server = await start();
+    const nobody = [{ perms: 31, scheme: "digest", id: "a:b" }];
+    for (const path of ["/apps", "/apps/a", "/apps/b", "/apps/b/locks", "/apps/b/locks/l"])
+      server.operator.create(path);
+    server.operator.create("/apps/a/locks", { acl: nobody });
+    const watched = await watch(server, { roots: ["/apps/*/locks"], sessionTimeoutMs: 4_000 });
+    const [before] = await eventuallySettled(watched);
+    expect(before?.state).toBe("denied");
+    const seen: unknown[] = [];
+    watched.collector.onEvent(() => seen.push(watched.collector.sources()[0]?.state));
+    // The process stands still for more than two thirds of the session time-out.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_750);
+    await eventually(() => seen.some((state) => state === "stale" || state === "down"), {
+      what: "the doubt",
+    });
+    const [after] = await eventuallySettled(watched);
+    expect(after?.state).toBe("denied");
+    expect(watched.events.filter(({ type }) => type === "resync")).toEqual([]);
+    const locks = await provider(server);
+    await using _held = await locks.mutex("/apps/b/locks/l").acquire();
+    await watched.row("/apps/b/locks/l", ({ state }) => state === "held");
+    expect(watched.of("granted", "/apps/b/locks/l")).toHaveLength(1);
+  });
+
   it("takes no server for an older one whose connections end in the middle of a walk", async () => {
     const server = await start();
     for (const path of ["/locks", "/locks/a"]) server.operator.create(path);

@@ -1,5 +1,7 @@
+import type { Millis } from "../api/values.js";
 import type { GrantEngine } from "../grants/engine.js";
 import type { Watched } from "../signals/observe-latest.js";
+import { settledWithin } from "../signals/settled-within.js";
 import { waitLocally } from "../signals/wait-locally.js";
 import { timeoutOf, type WaitBounds } from "./wait-bounds.js";
 
@@ -67,6 +69,20 @@ export async function inBounds<T>(
     }));
   if (!inTime) throw timeoutOf(engine, bounds, answered);
   return await work;
+}
+
+/** So long a call that is over waits for the answer to its last request. */
+const answeredWithinMs: Millis = 100;
+
+/**
+ * `gone`: what a call that was given up has left under `key` is taken back. The call waits for that as long as a server takes that answers;
+ * `afterPending` of later calls and `close()` wait for the rest.
+ */
+export async function takenBack(engine: GrantEngine, key: string, gone: Promise<unknown>): Promise<void> {
+  engine.trackCleaning(gone);
+  engine.rememberPendingRelease(key, gone);
+  if (engine.link.state === "connected")
+    await settledWithin(engine.runtime, gone, answeredWithinMs, { ref: true });
 }
 
 /**

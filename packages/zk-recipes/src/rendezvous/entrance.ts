@@ -1,4 +1,4 @@
-import { settledWithin, type Watched } from "@holdfast/core/internal";
+import { takenBack, type Watched } from "@holdfast/core/internal";
 import {
   CreateFlags,
   errorCodes,
@@ -27,9 +27,6 @@ export interface Place {
   readonly node: OwnNode;
   readonly context: SessionContext;
 }
-
-/** So long a call that is over waits for the answer to its last request. */
-const answeredWithinMs = 100;
 
 type Listing = Outcome<ResponseOf<"getChildren2">>;
 type Ready = Outcome<ResponseOf<"exists"> | null>;
@@ -108,13 +105,7 @@ export class Entrance implements Watched<boolean> {
     this.#withdrawn = true;
     const context = this.#asked;
     if (context === null || context.over) return;
-    const gone = this.#leaveNothing(context);
-    const { engine } = this.#calls;
-    engine.trackCleaning(gone);
-    engine.rememberPendingRelease(this.#parent, gone);
-    if (context.session.state !== "connected") return;
-    // A server that does not answer must not hold up the call: what is left is taken back behind it.
-    await settledWithin(this.#calls.runtime, gone, answeredWithinMs, { ref: true });
+    await takenBack(this.#calls.engine, this.#parent, this.#leaveNothing(context));
   }
 
   /** Behind the look under way: its second flight, with the parents that were missing, could make the node after an earlier delete. */

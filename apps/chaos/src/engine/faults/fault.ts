@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Crew } from "../crew.js";
 import type { Random } from "../random.js";
 import type { PlannedFault } from "../scenario.js";
@@ -5,7 +6,20 @@ import type { Tally } from "../tally.js";
 import type { ServerSet } from "../topologies/server-set.js";
 
 /** Within what a client whose connections or subscriptions were ended has new ones, ms. */
-export const backWithinMs = 2_000;
+const backWithinMs = 2_000;
+
+/** Waits for what a client has again soon after its connections were ended. Throws `missing` where it has not, and when the run ends. */
+export async function soonBack(
+  { signal }: FaultContext,
+  isBack: () => boolean | Promise<boolean>,
+  missing: string,
+): Promise<void> {
+  const endMs = performance.now() + backWithinMs;
+  while (!(await isBack())) {
+    if (signal.aborted || performance.now() >= endMs) throw new Error(missing);
+    await sleep(10);
+  }
+}
 
 export interface FaultContext {
   readonly planned: PlannedFault;

@@ -1,6 +1,6 @@
-import { eventually, type ProxyMode } from "@holdfast/test-servers";
+import type { ProxyMode } from "@holdfast/test-servers";
 import { strike } from "./aim.js";
-import { backWithinMs, type FaultContext, type FaultKind, type OngoingFault } from "./fault.js";
+import { type FaultContext, type FaultKind, type OngoingFault, soonBack } from "./fault.js";
 
 /** Puts all proxies on a worker's way into a mode until healed. */
 function mode(of: ProxyMode): FaultKind {
@@ -54,8 +54,7 @@ const reset: FaultKind = {
           before = proxies.map(({ open }) => open);
           return before.some((open) => open > 0);
         };
-        const what = `a connection of ${worker.name} to reset`;
-        await eventually(connected, { what, withinMs: backWithinMs, everyMs: 5 });
+        await soonBack(context, connected, `${worker.name} has no connection to reset`);
         for (const proxy of proxies) proxy.resetAll();
       },
       async () => {},

@@ -158,18 +158,20 @@ const openFiles: FaultKind = {
       throw new Error("limit.open-files needs a running Redis server");
     // Opened before: later ones may get no answer.
     const connection = await node.connect({ timeoutMs: 10_000 });
-    const told = String(await connection.command("INFO", "clients"));
-    const clients = Number(/connected_clients:(\d+)/.exec(told)?.[1] ?? 1);
-    const most = openFilesOf(pid) - clients + 1 + room;
-    context.begins(server.name);
-    const restore = await limitOpenFiles(pid, most);
+    let restore: () => Promise<void> = async () => {};
+    let most = 0;
     let unanswered = 0;
     const heal = async (): Promise<unknown> => {
-      if (server.running) await restore();
       connection.close();
+      if (server.running) await restore();
       return { unanswered };
     };
     try {
+      const told = String(await connection.command("INFO", "clients"));
+      const clients = Number(/connected_clients:(\d+)/.exec(told)?.[1] ?? 1);
+      most = openFilesOf(pid) - clients + 1 + room;
+      context.begins(server.name);
+      restore = await limitOpenFiles(pid, most);
       for (const type of ["normal", "pubsub"])
         await connection.command("CLIENT", "KILL", "TYPE", type, "SKIPME", "YES");
       await eventually(

@@ -1,7 +1,7 @@
 import { eventually, type ProxyMode, RedisProxy, type RespRule, type TcpProxy } from "@holdfast/test-servers";
 import type { Worker } from "../crew.js";
 import { aim } from "./aim.js";
-import { backWithinMs, type FaultContext, type FaultKind } from "./fault.js";
+import { type FaultContext, type FaultKind, soonBack } from "./fault.js";
 
 /** Within what a worker whose subscriptions are deaf must have missed a message. */
 const lostWithinMs = 15_000;
@@ -90,12 +90,8 @@ const deafen: FaultKind = {
           .filter((connection) => open.has(connection))
           .map((connection) => ({ proxy, connection }));
       });
-    // A worker that has just begun, or whose subscriptions were just ended, has one soon.
-    const endMs = performance.now() + backWithinMs;
-    while (listening().length === 0 && performance.now() < endMs && !context.signal.aborted)
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    await soonBack(context, () => listening().length > 0, `${worker.name} has no subscription`);
     const subscribed = listening();
-    if (subscribed.length === 0) throw new Error(`${worker.name} has no subscription`);
     const about = { p: worker.p, how, subscriptions: subscribed.length };
     context.begins(worker.name);
     if (how === "reset") {

@@ -1,7 +1,7 @@
 import { eventually, type RedisClientType, type RedisNode } from "@holdfast/test-servers";
 import { redisOf, replicaSetOf } from "../topologies/redis-sets.js";
 import { rolesOf, type Server } from "../topologies/server-set.js";
-import { backWithinMs, type FaultContext, type FaultKind } from "./fault.js";
+import { type FaultContext, type FaultKind, soonBack } from "./fault.js";
 import { serverFaults, targets } from "./server.js";
 
 /** The one server that is meant, as what faults of Redis alone need. */
@@ -57,8 +57,12 @@ const killClients: FaultKind = {
     const { server, node } = await targetNode(context);
     const type = String(context.planned.options?.type ?? "normal") as RedisClientType;
     context.begins(server.name);
-    const kill = async (): Promise<number | null> => (await node.killClients(type)) || null;
-    const killed = await eventually(kill, { what: `a connection of type ${type}`, withinMs: backWithinMs });
+    let killed = 0;
+    const kill = async (): Promise<boolean> => {
+      killed = await node.killClients(type);
+      return killed > 0;
+    };
+    await soonBack(context, kill, `redis.kill-clients: there was no connection of type ${type}`);
     return { target: server.name, evidence: { servers: [server.name], type, killed } };
   },
 };

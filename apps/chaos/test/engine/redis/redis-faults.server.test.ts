@@ -103,7 +103,7 @@ describe("faults of one Redis", () => {
     const { begin } = await bench({ kind: "redis" });
     await expect(
       begin({ fault: "redis.kill-clients", target: "redis1", options: { type: "pubsub" } }),
-    ).rejects.toThrow("a connection of type pubsub");
+    ).rejects.toThrow("no connection of type pubsub");
     await expect(begin({ fault: "redis.deafen", target: "worker(a0)" })).rejects.toThrow("no subscription");
     const { heal } = await begin({ fault: "redis.lose-replies", target: "worker(a0)" });
     await expect(heal?.()).rejects.toThrow("no answer was lost");

@@ -3,7 +3,7 @@ import {
   awaitValue,
   type BarrierSeat,
   inBounds,
-  settledWithin,
+  takenBack,
   type WaitBounds,
   type Watched,
 } from "@holdfast/core/internal";
@@ -22,9 +22,6 @@ export interface BarrierTimes {
   readonly heartbeatMs: Millis;
   readonly aliveMs: Millis;
 }
-
-/** So long a call that is over waits for the answer to its last request. */
-const answeredWithinMs: Millis = 100;
 
 /** `leaving`: a request to leave was sent, and may be done although its answer is lost. */
 type Phase = "entering" | "in" | "leaving" | "left" | "over";
@@ -137,13 +134,9 @@ export class Seat implements BarrierSeat, Watched<boolean> {
 
   /** Of one who never passed. Waits for the answer of a server that answers; a seat that is left behind ends by itself. */
   async withdraw(): Promise<void> {
-    const { engine, line } = this.#runs;
     this.#end("over");
-    const gone = this.#looking.then(() => this.#call("leave", false)).catch(() => {});
-    engine.trackCleaning(gone);
-    engine.rememberPendingRelease(this.#channel, gone);
-    if (line.state === "connected")
-      await settledWithin(engine.runtime, gone, answeredWithinMs, { ref: true });
+    const gone = this.#looking.then(() => this.#call("leave", false));
+    await takenBack(this.#runs.engine, this.#channel, gone);
   }
 
   /** The others count on us. */
