@@ -168,8 +168,8 @@ describe("what a collector is told by, and what it does without", () => {
       server.operator.create(path);
     server.operator.create("/apps/a/locks", { acl: nobody });
     const watched = await watch(server, { roots: ["/apps/*/locks"], sessionTimeoutMs: 4_000 });
-    const [before] = await eventuallySettled(watched);
-    expect(before?.state).toBe("denied");
+    const denied = () => watched.collector.sources()[0]?.state === "denied";
+    await eventually(denied, { what: "the root to be found denied" });
     const seen: unknown[] = [];
     watched.collector.onEvent(() => seen.push(watched.collector.sources()[0]?.state));
     // The process stands still for more than two thirds of the session time-out.
@@ -177,8 +177,7 @@ describe("what a collector is told by, and what it does without", () => {
     await eventually(() => seen.some((state) => state === "stale" || state === "down"), {
       what: "the doubt",
     });
-    const [after] = await eventuallySettled(watched);
-    expect(after?.state).toBe("denied");
+    await eventually(denied, { what: "the root to be denied again" });
     expect(watched.events.filter(({ type }) => type === "resync")).toEqual([]);
     const locks = await provider(server);
     await using _held = await locks.mutex("/apps/b/locks/l").acquire();
