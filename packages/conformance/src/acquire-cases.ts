@@ -239,7 +239,7 @@ export const acquireCases: readonly Case[] = [
     },
   ],
   [
-    "tokens rise strictly from grant to grant, whoever gets them",
+    "tokens rise strictly from grant to grant, across clients",
     async (h) => {
       const name = h.name();
       const providers = [await h.provider(), await h.provider()];

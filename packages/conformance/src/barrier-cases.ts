@@ -4,7 +4,7 @@ import { type Case, follow, rejection } from "./harness.js";
 
 export const barrierCases: readonly Case[] = [
   [
-    "is open where nobody has shut it",
+    "is open until a client shuts it",
     async (h) => {
       const barrier = (await h.provider()).barrier(h.name());
       await barrier.wait({ waitMs: 5_000 });
@@ -13,7 +13,7 @@ export const barrierCases: readonly Case[] = [
     },
   ],
   [
-    "holds everybody up while it is shut, and lets all on when it is opened",
+    "holds all waiters while it is shut, and lets them go on when it is opened",
     async (h) => {
       const name = h.name();
       const providers = await Promise.all([h.provider(), h.provider(), h.provider()]);

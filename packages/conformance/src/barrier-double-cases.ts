@@ -19,7 +19,7 @@ async function endSession(h: Harness, provider: LockProvider): Promise<void> {
 
 export const doubleBarrierCases: readonly Case[] = [
   [
-    "lets nobody start before all are there",
+    "lets no member start before all are there",
     async (h) => {
       const name = h.name();
       const providers = await Promise.all([h.provider(), h.provider(), h.provider()]);
@@ -34,7 +34,7 @@ export const doubleBarrierCases: readonly Case[] = [
     },
   ],
   [
-    "lets nobody go on before all are done, round after round",
+    "lets no member go on before all are done, round after round",
     async (h) => {
       const name = h.name();
       const providers = await Promise.all([h.provider(), h.provider(), h.provider()]);
@@ -111,7 +111,7 @@ export const doubleBarrierCases: readonly Case[] = [
     },
   ],
   [
-    "tells a member that its place is gone, and holds nobody up for it",
+    "notifies a member that its place is gone, and does not hold the others up for it",
     async (h) => {
       const name = h.name();
       const [stays, goes] = [await h.provider(), await h.provider()];
@@ -160,7 +160,7 @@ export const doubleBarrierCases: readonly Case[] = [
     },
   ],
   [
-    "takes a disposed member's place away at once and waits for nobody",
+    "takes a disposed member's place away at once, without waiting for the others",
     async (h) => {
       const name = h.name();
       const providers = await Promise.all([h.provider(), h.provider()]);

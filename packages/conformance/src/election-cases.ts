@@ -12,7 +12,7 @@ import { type Case, follow, rejection } from "./harness.js";
 /** Standing once: terms, deposition, and what others see. */
 export const electionCases: readonly Case[] = [
   [
-    "who stands alone leads, and everybody sees it",
+    "a candidate that stands alone leads, and all clients see it",
     async (h) => {
       const name = h.name();
       const provider = await h.provider();

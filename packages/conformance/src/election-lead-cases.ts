@@ -23,7 +23,7 @@ function untilTold(signal: AbortSignal): Promise<never> {
 /** `lead()`. */
 export const electionLeadCases: readonly Case[] = [
   [
-    "one at a time leads, and everybody leads once before anybody leads twice, where the backend keeps the order",
+    "one candidate at a time leads, and each leads once before any leads twice, where the backend keeps the order",
     async (h) => {
       const name = h.name();
       const controller = new AbortController();
@@ -37,7 +37,7 @@ export const electionLeadCases: readonly Case[] = [
           most = Math.max(most, ++inside);
           terms.push(i);
           if (terms.length === 9) controller.abort("enough");
-          // The others stand by now, also whoever led before: a term that ends sooner would say nothing of the order.
+          // The term lasts until all three stand, also the leader before: a term that ends sooner would show no order.
           else await untilStanding(h, election, 3);
           inside--;
         });
@@ -53,7 +53,7 @@ export const electionLeadCases: readonly Case[] = [
     },
   ],
   [
-    "a deposed leader's body is told through its signal, and it stands again",
+    "a deposed leader's body sees its signal aborted, and the leader stands again",
     async (h) => {
       const name = h.name();
       const election = (await h.provider()).leaderElection(name);
@@ -68,7 +68,7 @@ export const electionLeadCases: readonly Case[] = [
           controller.abort("enough");
           return;
         }
-        // As bodies do that pass their signal on: to ours, to a function of Node, or nowhere.
+        // Bodies pass their signal on to a function of this test, to one of Node, or nowhere.
         const told = way === "node" ? sleep(3_600_000, undefined, { signal, ref: false }) : untilTold(signal);
         const outcome = follow(told);
         await depose(h, term);

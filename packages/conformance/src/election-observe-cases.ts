@@ -77,7 +77,7 @@ export const electionObserveCases: readonly Case[] = [
       for (let i = 1; i <= 12; i++) await term.announce(String(i));
       await untilLeader(h, other, "12");
       await h.pass(20);
-      // One that was on its way may come before the last.
+      // An announcement that was on its way may come before the last.
       expect((await readUntil(h, seen, "12")).length).toBeLessThanOrEqual(2);
       await term.release();
       await seen.return?.();

@@ -9,7 +9,7 @@ export function untilStanding(h: Harness, election: LeaderElection, count: numbe
   });
 }
 
-/** The labels in the end, as everybody sees them. */
+/** Waits until the participants are those with these labels, as every client sees them; the first of them leads. */
 export async function untilLabels(h: Harness, election: LeaderElection, labels: string[]): Promise<void> {
   let seen: readonly Participant[] = [];
   await h.until(`${labels.join(", ") || "nobody"} to stand in ${election.name}`, async () => {

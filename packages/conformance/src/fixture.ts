@@ -57,7 +57,7 @@ export interface ConformanceOptions {
   readonly foreign?: boolean;
   /** The fixture has `loseAnswer`: adds the cases with it. */
   readonly losesAnswers?: boolean;
-  /** Of the lock under test, where it is less fair than its provider can be. Default: the provider's. */
+  /** The fairness of the lock under test, where it is less fair than its provider can be. Default: the provider's. */
   readonly fairness?: Capabilities["fairness"];
   /** Whether a case is run, by its title behind that of its suite; asked once for each. Default: all are. */
   chosen?(title: string): boolean;

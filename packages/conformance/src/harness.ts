@@ -90,7 +90,7 @@ export class Harness {
     return this.until(what, () => signal.aborted);
   }
 
-  /** At least so many wait, as the backend sees it; where it cannot, as the fixture does. */
+  /** Waits until at least `count` acquires are queued, as the backend sees it; where it cannot, as the fixture does. */
   untilQueued(lock: Seen, count: number): Promise<void> {
     return this.until(`${count} in the queue of ${lock.name}`, async () => {
       if (this.fixture.waiting !== undefined) return (await this.fixture.waiting(lock.name)) >= count;
@@ -100,7 +100,7 @@ export class Harness {
     });
   }
 
-  /** Nobody holds and nobody waits, as the backend sees it. */
+  /** Waits until the backend shows neither a holder nor a waiter. */
   untilEmpty(lock: Seen): Promise<void> {
     return this.until(`nothing left on ${lock.name}`, async () => {
       const { held, pending } = await lock.inspect();

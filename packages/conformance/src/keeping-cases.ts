@@ -59,7 +59,7 @@ export const keepingCases: readonly Case[] = [
       const theirs = await waiting;
       expect(theirs.turn).toBe(0);
       if (theirs.token !== null) expect(theirs.token > token).toBe(true);
-      expect(ended.map(({ reason }) => reason)).toEqual(["wish"]);
+      expect(ended.map(({ reason }) => reason)).toEqual(["wanted"]);
       await theirs.release();
       // Kept again only after two grants in a row.
       const next = await lock.acquire();

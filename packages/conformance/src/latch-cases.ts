@@ -4,7 +4,7 @@ import { type Case, follow, rejection } from "./harness.js";
 
 export const latchCases: readonly Case[] = [
   [
-    "is at zero, and holds nobody up, where nobody has set it",
+    "is at zero, and no wait is held up, until a client sets it",
     async (h) => {
       const latch = (await h.provider()).countDownLatch(h.name());
       expect(await latch.count()).toBe(0);
@@ -13,7 +13,7 @@ export const latchCases: readonly Case[] = [
     },
   ],
   [
-    "is set once until it is at zero, by whoever comes first",
+    "is set once until it is at zero: the count of the first client stands",
     async (h) => {
       const name = h.name();
       const [first, second] = [await h.provider(), await h.provider()];
@@ -26,7 +26,7 @@ export const latchCases: readonly Case[] = [
     },
   ],
   [
-    "tells what is left, and stops at zero",
+    "countDown gives what is left, and stops at zero",
     async (h) => {
       const latch = (await h.provider()).countDownLatch(h.name());
       await latch.trySetCount(5);
@@ -37,7 +37,7 @@ export const latchCases: readonly Case[] = [
     },
   ],
   [
-    "lets everybody on at zero and nobody before",
+    "lets all waiters go on at zero, and none before",
     async (h) => {
       const name = h.name();
       const providers = await Promise.all([h.provider(), h.provider(), h.provider()]);

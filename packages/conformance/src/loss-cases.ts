@@ -2,7 +2,7 @@ import { type LockHandle, LockLostError, type LossReason } from "@holdfast/core"
 import { expect } from "vitest";
 import { type Case, follow, type Harness, rejection } from "./harness.js";
 
-/** What a backend may say of a hold that it, or somebody at it, has ended. */
+/** The reasons that may come with a hold that the backend, or a client or operator through it, has ended. */
 const endedByBackend: readonly LossReason[] = [
   "session-expired",
   "stolen",
@@ -40,7 +40,7 @@ export const lossCases: readonly Case[] = [
     },
   ],
   [
-    "a loss that nobody watched for is seen by who looks afterwards",
+    "a handle whose `lost` was not read before the loss shows it afterwards",
     async (h) => {
       const name = h.name();
       const provider = await h.provider();

@@ -18,7 +18,7 @@ export const providerCases: readonly Case[] = [
       const waiting = [1, 2].map(() => rejection(h.lockOf(other, name).acquire({ signal: abort.signal })));
       await h.untilQueued(lock, 2);
       const shown = h.showsWaiters ? 2 : null;
-      // Whoever asks for several locks at once may be seen, gone, and seen again before it stands.
+      // A waiter that asks for several locks at once may be seen, gone, and seen again before its place is final.
       let own = await lock.inspect();
       await h.until(`both waiters of ${name}`, async () => {
         own = await lock.inspect();
@@ -46,7 +46,7 @@ export const providerCases: readonly Case[] = [
     },
   ],
   [
-    "a revocable holder hears that somebody wants the lock; nothing is released by itself",
+    "a revoke request reaches a revocable holder; nothing is released by itself",
     async (h) => {
       const name = h.name();
       const provider = await h.provider();
@@ -72,7 +72,7 @@ export const providerCases: readonly Case[] = [
     },
   ],
   [
-    "close rejects waiters, tells holders, releases what is held, and takes no new work",
+    "close rejects waiters, notifies holders, releases what is held, and takes no new work",
     async (h) => {
       const name = h.name();
       const provider = await h.provider();

@@ -250,7 +250,7 @@ export const downgradeCases: readonly Case[] = [
     "a wait for what the own scope keeps from being granted rejects with DeadlockError; reading twice does not",
     async (h) => {
       const provider = await h.provider();
-      // Scopes are followed once somebody has asked for re-entrancy.
+      // Scopes are tracked from the first re-entrant lock on.
       provider.reentrantReadWriteLock(h.name());
       const lock = provider.readWriteLock(h.name());
       await lock.read.withLock(async () => {

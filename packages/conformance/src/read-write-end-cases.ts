@@ -177,7 +177,7 @@ export function sidesEndCases(of: SidesMaker): readonly Case[] {
       },
     ],
     [
-      "every reader that is revocable hears when somebody wants the lock",
+      "a revoke request reaches every reader that is revocable, and no other",
       async (h) => {
         const name = h.name();
         const lock = of(await h.provider(), name);

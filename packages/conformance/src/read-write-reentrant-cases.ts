@@ -125,7 +125,7 @@ export const reentrantSidesCases: readonly Case[] = [
     },
   ],
   [
-    "an owner that asks for both sides at once gets them one after the other, or is told that it cannot",
+    "an owner that asks for both sides at once gets them one after the other, or rejects with DeadlockError",
     async (h) => {
       const name = h.name();
       const held = await sides(await h.provider(), name).write.acquire();

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
 import { heldModes, Room, releaseAll, type SidesMaker } from "./read-write-support.js";
 
-/** Who may hold together, and who comes first. */
+/** Cases of which sides may hold together, and which come first. */
 export function sharingCases(of: SidesMaker): readonly Case[] {
   return [
     [
@@ -25,7 +25,7 @@ export function sharingCases(of: SidesMaker): readonly Case[] {
       },
     ],
     [
-      "a writer holds alone: nobody else gets in before its release, by asking once or by waiting",
+      "a writer holds alone: no other acquire is granted before its release, tried once or waiting",
       async (h) => {
         const name = h.name();
         const provider = await h.provider();

@@ -33,7 +33,7 @@ export function readWriteLockConformance(
   suite(`${name}: downgrade`, fixture, options, writeOf, downgradeCases);
 }
 
-/** As `readWriteLockConformance`, of a re-entrant one, and what re-entry on two sides adds. */
+/** The conformance of a re-entrant read-write lock: that of `readWriteLockConformance`, and what re-entry on two sides adds. */
 export function reentrantReadWriteLockConformance(
   name: string,
   fixture: () => Promise<Fixture>,

@@ -48,8 +48,8 @@ export async function releaseAll(handles: readonly LockHandle[]): Promise<void> 
 }
 
 /**
- * Who holds, as the backend sees it. Tells of a grant that should not be before its news has reached anybody, as long as
- * the backend answers from what it has decided.
+ * The modes of the holders, as the backend sees them. A wrong grant shows here before any client hears of it, as long as the
+ * backend answers from what it has decided.
  */
 export async function heldModes(lock: LockView): Promise<LockMode[]> {
   return (await lock.inspect()).held.map((info) => info.mode);

@@ -54,7 +54,7 @@ export const releaseCases: readonly Case[] = [
     },
   ],
   [
-    "a release without an answer settles as unconfirmed, goes on in the background, and nobody queues behind it",
+    "a release without an answer settles as unconfirmed, goes on in the background, and does not hold up the next acquire",
     async (h) => {
       const name = h.name();
       const provider = await h.provider();
@@ -77,7 +77,7 @@ export const releaseCases: readonly Case[] = [
     },
   ],
   [
-    "each acquire and each end of a hold is told by events",
+    "each acquire and each end of a hold emits its events",
     async (h) => {
       const name = h.name();
       const provider = await h.provider();

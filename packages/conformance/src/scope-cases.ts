@@ -104,7 +104,7 @@ export const scopeCases: readonly Case[] = [
     },
   ],
   [
-    "a body that releases its handle itself is not told of a loss",
+    "withLock reports no loss when its body releases the handle itself",
     async (h) => {
       const lock = h.lockOf(await h.provider(), h.name());
       const value = await lock.withLock(async (handle) => {

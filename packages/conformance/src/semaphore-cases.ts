@@ -6,7 +6,7 @@ import { stillHeld, untilAvailable } from "./semaphore-support.js";
 /** Permits taken, waited for and given back. */
 export const semaphoreCases: readonly Case[] = [
   [
-    "permits are granted up to the limit, whoever asks, and one more waits for a release",
+    "permits are granted up to the limit, over all clients, and one more waits for a release",
     async (h) => {
       const name = h.name();
       const one = (await h.provider()).semaphore(name, 3);
@@ -147,7 +147,7 @@ export const semaphoreCases: readonly Case[] = [
       });
       if (h.isFifo(provider)) {
         await h.untilQueued(semaphore, 2);
-        // Two are free, and yet nobody overtakes, neither in the queue nor past it.
+        // Two permits are free, and yet no acquire overtakes the larger one, neither in the queue nor past it.
         expect(await other.tryAcquire()).toBeNull();
         expect(order).toEqual([]);
         await held.release();

@@ -188,7 +188,7 @@ export const semaphoreScopeCases: readonly Case[] = [
     },
   ],
   [
-    "inspect shows each permit held, what is left, and the queue, from both sides; limit tells the limit",
+    "inspect shows each permit held, what is left, and the queue, from both sides; limit() gives the limit",
     async (h) => {
       const name = h.name();
       const provider = await h.provider();
@@ -225,7 +225,7 @@ export const semaphoreScopeCases: readonly Case[] = [
     },
   ],
   [
-    "close tells holders, rejects waiters, frees all permits, and takes no new work",
+    "close notifies holders, rejects waiters, frees all permits, and takes no new work",
     async (h) => {
       const name = h.name();
       const provider = await h.provider();

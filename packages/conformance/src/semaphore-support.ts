@@ -2,7 +2,7 @@ import type { LockHandle, PermitHandle, Semaphore } from "@holdfast/core";
 import { expect } from "vitest";
 import type { Harness } from "./harness.js";
 
-/** So many permits are free and nobody waits, as the backend sees it. */
+/** Waits until the backend shows this many free permits and no waiters. */
 export function untilAvailable(h: Harness, semaphore: Semaphore, permits: number): Promise<void> {
   return h.until(`${permits} free and none in the queue of ${semaphore.name}`, async () => {
     const { available, pending } = await semaphore.inspect();

@@ -53,7 +53,7 @@ export function derivedMutexConformance(
   suite(`${name}: ${form} as mutex`, fixture, options, lockOf, cases, mode);
 }
 
-/** All that a mutex owes, of a re-entrant one, and what re-entry adds. */
+/** The conformance of a re-entrant mutex: all that a mutex owes, and what re-entry adds. */
 export function reentrantMutexConformance(
   name: string,
   fixture: () => Promise<Fixture>,

@@ -14,7 +14,7 @@ async function giveUpUnanswered(h: Harness, name: string): Promise<void> {
   expect(await refused).toBe(enough.signal.reason);
 }
 
-/** For fixtures that can lose an answer. */
+/** Cases for fixtures that can lose an answer. */
 export const withdrawnCases: readonly Case[] = [
   [
     "a free lock whose grant was lost on its way to a caller that gave up is free again",

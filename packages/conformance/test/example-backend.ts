@@ -7,7 +7,7 @@ export interface Table {
   insert(name: string, owner: string, leaseMs: Millis): Promise<bigint | null>;
   /** `false` when the row is not this owner's any more. */
   update(name: string, owner: string, leaseMs: Millis): Promise<boolean>;
-  /** As `update`. Goes on through outages, until it is answered or the lease is over. */
+  /** Answers like `update`. Goes on through outages, until it is answered or the lease is over. */
   delete(name: string, owner: string): Promise<boolean>;
   /** Calls back when an operator deletes the row of this owner. */
   onDeleted(owner: string, deleted: () => void): void;

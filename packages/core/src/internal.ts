@@ -1,4 +1,4 @@
-// For siblings that build providers. Not covered by semantic versioning.
+// Exports for sibling packages that build providers. Not covered by semantic versioning.
 
 export type { BackendLink } from "./api/link.js";
 export { Alarm, AlarmClock } from "./clock/alarm-clock.js";

@@ -44,7 +44,7 @@ export class RecentMap<K, V> extends Map<K, V> {
 
   #next(): readonly [K, V] | undefined {
     const next = this.#fromOldest.next();
-    // All that it passed are gone, so that the map is empty. An iterator that has ended gives nothing more.
+    // All entries that it passed are gone, so that the map is empty. An iterator that has ended gives nothing more.
     if (next.done === true) this.#fromOldest = this.entries();
     else this.#oldest = next.value;
     return this.#oldest;

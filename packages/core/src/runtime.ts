@@ -5,7 +5,7 @@ import { outsideScopes } from "./scope-store.js";
 export const longestTimerMs: number = 2 ** 31 - 1;
 
 /**
- * The clocks, timers and chance of this process. A delay above 2^31 - 1 ms fires early, at that limit: whoever needs
+ * The clocks, timers and chance of this process. A delay above 2^31 - 1 ms fires early, at that limit: a caller that needs
  * the full time compares the clock when woken and sets the timer again. Timers run in no scope of a `withLock`.
  */
 export const systemRuntime: Runtime = {

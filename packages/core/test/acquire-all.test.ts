@@ -111,7 +111,7 @@ describe("an acquire of several locks together", () => {
     ]);
   });
 
-  it("that asks once leaves no place to wait in, and tells of a refusal only when nothing else is done about it", async () => {
+  it("that asks once leaves no place to wait in, and reports a refusal only when nothing else is done about it", async () => {
     const once = claimAll(engine(), specs({ waitMs: 5_000 }, { asksOnce: true }));
     expect(asked[0]?.requests.map(({ mayWait }) => mayWait)).toEqual([false, false]);
     asked[0]?.listener.unavailable();
@@ -129,7 +129,7 @@ describe("an acquire of several locks together", () => {
     ]);
   });
 
-  it("that asks once and is granted tells of all of it", async () => {
+  it("that asks once and is granted reports all of it", async () => {
     const once = claimAll(engine(), specs({ waitMs: 5_000 }, { asksOnce: true }));
     granting();
     for (const handle of (await once) ?? []) await handle.release();
@@ -182,7 +182,7 @@ describe("an acquire of several locks together", () => {
     expect(script.provider.holds()).toEqual([]);
   });
 
-  it("is an eviction when one of the grants was deleted by somebody before it could be told", async () => {
+  it("is an eviction when one of the grants was deleted by another client before it could be delivered", async () => {
     const acquiring = claimAll(engine(), specs());
     const grants = names.map(() => new ScriptedGrant(runtime.nowMs() + 10_000));
     (grants[1] as ScriptedGrant).untold = { type: "lost", reason: "stolen" };
@@ -194,7 +194,7 @@ describe("an acquire of several locks together", () => {
     expect(script.provider.holds()).toEqual([]);
   });
 
-  it("is asked again when one of the leases was over before the grant could be told", async () => {
+  it("is asked again when one of the leases was over before the grant could be delivered", async () => {
     const acquiring = claimAll(engine(), specs({ waitMs: 20_000 }));
     const grants = names.map(() => new ScriptedGrant(runtime.nowMs() + 10_000));
     (grants[0] as ScriptedGrant).untilMs = runtime.nowMs();
@@ -206,7 +206,7 @@ describe("an acquire of several locks together", () => {
     expect(await acquiring).toHaveLength(2);
   });
 
-  it("is told only once every grant has been proven, when contact broke meanwhile", async () => {
+  it("is delivered only once every grant has been proven, when contact broke meanwhile", async () => {
     let granted = false;
     const acquiring = claimAll(engine(), specs({ waitMs: 20_000 }));
     acquiring.then(() => {

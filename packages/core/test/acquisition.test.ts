@@ -358,7 +358,7 @@ describe("an acquire under way", () => {
     expect(waiting.error).toBe(error);
   });
 
-  it("tells a waiter whose entry was deleted in the moment of its grant that it was evicted", async () => {
+  it("rejects with EvictedError where the entry was deleted at the moment of its grant", async () => {
     const runtime = simulatedRuntime(8);
     const { provider, requests, last } = scripted(runtime, "session");
     const waiting = follow(provider.mutex("a").acquire());
@@ -457,7 +457,7 @@ describe("an acquire under way", () => {
     expect(last().cancels).toBe(1);
   });
 
-  it("tells wake-ups, lost places and high counters with owner and name", async () => {
+  it("emits wake-ups, lost places and high counters with owner and name", async () => {
     const runtime = simulatedRuntime(11);
     const { provider, last } = scripted(runtime, "session");
     const told: object[] = [];

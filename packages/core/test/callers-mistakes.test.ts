@@ -41,7 +41,7 @@ describe("a retry policy with a mistake", () => {
   ];
 
   it.each(mistakes)(
-    "%s ends the tries: the acquire rejects with the failure, and a warning tells",
+    "%s ends the tries: the acquire rejects with the failure, and a warning names the mistake",
     async (_what, next, told) => {
       const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
       onTestFinished(() => warn.mockRestore());

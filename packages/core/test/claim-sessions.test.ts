@@ -26,7 +26,7 @@ function granted(roundTrips = 1): ScriptedGrant {
 }
 
 describe("an acquire whose session ends", () => {
-  it("asks again on the next session, tells of the lost place, and counts all round trips", async () => {
+  it("asks again on the next session, reports the lost place, and counts all round trips", async () => {
     const { runtime, requests, contacts, setState, events, settled } = waiting();
     setState("lost");
     requests[0]?.progress.sessionEnded({ queued: true, roundTrips: 3 });

@@ -57,7 +57,7 @@ describe("a hold with holdAtLeastMs that is released early", () => {
     grant.renewals[0]?.answer.reject(new BackendError("no answer", { backend: "memory" }));
     await runtime.advance(300);
     expect(grant.renewals).toHaveLength(2);
-    // As RedLock, whose leases have a longest time.
+    // Answers like RedLock, whose leases have a longest time.
     grant.renewed(runtime.nowMs() + 3_000);
     await runtime.advance(1_000);
     expect(grant.renewals).toHaveLength(3);

@@ -130,7 +130,7 @@ describe("a lease", () => {
 });
 
 describe("a hold", () => {
-  it("starts to listen for its end only when somebody looks", async () => {
+  it("starts to listen for its end only when its signal is read", async () => {
     const { grant, handle } = await held("session");
     handle.assertHeld();
     expect(grant.attended).toBe(0);
@@ -187,7 +187,7 @@ describe("a hold", () => {
     expect(seen.map((each) => each.length)).toEqual([1, 1]);
   });
 
-  it("is told as lost and not as uncertain when doubt comes after the deadline, before any timer ran", async () => {
+  it("is reported as lost and not as uncertain when doubt comes after the deadline, before any timer ran", async () => {
     const { runtime, grant, handle, provider } = await held("session");
     const [uncertain, lost] = [recorded(provider, "uncertain"), recorded(provider, "lost")];
     runtime.block(3_000);
@@ -282,7 +282,7 @@ describe("a release", () => {
     expect(await release).toBe("lost");
   });
 
-  it("that is refused rejects with BackendError; a scope keeps its result and only the event tells", async () => {
+  it("that is refused rejects with BackendError; a scope keeps its result and only the event reports it", async () => {
     const refused = new BackendError("NoAuth", { retryable: false });
     const { grant, handle, provider } = await held("session");
     const failed = recorded(provider, "release-failed");

@@ -91,7 +91,7 @@ it("asks nothing once a listener of the requeue has called it off", async () => 
   expect(heard).toEqual(["requeued entry-gone"]);
 });
 
-it("asks in nobody's scope: another owner's release may have led there", () => {
+it("asks outside of all scopes: another owner's release may have led there", () => {
   createScopeStore();
   const scopes: unknown[] = [];
   asked = () => {

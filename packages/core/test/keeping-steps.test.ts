@@ -47,7 +47,7 @@ function alone(heardAll = true) {
   return { keeping, grant, terms, ended, heard, tenants, wait, turn };
 }
 
-it("takes the lock back from its present owner only, and from nobody once it is over", async () => {
+it("takes the lock back from its present owner only, and from no owner once it is over", async () => {
   const { keeping, grant, tenants, wait } = alone();
   const first = keeping.tenant;
   expect(keeping.takeBack(first, true)).toBe(true);
@@ -75,7 +75,7 @@ it("ends at the turn 65,535, which is the last that a resource can tell apart", 
   const turns: number[] = [];
   let last: Tenant | undefined;
   while (last === undefined) {
-    // One that goes on behind the last turn ends here.
+    // A loop that goes on behind the last turn ends here.
     expect(turns.length).toBeLessThan(65_535);
     keeping.wait({
       terms,
@@ -90,7 +90,7 @@ it("ends at the turn 65,535, which is the last that a resource can tell apart", 
   expect({ lends: turns.length, turn: last.turn }).toEqual({ lends: 65_535, turn: 65_535 });
   void last.release();
   expect(grant.releases).toHaveLength(1);
-  expect(ended).toEqual(["whole"]);
+  expect(ended).toEqual(["max-keep"]);
 });
 
 it("is lent behind one turn of the loop, however long that takes, and behind one more for each owner", () => {
@@ -106,7 +106,7 @@ it("is lent behind one turn of the loop, however long that takes, and behind one
   expect(heard).toEqual(["first has it", "second has it"]);
 });
 
-it("tells those that came with the one to whom it is lent once that they must wait, and not who has left", () => {
+it("reports once to the waiters that came with the one to whom it is lent that they must wait, and not to one that has left", () => {
   const { keeping, heard, tenants, wait, turn } = alone(false);
   keeping.tenant.giveBack(true);
   wait("first");

@@ -356,7 +356,7 @@ describe("the wish of another client", () => {
     expect(stage.provider.kept()).toEqual([]);
     const { handle } = await stage.ask();
     expect(handle.turn).toBe(0);
-    expect(ended).toMatchObject([{ reason: "wish", lends: 0, forMs: 7 }]);
+    expect(ended).toMatchObject([{ reason: "wanted", lends: 0, forMs: 7 }]);
   });
 
   it("that the driver hears of while it is asked to keep the lock gives it back at once", async () => {
@@ -425,7 +425,7 @@ describe("the wish of another client", () => {
       expect(await holder.release()).toBe("released");
       expect(grant.releases).toHaveLength(1);
       await stage.rest();
-      expect(ended).toMatchObject([{ reason: "unlike" }]);
+      expect(ended).toMatchObject([{ reason: "not-lendable" }]);
       void like;
     }
     const stage = new KeepingStage();
@@ -504,7 +504,7 @@ describe("a keeping is lent only after a look at", () => {
     await stage.ask(stage.mutex("b"));
     expect(other.releases).toHaveLength(1);
     await stage.rest();
-    expect(ended.slice(1)).toMatchObject([{ reason: "whole", lends: 2 }]);
+    expect(ended.slice(1)).toMatchObject([{ reason: "max-keep", lends: 2 }]);
   });
 
   it("a turn of the event loop, where the last was more than 5 ms ago: what the sockets have is heard first", async () => {
@@ -520,7 +520,7 @@ describe("a keeping is lent only after a look at", () => {
     await (await stage.mutex().acquire()).release();
     expect(turned).toBe(false);
     await stage.rest();
-    // As when the process was busy: a wish lies unread in the socket.
+    // Plays a process that was busy: a wish lies unread in the socket.
     stage.runtime.block(6);
     setImmediate(() => grant.state.wanted());
     const before = stage.requests;
@@ -600,7 +600,7 @@ describe("a keeping ends", () => {
     expect(sooner.releases).toHaveLength(1);
   });
 
-  it("and is told of behind the step that has ended it", async () => {
+  it("with an event that comes behind the step that has ended it", async () => {
     const stage = new KeepingStage();
     const ended = record(stage, "keeping-ended");
     const grant = await stage.kept();
@@ -665,7 +665,7 @@ describe("a keeping ends", () => {
     expect(await holder.release()).toBe("released");
     expect(grant.releases).toHaveLength(1);
     await stage.rest();
-    expect(ended).toMatchObject([{ reason: "whole", lends: 1 }]);
+    expect(ended).toMatchObject([{ reason: "max-keep", lends: 1 }]);
   });
 
   it("with a release that does not keep, and what stands in memory asks the backend behind it", async () => {
@@ -707,7 +707,7 @@ describe("a keeping ends", () => {
     grant.state.uncertain();
     await holder.release();
     await stage.rest();
-    expect(ended).toMatchObject([{ reason: "wish" }]);
+    expect(ended).toMatchObject([{ reason: "wanted" }]);
   });
 
   it("once, also when the entry is lost while its last owner gives it back", async () => {
@@ -768,7 +768,7 @@ describe("a keeping ends", () => {
     expect(ended).toMatchObject([{ name: "a", reason: "lost" }]);
   });
 
-  it("beside the next one of its name, which stays when the last owner of the one before is told of a loss", async () => {
+  it("beside the next one of its name, which stays when the last owner of the one before loses its grant", async () => {
     const stage = new KeepingStage();
     const before = await stage.kept();
     const holder = await stage.mutex().acquire();

@@ -133,7 +133,7 @@ describe("lead", () => {
     await leading;
   });
 
-  it("ends when somebody deletes its candidacy", async () => {
+  it("ends when another client deletes its candidacy", async () => {
     const locks = memoryLocks();
     const term = await locks.leaderElection("e").campaign();
     const leading = locks.leaderElection("e").lead({ signal: new AbortController().signal }, () => {});

@@ -28,7 +28,7 @@ describe("a wait without a limit", () => {
     process.off("warning", hear);
   });
 
-  it("is told once after 30 s, with lock, holder and call site, however many wait for that lock", async () => {
+  it("gets one warning after 30 s, with lock, holder and call site, however many calls wait for that lock", async () => {
     const inspect = async () => ({ held: [{ label: "billing-7", backendId: "n-1" }] }) as never;
     const { provider, requests } = scripted(runtime, "session", { driver: { inspect } });
     async function chargeTheCustomer(): Promise<void> {
@@ -46,7 +46,7 @@ describe("a wait without a limit", () => {
     expect(told[0]?.detail).toMatch(/at (async )?chargeTheCustomer/);
   });
 
-  it("is told in few looks, at whatever fraction of a millisecond it began", async () => {
+  it("gets its warning after few looks, at whatever fraction of a millisecond it began", async () => {
     let timers = 0;
     const counting = Object.create(runtime, {
       setTimer: {
@@ -67,7 +67,7 @@ describe("a wait without a limit", () => {
     expect(told).toHaveLength(20);
   });
 
-  it("is not told of beyond 20 locks, which the last warning says, until one of them is not waited for any more", async () => {
+  it("gets no warning beyond 20 locks, which the last warning says, until one of them is not waited for any more", async () => {
     const { provider, requests } = scripted(runtime, "session");
     for (let i = 0; i < 50; i++) void provider.mutex(`orders-${i}`).acquire();
     for (const { progress } of requests) progress.waiting();
@@ -82,7 +82,7 @@ describe("a wait without a limit", () => {
     expect(told).toHaveLength(21);
   });
 
-  it("is told without its holder where the server does not say who that is", async () => {
+  it("gets its warning without the holder where the server does not say who that is", async () => {
     const { provider, last } = scripted(runtime, "session", {
       driver: { inspect: () => new Promise(() => {}) },
     });
@@ -92,7 +92,7 @@ describe("a wait without a limit", () => {
     expect(told.map(({ message }) => message)).toEqual([expect.stringMatching(/its holder is not known/)]);
   });
 
-  it("is not told when it ends before, or has a limit, and then nothing is left in the books", async () => {
+  it("gets no warning when it ends before, or has a limit, and then nothing is left in the books", async () => {
     const { provider, requests } = scripted(runtime, "session");
     const limited = provider.mutex("a").tryAcquire({ waitMs: 60_000 });
     const granted = provider.mutex("b").acquire();
@@ -105,7 +105,7 @@ describe("a wait without a limit", () => {
     expect(runtime.pendingTimers).toBe(0);
   });
 
-  it("for a plain mutex that the same provider holds is told after 5 s, with the options that help", async () => {
+  it("for a plain mutex that the same provider holds gets its warning after 5 s, with the options that help", async () => {
     const locks = memoryLocks({ runtime });
     await locks.mutex("a").acquire();
     const again = expect(locks.mutex("a").acquire()).rejects.toMatchObject({ code: "HF_PROVIDER_CLOSED" });
@@ -160,7 +160,7 @@ describe("a wait without a limit", () => {
     await locks.close();
   });
 
-  it("for something that is no hold is told after 5 s, and that is the cause of a time-out", async () => {
+  it("for something that is no hold gets its warning after 5 s, and that something is the cause of a time-out", async () => {
     const { provider, requests } = scripted(runtime, "session");
     const limited = provider.mutex("a").acquire({ waitMs: 1_000 });
     void provider.mutex("b").acquire();

@@ -193,7 +193,7 @@ describe("the driver in memory", () => {
     expect(space.queue("a").map(({ permits }) => permits)).toEqual([2, 1]);
   });
 
-  it("tells watchers after each change, several at once as one, and never before or after they watch", async () => {
+  it("notifies watchers after each change, several at once as one, and never before or after they watch", async () => {
     const { driver: memory, space } = driver();
     const queues: number[] = [];
     const stop = memory.watch("semaphore", "a", () => queues.push(space.queue("a").length));
@@ -252,7 +252,7 @@ describe("the driver in memory", () => {
     expect(space.names()).toEqual([]);
   });
 
-  it("ends a session as a whole before anybody is granted what it leaves", async () => {
+  it("ends a session as a whole before any waiter is granted what it leaves", async () => {
     const { driver: memory, space, link } = driver();
     const mutex = { kind: "mutex", mode: "exclusive", limit: null } as const;
     for (const name of ["a", "b"]) await granted(memory, request({ ...mutex, name }));
@@ -268,7 +268,7 @@ describe("the driver in memory", () => {
     expect(left).toEqual([1, 0]);
   });
 
-  it("tells a thief's victim also when the theft comes between the grant and its delivery", async () => {
+  it("evicts the victim of a theft also when the theft comes between the grant and its delivery", async () => {
     const space = new MemorySpace();
     const locks = memoryLocks({ space });
     const acquiring = locks

@@ -52,7 +52,7 @@ describe("observe", () => {
     };
   }
 
-  it("is not supported where the backend does not tell of changes", () => {
+  it("is not supported where the backend does not report changes", () => {
     expect(() => standing().election.observe()).toThrow(UnsupportedError);
   });
 

@@ -100,7 +100,7 @@ describe("a process of its own", () => {
     expect(quiet).toEqual({ stdout: "done\n", stderr: "" });
   });
 
-  it("stays alive while somebody waits with a limit", async () => {
+  it("stays alive while an acquire waits with a limit", async () => {
     const path = await script(
       "waits.js",
       `import { memoryLocks } from ${JSON.stringify(entry)};
@@ -112,7 +112,7 @@ describe("a process of its own", () => {
     expect(stdout).toBe("HF_ACQUIRE_TIMEOUT\n");
   });
 
-  it("has no unhandled rejection when everything is refused, aborted, lost and closed and nobody looks", async () => {
+  it("has no unhandled rejection of its own when everything is refused, aborted, lost and closed", async () => {
     const testing = pathToFileURL(join(folder, "dist/testing/memory-controls.js")).href;
     const path = await script(
       "unhandled.js",
@@ -349,7 +349,7 @@ interface SignalCase {
   readonly title: string;
   readonly source: string;
   readonly steps: Steps;
-  /** The one that the process ends by, default SIGTERM; `null`: it ends by itself, with the code 0. */
+  /** The signal that the process ends by, default SIGTERM; `null`: it ends by itself, with the code 0. */
   readonly signal?: NodeJS.Signals | null;
   /** All lines of its output. */
   readonly expected: readonly string[];

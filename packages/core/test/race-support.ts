@@ -45,11 +45,11 @@ export const faultOf = (...whats: Fault["what"][]): fc.Arbitrary<Fault> =>
 export const after = (runtime: SimulatedRuntime, delayMs: number) =>
   new Promise<void>((resolve) => runtime.setTimer(delayMs, resolve));
 
-/** Whoever does not hear of a loss by asking believes to hold: there must never be two, unless both read. */
+/** A caller whose handle does not say that it is lost believes to hold. There must never be two such callers, unless both read. */
 export class Witness {
   readonly believers = new Set<LockHandle>();
   readonly tokens: bigint[] = [];
-  /** Of each grant, in their order: token and turn. */
+  /** Token and turn of each grant, in their order. */
   readonly pairs: bigint[] = [];
   /** How many were lent by a provider that had kept the lock. */
   lent = 0;

@@ -5,7 +5,7 @@ import { contender, faultOf, raceInMemory, raceOnServer } from "./race-support.j
 const once = contender.map((plan) => ({ ...plan, rounds: 1 }));
 
 describe("abort, time-out, grant, release and faults in any order", () => {
-  it("in memory: never two holders, nothing left queued, everybody settles", async () => {
+  it("in memory: never two holders, nothing left queued, every call settles", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(once, { maxLength: 12 }), fc.nat(), async (plans, seed) => {
         const { space, witness, providers } = await raceInMemory(plans, seed);
@@ -36,11 +36,11 @@ describe("abort, time-out, grant, release and faults in any order", () => {
         ),
         { numRuns: 200 },
       );
-      // The property says nothing if nobody is ever granted.
+      // The property says nothing if no call is ever granted.
       expect(grants).toBeGreaterThan(100);
     });
 
-    it(`${lease}: sessions ended by the server leave nothing behind, everybody settles, tokens rise`, async () => {
+    it(`${lease}: sessions ended by the server leave nothing behind, every call settles, tokens rise`, async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(once, { maxLength: 10 }),

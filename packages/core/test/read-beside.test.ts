@@ -197,7 +197,7 @@ describe("a downgrade under way", () => {
     expect(closing.value).toMatchObject({ unconfirmed: [] });
   });
 
-  it("believes the driver that the write is gone, before the write was told", async () => {
+  it("believes the driver that the write is gone, before the loss of the write was reported", async () => {
     const { runtime, handle, downgrades, downgrading, provider } = await asked();
     const { lost } = handle;
     downgrades[0]?.answer.reject(new LockLostError("gone", { reason: "stolen", token: 7n }));
@@ -313,7 +313,7 @@ describe("a downgrade under way", () => {
     expect(downgrading.value).toMatchObject({ mode: "shared", state: "held" });
   });
 
-  it("gives a read that somebody deleted at once no chance to replace the write", async () => {
+  it("gives a read that another client deleted at once no chance to replace the write", async () => {
     const { runtime, write, read, handle, downgrades, downgrading } = await asked();
     read.untold = { type: "lost", reason: "stolen" };
     downgrades[0]?.answer.resolve(read);
@@ -323,7 +323,7 @@ describe("a downgrade under way", () => {
     expect(write.releases).toHaveLength(0);
   });
 
-  it("keeps the read when the release of the write gets no answer or a refusal, and tells by release-failed", async () => {
+  it("keeps the read when the release of the write gets no answer or a refusal, which release-failed reports", async () => {
     for (const how of ["silence", "refusal", "abort", "gone"] as const) {
       const controller = new AbortController();
       const { runtime, write, read, handle, downgrades, downgrading, events } = await asked({

@@ -86,7 +86,7 @@ async function play(
     return;
   }
   witness.enter(read, "with the write's token");
-  // Of a re-entrant lock the write is still held: given up first, it leaves the read.
+  // Where the lock is re-entrant the write is still held: given up first, it leaves the read.
   await handle.release();
   await after(runtime, plan.holdMs);
   witness.leave(read);
@@ -137,7 +137,7 @@ describe("readers, writers, downgrades and faults in any order", () => {
       expect(seen.downgraded).toBeGreaterThan(30);
     });
 
-    it(`${lease}: sessions ended by the server leave nothing behind, and everybody settles`, async () => {
+    it(`${lease}: sessions ended by the server leave nothing behind, and every call settles`, async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(player, { maxLength: 12 }),

@@ -157,7 +157,7 @@ function promised(
   };
 }
 
-/** A provider whose backend does what the test says, when it says so. Cancels are answered at once unless told otherwise. */
+/** A provider whose backend does what the test says, when it says so. Cancels are answered at once unless `cancelsAnswered` is `false`. */
 export function scripted(
   runtime: SimulatedRuntime,
   lease: Capabilities["lease"],

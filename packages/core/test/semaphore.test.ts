@@ -23,7 +23,7 @@ async function batch(...ids: string[]) {
   return { ...made, grant, handle: await acquired };
 }
 
-/** As a backend does that keeps limits itself. */
+/** A provider of a backend that keeps limits itself. */
 class Counting extends DriverProvider {
   counted(limit: PermitLimit | null) {
     return this.semaphoreOfKind("semaphore", "s", limit);
@@ -79,7 +79,7 @@ describe("a semaphore", () => {
     expect(several.grant.releases).toHaveLength(0);
   });
 
-  it("takes its limit from the backend where that keeps one, told what the client was told", async () => {
+  it("takes its limit from the backend where that keeps one, and passes on the limit that the client was given", async () => {
     const asked: unknown[] = [];
     const provider = counting(async (name, given) => {
       asked.push([name, given]);
@@ -94,11 +94,11 @@ describe("a semaphore", () => {
       ["s", null],
       ["s", 5],
     ]);
-    // Nobody here knows the number: the request goes out, and waits for the limit to be raised.
+    // The client does not know the number: the request goes out, and waits for the limit to be raised.
     expect(await provider.counted(counter).tryAcquire({ permits: 1_000 })).toBeNull();
   });
 
-  it("says that nobody knows the limit where neither the client nor the backend does", async () => {
+  it("rejects a question for its limit where neither the client nor the backend knows it", async () => {
     const provider = counting();
     expect(await provider.counted(5).limit()).toBe(5);
     await expect(provider.counted({ countedBy: "/counter" }).limit()).rejects.toThrow(UnsupportedError);

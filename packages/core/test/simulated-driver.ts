@@ -92,7 +92,7 @@ export class SimulatedDriver implements LockDriver {
       throw new LockLostError("the term is over", { reason: "lease-missing", token: grant.token });
   }
 
-  /** What is told while contact is broken is lost: after each break it is told that anything may have changed. */
+  /** Changes while contact is broken go unseen: after each break the driver calls `changed` once, since anything may have changed. */
   watch(_kind: string, name: string, changed: () => void): () => void {
     const tell = (): void => {
       if (this.#watchers.has(tell)) changed();

@@ -26,7 +26,7 @@ const names = Array.from({ length: many }, (_, i) => `lock-${i}`);
 const last = names.at(-1) as string;
 
 describe("very many locks of one provider", () => {
-  it("are lost with the session at once for whoever asks, also before their holders were told", async () => {
+  it("are lost with the session at once for a caller that asks, also before their holders were notified", async () => {
     const locks = memoryLocks({ space, runtime });
     const held = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
     let told = 0;
@@ -42,7 +42,7 @@ describe("very many locks of one provider", () => {
     await locks.close();
   });
 
-  it("are not delivered to a wait whose session has ended, also before it was told", async () => {
+  it("are not delivered to a wait whose session has ended, also before the wait was notified of that", async () => {
     const options = { space, runtime };
     const [locks, ended, next] = [memoryLocks(options), memoryLocks(options), memoryLocks(options)];
     const held = await locks.mutex(last).acquire();
@@ -83,7 +83,7 @@ describe("very many locks of one provider", () => {
   });
 });
 
-describe("very many who wait for contact", () => {
+describe("very many waits for contact", () => {
   it("go on in turns, and wait on where contact breaks again before theirs", async () => {
     const attempts = { servers: ["127.0.0.1:1"], lastCause: undefined, refused: false };
     const waiters = new ConnectionWaiters(runtime, attempts, () => {

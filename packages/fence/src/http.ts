@@ -32,11 +32,13 @@ export function readFences(header: string | readonly string[] | undefined): read
 }
 
 const largestToken = 2n ** 127n;
+/** `LockHandle.turn` goes up to here. */
+const largestTurn = 65_535;
 
 function readFence(text: string): Fence {
   const [, resource = "", epoch, token = "", turn] =
     /^\s*([^=\s]+)=(\d{1,15})\.(\d{1,39})\.(\d{1,5})\s*$/.exec(text) ?? [];
-  if (resource === "" || BigInt(token) > largestToken) throw refused(text);
+  if (resource === "" || BigInt(token) > largestToken || Number(turn) > largestTurn) throw refused(text);
   return { resource: decode(resource, text), epoch: Number(epoch), token: BigInt(token), turn: Number(turn) };
 }
 
@@ -55,11 +57,11 @@ function refused(text: string): InvalidArgumentError {
 
 /** What `fastifyFence` needs of a request and its reply. */
 export interface FencedRequest {
-  /** Those that were received, their names in lower case. */
+  /** The headers that were received, their names in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** As `FencedRequest`. */
+/** What `fastifyFence` needs of the reply. */
 export interface FencedReply {
   /** Sets the status of the answer. */
   code(status: number): { send(body: unknown): unknown };
@@ -74,6 +76,11 @@ export interface FastifyFenceOptions<Request extends FencedRequest> {
    * processes need a database behind them.
    */
   readonly admit?: (fence: Fence) => boolean | Promise<boolean>;
+  /**
+   * For how many resources that gate remembers the newest fence, default 100,000: a request for one more fails with 500, since a fence that was
+   * forgotten would let an old one pass. Without an effect beside `admit`.
+   */
+  readonly maxResources?: number;
 }
 
 /**
@@ -92,7 +99,7 @@ export interface FastifyFenceOptions<Request extends FencedRequest> {
 export function fastifyFence<Request extends FencedRequest>(
   options: FastifyFenceOptions<Request>,
 ): (request: Request, reply: FencedReply) => Promise<unknown> {
-  const { resource: resourceOf, admit = inMemory() } = options;
+  const { resource: resourceOf, maxResources, admit = inMemory(maxResources) } = options;
   return async (request, reply) => {
     const resource = resourceOf(request);
     const refuse = (status: number, code: string, message: string): unknown =>
@@ -110,8 +117,8 @@ export function fastifyFence<Request extends FencedRequest>(
   };
 }
 
-function inMemory(): (fence: Fence) => boolean {
-  const gate = tokenGate();
+function inMemory(maxResources: number | undefined): (fence: Fence) => boolean {
+  const gate = tokenGate(maxResources === undefined ? {} : { maxResources });
   // A token has less than 128 bits: the epoch decides before it.
   return ({ resource, epoch, token, turn }) => gate.admit(resource, (BigInt(epoch) << 128n) + token, turn);
 }

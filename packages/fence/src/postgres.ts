@@ -167,9 +167,9 @@ const announceText = "select holdfast_fence.see($1)";
 
 /** A statement with its parameters, as every client of PostgreSQL takes it. */
 export interface FenceStatement {
-  /** With the placeholder `$1`. */
+  /** The SQL, with the placeholder `$1`. */
   readonly text: string;
-  /** One for each placeholder. */
+  /** One value for each placeholder. */
   readonly values: [string];
 }
 
@@ -224,7 +224,7 @@ export function announceStatement(
   return { ...fenceStatement(writers, options), text: announceText };
 }
 
-/** By hand, since a token has more digits than a number of JSON keeps in JavaScript. */
+/** The setting as JSON, written by hand since a token has more digits than a number of JSON keeps in JavaScript. */
 function settingOf(fences: readonly Fence[]): string {
   const entries = fences.map(
     ({ resource, epoch, token, turn }) => `${JSON.stringify(resource)}:[${epoch},${token},${turn}]`,
@@ -238,9 +238,9 @@ export interface PgClient {
   query(text: string, values?: unknown[]): Promise<unknown>;
   /** Gives the connection back to its pool, which ends it where an error is given. */
   release(error?: Error | boolean): void;
-  /** As of an `EventEmitter`. */
+  /** The `on` of an `EventEmitter`. */
   on?(event: "error", listener: (error: Error) => void): unknown;
-  /** As of an `EventEmitter`. */
+  /** The `off` of an `EventEmitter`. */
   off?(event: "error", listener: (error: Error) => void): unknown;
 }
 
@@ -320,7 +320,10 @@ export function fencedOut(error: unknown): FencedOutError | undefined {
     if (causes === mostCauses) return undefined;
     found = found?.cause as typeof found;
   }
-  const { message, detail } = found;
-  const [, resource = ""] = /^the \w+ of (.*) in \S+ has /.exec(message ?? "") ?? [];
-  return new FencedOutError(`${message} (${detail})`, { lockName: resource, cause: error });
+  const { message = "", detail } = found;
+  // PostgreSQL quotes the name of a table that has a blank in it.
+  const [, resource = ""] = /^the \w+ of (.*) in (?:"[^"]*"|[^\s"])+ has /s.exec(message) ?? [];
+  // The guard of truncate compares no token, and so gives no detail.
+  const text = detail === undefined ? message : `${message} (${detail})`;
+  return new FencedOutError(text, { lockName: resource, cause: error });
 }

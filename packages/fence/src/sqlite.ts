@@ -6,7 +6,7 @@ import { type FenceOptions, fencesOf, type Writer } from "./writer.js";
 export interface SqliteTable {
   /** The exact name. */
   readonly table: string;
-  /** As `GuardedTable.resource`: the SQL of a text that names the resource of a row, by the row's name. */
+  /** The SQL of a text that names the resource of a row, by the row's name; see `GuardedTable.resource`. */
   readonly resource: (row: string) => string;
   /** `"enforce"` (default): a write without the newest token fails. `"check"`: it goes through, and is noted in `holdfast_refusals`. */
   readonly mode?: "enforce" | "check";
@@ -113,7 +113,11 @@ export function withSqliteFence<T>(
     database.exec("commit");
     return result;
   } catch (error) {
-    database.exec("rollback");
+    try {
+      database.exec("rollback");
+    } catch {
+      // After some errors, such as a full disk, SQLite has rolled back by itself. What the caller needs is the error above.
+    }
     const [, why] = /HF_FENCED_OUT: (.*)/.exec((error as Error | null)?.message ?? "") ?? [];
     if (why === undefined) throw error;
     const resources = fences.map(({ resource }) => resource).join(", ");

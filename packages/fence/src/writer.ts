@@ -3,12 +3,12 @@ import { InvalidArgumentError, type LockHandle } from "@holdfast/core";
 /** A lock handle as a resource sees it: every handle of every provider with tokens is one. */
 export type FencedHandle = Pick<LockHandle, "name" | "token" | "turn" | "assertHeld">;
 
-/** Who writes: a handle, for the resource of the lock's name, or a handle for another resource. */
+/** A writer: a handle, for the resource of the lock's name, or a handle for another resource. */
 export type Writer = FencedHandle | ResourceWriter;
 
 /** A handle that writes another resource than that of its lock's name. */
 export interface ResourceWriter {
-  /** By the name that its guard computes. */
+  /** The resource, by the name that its guard computes. */
   readonly resource: string;
   /** The handle of the lock that protects it. */
   readonly handle: FencedHandle;
@@ -27,7 +27,7 @@ export interface FenceOptions {
 export interface Fence {
   /** What is written, by the name that its guard computes. */
   readonly resource: string;
-  /** As `FenceOptions.epoch`. */
+  /** See `FenceOptions.epoch`. */
   readonly epoch: number;
   /** The fencing token of the grant. */
   readonly token: bigint;

@@ -34,7 +34,7 @@ beforeEach(async () => {
   await pool.query(postgresGuards([{ table: "orders", resource: (row) => `'orders/' || ${row}.id` }]));
 });
 
-/** As the README has it. */
+/** The function that the README shows. */
 const send = (lock: FencedHandle, status: string): Promise<void> =>
   db.transaction(async (tx) => {
     const { values } = fenceStatement(lock);

@@ -31,25 +31,26 @@ describe("the header of a fence", () => {
     "a=0.1e3.0",
     `a=0.${"9".repeat(39)}.0`,
     "a=0.1.0,,",
+    "a=0.1.65536",
   ])("that is %s is refused", (header) => {
     expect(() => readFences(header)).toThrow(/holdfast-fence/);
   });
 });
 
 describe("a route of Fastify behind a fence", () => {
-  async function service(admit?: () => boolean) {
+  async function service(options: { admit?: () => boolean; maxResources?: number } = {}) {
     const app = fastify();
     const preHandler = fastifyFence<{
       headers: Record<string, string | string[] | undefined>;
       params: unknown;
     }>({
       resource: ({ params }) => `orders/${(params as { id: string }).id}`,
-      ...(admit !== undefined && { admit }),
+      ...options,
     });
     app.put("/orders/:id", { preHandler: preHandler as never }, async () => "written");
     await app.ready();
-    const put = async (headers: Record<string, string>) => {
-      const { statusCode, body } = await app.inject({ method: "PUT", url: "/orders/42", headers });
+    const put = async (headers: Record<string, string>, id = 42) => {
+      const { statusCode, body } = await app.inject({ method: "PUT", url: `/orders/${id}`, headers });
       return [statusCode, body] as const;
     };
     return { put, close: () => app.close() };
@@ -74,12 +75,22 @@ describe("a route of Fastify behind a fence", () => {
     expect((await put({}))[0]).toBe(428);
     expect((await put(fenceHeaders(holder("orders/43", 7n))))[0]).toBe(428);
     expect((await put({ "holdfast-fence": "nonsense" }))[0]).toBe(400);
+    expect((await put({ "holdfast-fence": "orders%2F42=0.7.65536" }))[0]).toBe(400);
+    expect((await put({ "holdfast-fence": "orders%2F42=0.7.65535" }))[0]).toBe(200);
     await close();
   });
 
   it("asks the gate that it was given", async () => {
-    const { put, close } = await service(() => false);
+    const { put, close } = await service({ admit: () => false });
     expect((await put(fenceHeaders(holder("orders/42", 7n))))[0]).toBe(412);
+    await close();
+  });
+
+  it("remembers as many resources as maxResources says, and lets no further one pass", async () => {
+    const { put, close } = await service({ maxResources: 1 });
+    expect((await put(fenceHeaders(holder("orders/42", 7n))))[0]).toBe(200);
+    expect((await put(fenceHeaders(holder("orders/43", 7n)), 43))[0]).toBe(500);
+    expect((await put(fenceHeaders(holder("orders/42", 8n))))[0]).toBe(200);
     await close();
   });
 });

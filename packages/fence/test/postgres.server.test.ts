@@ -211,8 +211,18 @@ describe("a guarded table of PostgreSQL", () => {
     const insert = `insert into "my ""shop"""."Orders" values ('a')`;
     await expect(pool.query(insert)).rejects.toMatchObject({ code: "HF001" });
     await withFence(pool, holder("all of it's rows", 1n), (client) => client.query(insert));
+    const late = withFence(pool, holder("all of it's rows", 0n), (client) => client.query(insert));
+    await expect(late).rejects.toMatchObject({ code: "HF_FENCED_OUT", lockName: "all of it's rows" });
     expect(() => postgresGuards([{ ...orders, table: "" }])).toThrow(/name/);
     expect(() => postgresGuards([{ ...orders, mode: "warn" as never }])).toThrow(/mode/);
+  });
+
+  it("says of a truncate what its guard says, which compares no tokens", async () => {
+    const refused = withFence(pool, holder("orders/42", 7n), (client) => client.query("truncate orders"));
+    await expect(refused).rejects.toMatchObject({
+      code: "HF_FENCED_OUT",
+      message: "truncate of orders has no token of its rows",
+    });
   });
 
   it("passes other errors on as they are, and uses no connection again that could not be rolled back", async () => {

@@ -124,6 +124,13 @@ describe("a guarded table of SQLite", () => {
     withSqliteFence(database, holder("orders/42", 1n), write("sent"));
   });
 
+  it("throws the error after which SQLite has rolled back by itself", () => {
+    const again = () => database.exec("insert or rollback into orders values (43, 'again')");
+    expect(() => withSqliteFence(database, holder("orders/43", 7n), again)).toThrow(/UNIQUE/);
+    withSqliteFence(database, holder("orders/43", 1n), write("sent", 43));
+    expect(status(43)).toBe("sent");
+  });
+
   it("takes the handles of a provider while they hold, and none without a token", async () => {
     const locks = memoryLocks();
     const lock = await locks.mutex("orders/42").acquire();

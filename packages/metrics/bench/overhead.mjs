@@ -31,7 +31,7 @@ await round(plain);
 await round(measured);
 const pairs = [];
 for (let i = 0; i < rounds; i++) {
-  // Whoever comes first alternates, so that a drifting machine favours neither.
+  // The two take turns at coming first, so that a drifting machine favours neither.
   const first = await round(i % 2 === 0 ? plain : measured);
   const second = await round(i % 2 === 0 ? measured : plain);
   pairs.push(i % 2 === 0 ? [first, second] : [second, first]);

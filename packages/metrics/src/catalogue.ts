@@ -1,8 +1,8 @@
 /** One metric as the documentation prints it and as it is registered. */
 export interface CatalogueEntry {
-  /** Without the prefix. */
+  /** The name without the prefix. */
   readonly name: string;
-  /** As Prometheus has it. */
+  /** The type as Prometheus names it. */
   readonly type: "counter" | "gauge" | "histogram";
   /** In the order in which they are registered. */
   readonly labels: readonly CatalogueLabel[];
@@ -16,9 +16,9 @@ export interface CatalogueEntry {
 
 /** One label of a metric. */
 export interface CatalogueLabel {
-  /** As it is registered. */
+  /** The name as it is registered. */
   readonly name: string;
-  /** All that it can ever be; left out where operators or backends choose the words. */
+  /** All values that it can ever have; left out where operators or backends choose the words. */
   readonly values?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// For siblings that register catalogues of their own. Not covered by semantic versioning.
+// Exports for sibling packages that register catalogues of their own. Not covered by semantic versioning.
 
 export { labelTable } from "./catalogue.js";
 export { LabelGuard, otherValue } from "./label-guard.js";

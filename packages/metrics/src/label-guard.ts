@@ -26,7 +26,7 @@ export class LabelGuard {
     this.#onOverflow = onOverflow;
   }
 
-  /** Does not count: for whoever keeps the answer, and calls `overflowed` on each use. */
+  /** Like `pass`, without counting an overflow: for a caller that keeps the answer and calls `overflowed` on each use. */
   admit(value: string): string {
     if (this.#seen.has(value)) return value;
     if (this.#seen.size >= this.#maxValues) return otherValue;
@@ -43,7 +43,7 @@ export class LabelGuard {
     this.#onOverflow(this.label);
   }
 
-  /** For one observation. */
+  /** The value to use for one observation; counts an overflow. */
   pass(value: string): string {
     const admitted = this.admit(value);
     if (admitted === otherValue) this.overflowed();

@@ -1,6 +1,6 @@
 import type { Catalogue } from "./catalogue.js";
 
-/** As `getMetricsAsJSON()` of a registry gives it. */
+/** A metric as `getMetricsAsJSON()` of a registry gives it. */
 export interface LintedMetric {
   readonly name: string;
   readonly help: string;
@@ -13,7 +13,7 @@ export interface LintedMetric {
 
 const metricName = /^[a-z][a-z0-9_]*$/;
 const labelName = /^[a-z][a-z0-9_]*$/;
-/** Of Prometheus: set by the scrape, or part of a format. */
+/** Labels of Prometheus itself: set by the scrape, or part of a format. */
 const reservedLabels: ReadonlySet<string> = new Set(["le", "quantile", "job", "instance", "name"]);
 /** What others give to their own series; never the last word of a name of ours but where the type says so. */
 const typeSuffixes: readonly string[] = ["_count", "_sum", "_bucket", "_info", "_total", "_created"];

@@ -93,8 +93,8 @@ export const lockCatalogue: Catalogue = {
       name: "lock_lost_total",
       type: "counter",
       labels: [...perGroup, { name: "reason", values: lossReasons }],
-      from: "`lost`",
-      help: "Holds that ended before they were released.",
+      from: "`lost`, `released`.outcome",
+      help: "Holds that were over before their release.",
     },
     {
       name: "lock_requeued_total",

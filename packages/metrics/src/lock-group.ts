@@ -14,7 +14,7 @@ const maxLength = 64;
 /**
  * The group of a lock by its name, where the operator gives no function: what varies between the locks of one purpose becomes `*`
  * (uuids, ULIDs, hex ids, addresses of mail, numbers), and of more than 64 characters the last are kept, whole path segments where it
- * goes. `job-17` and `job-18` are both `job-*`, `order17` is `order*`. An id of letters alone cannot be told from a word and stays.
+ * goes. `job-17` and `job-18` are both `job-*`, `order17` is `order*`. An id of letters alone looks like a word and stays.
  */
 export function defaultLockGroup(name: string): string {
   // What comes after is never looked at, and a name of a megabyte must not cost a millisecond.

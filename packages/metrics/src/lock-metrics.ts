@@ -130,7 +130,7 @@ function startMetrics(
   }
   collectGauges(set, series, watches);
 
-  // A gate that was given no provider tells the channel alone. What providers tell comes here too, and is theirs.
+  // A gate without a provider publishes on the channel alone. A rejection with a provider comes here too; its `ProviderWatch` counts it.
   const onRejection = (message: unknown): void => {
     const { provider, group } = message as { provider?: string; group: string };
     if (provider !== undefined) return;

@@ -104,7 +104,7 @@ export class RecipeSeries {
   }
 }
 
-/** Of the locks that are kept for their next owner. */
+/** The series of the locks that are kept for their next owner. */
 export class KeepingSeries {
   readonly lent: Counter.Internal;
   readonly unused: Counter.Internal;

@@ -73,7 +73,7 @@ export class MetricSet {
     (gauge as { collect?: () => void | Promise<void> }).collect = () => collect(gauge);
   }
 
-  /** A counter without labels that somebody else keeps, read at each scrape. */
+  /** A counter without labels whose total is kept elsewhere; each scrape reads it. */
   counted(name: string, totalNow: () => number): void {
     const counter = this.counter(name);
     (counter as { collect?: () => void }).collect = () => {

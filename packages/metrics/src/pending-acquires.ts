@@ -51,7 +51,7 @@ export class PendingAcquires {
     return entry.pending;
   }
 
-  /** When nobody will tell how they end. */
+  /** Drops all acquires: the events that would report their ends are no longer listened to. */
   clear(): void {
     for (const found of this.#ofOwner.values()) {
       for (const entry of Array.isArray(found) ? found : [found]) entry.series.pending.delete(entry.pending);

@@ -1,4 +1,4 @@
-// As a whole: the banner that gives an ES module bundle its `require` commonly declares `createRequire`.
+// Imported as a whole: the banner that gives an ES module bundle its `require` commonly declares `createRequire`.
 import nodeModule from "node:module";
 import type * as Prometheus from "prom-client";
 

@@ -1,4 +1,4 @@
-import type { LockProvider, PrimitiveKind } from "@holdfast/core";
+import type { LockProvider, LossReason, PrimitiveKind } from "@holdfast/core";
 import { Handle } from "@holdfast/core/internal";
 import type { Gauge } from "prom-client";
 import type { LabelGuard } from "./label-guard.js";
@@ -45,7 +45,7 @@ export class ProviderWatch implements Disposable {
   /** Age of the holds at this moment, with their series. */
   *holds(): Iterable<{ readonly series: GroupSeries; readonly heldMs: number }> {
     for (const handle of this.provider.holds()) {
-      // Not everybody's handles tell their kind: a provider that is not built on ours has no such gauge.
+      // A provider of another library has handles without a kind, and so no such gauge.
       if (!(handle instanceof Handle)) continue;
       const hold = Handle.holdOf(handle);
       yield { series: this.#seriesOf(hold.kind, hold.name), heldMs: hold.heldMs() };
@@ -58,7 +58,7 @@ export class ProviderWatch implements Disposable {
     this.#listening.push(
       events.on("acquire-started", (event) => {
         const series = this.#seriesOf(event.kind, event.name);
-        // Now, in the caller's context: when it settles, it is somebody else's.
+        // `traceId` is read now, in the context of the caller: when the acquire settles, another context is current.
         const pending = { startedMs: performance.now(), notifiedMs: undefined, traceId: traceId?.() };
         this.#pending.started(event, series, pending);
       }),
@@ -85,12 +85,16 @@ export class ProviderWatch implements Disposable {
   }
 
   #listenToHolds(): void {
-    const { events } = this.provider;
+    const { events, capabilities } = this.provider;
+    // What core calls the loss of a hold that the backend does not have any more.
+    const missing: LossReason = capabilities.lease === "ttl" ? "lease-missing" : "stolen";
     this.#listening.push(
       events.on("released", (event) => {
-        const end = event.outcome === "lost" ? "lost" : "released";
+        const lost = event.outcome === "lost";
         const series = this.#seriesOf(event.kind, event.name);
-        series.held(end).observe(event.heldMs / 1000);
+        series.held(lost ? "lost" : "released").observe(event.heldMs / 1000);
+        // The release has found the hold gone, and no event `lost` comes beside this one.
+        if (lost) series.lost(missing).inc();
         // A counter that appears with its first event shows no increase.
         if (event.outcome === "kept") void series.recipe.keeping;
       }),
@@ -166,7 +170,7 @@ export function collectGauges(set: MetricSet, series: LockSeries, watches: Reado
         values.set(hold.series, fold(values.get(hold.series) ?? 0, hold.heldMs));
       }
     }
-    // Those without a hold too, at 0: a gauge that vanishes is drawn as if it went on.
+    // Series without a hold are set too, to 0: a gauge that vanishes is drawn as if it went on.
     for (const each of series.all.values()) gauge.set(each.labels, values.get(each) ?? 0);
   };
   set.collected("locks_held", (gauge) => perHold(gauge, (count) => count + 1));

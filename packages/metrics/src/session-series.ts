@@ -7,7 +7,7 @@ import { sessionStates } from "./words.js";
 
 interface Link {
   readonly provider: LockProvider;
-  /** Of the last event; until there is one, as the operator calls it. */
+  /** The cluster of the last event; until there is one, the name that the operator gave. */
   cluster: string;
   timeoutMs: number;
 }

@@ -1,2 +1,2 @@
-/** Of this package. A bundle has no package.json to read it from; a test compares the two. */
+/** The version of this package. A bundle has no package.json to read it from; a test compares the two. */
 export const version = "0.1.0";

@@ -73,12 +73,12 @@ const lossWords: Words<LossReason> = {
 export const lossReasons: readonly string[] = labelWords(lossWords);
 
 const keepingEndWords: Words<KeepingEndReason> = {
-  wish: true,
+  wanted: true,
   idle: true,
-  whole: true,
+  "max-keep": true,
   evicted: true,
   "token-read": true,
-  unlike: true,
+  "not-lendable": true,
   released: true,
   lost: true,
   closed: true,

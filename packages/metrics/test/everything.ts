@@ -14,12 +14,12 @@ const losses: readonly LossReason[] = [
   "provider-closed",
 ];
 const keepingEnds: readonly KeepingEndReason[] = [
-  "wish",
+  "wanted",
   "idle",
-  "whole",
+  "max-keep",
   "evicted",
   "token-read",
-  "unlike",
+  "not-lendable",
   "released",
   "lost",
   "closed",

@@ -7,6 +7,13 @@ export interface FakeProvider {
   state: LockProvider["state"];
 }
 
+const leases: Readonly<Record<Capabilities["backend"], Capabilities["lease"]>> = {
+  zookeeper: "session",
+  redis: "ttl",
+  redlock: "ttl",
+  memory: "process",
+};
+
 /** A provider of which only what the metrics look at is there; its events are emitted by hand. */
 export function fakeProvider(
   backend: Capabilities["backend"],
@@ -25,7 +32,7 @@ export function fakeProvider(
   };
   fake.provider = {
     id,
-    capabilities: { backend } as Capabilities,
+    capabilities: { backend, lease: leases[backend] } as Capabilities,
     events: hub,
     get state() {
       return fake.state;

@@ -43,7 +43,7 @@ it("short hex ids are few groups", () => {
     return seed.toString(16).padStart(8, "0").slice(-7);
   };
   const groups = new Set(Array.from({ length: 2_500 }, () => defaultLockGroup(`job/${hex()}`)));
-  // Those of letters alone look like words: about two in 2,500.
+  // Names of letters alone look like words: about two in 2,500.
   expect(groups.size).toBeLessThan(20);
 });
 

@@ -110,7 +110,7 @@ describe("lock metrics of a provider", () => {
     expect(await sample(registry, "holdfast_lock_keepings_unused_total", recipe)).toBe(0);
     await pair("b");
     await (await locks.mutex("b").acquire({ fresh: true })).release();
-    expect(await ended("unlike")).toBe(1);
+    expect(await ended("not_lendable")).toBe(1);
     expect(await sample(registry, "holdfast_lock_keepings_unused_total", recipe)).toBe(1);
   });
 
@@ -128,7 +128,7 @@ describe("lock metrics of a provider", () => {
     const { locks, registry } = measured();
     const lost = { ...mutex, reason: "stolen" };
     const handle = await locks.mutex("orders/1").acquire();
-    // Before it happens: without a 0 to start from, the first loss would be no increase.
+    // It is read before a loss happens: without a 0 to start from, the first loss would be no increase.
     expect(await sample(registry, "holdfast_lock_lost_total", lost)).toBe(0);
     memoryControls(locks).steal("orders/1");
     await until(() => handle.state === "lost");
@@ -137,6 +137,21 @@ describe("lock metrics of a provider", () => {
       await sample(registry, "holdfast_lock_hold_duration_seconds_count", { ...mutex, end: "lost" }),
     ).toBe(1);
     expect(await sample(registry, "holdfast_locks_held", mutex)).toBe(0);
+  });
+
+  it.each([
+    ["redis", "lease_missing"],
+    ["zookeeper", "stolen"],
+  ] as const)("count a hold on %s that its release finds gone as lost, %s", async (backend, reason) => {
+    const { provider, hub } = fakeProvider(backend);
+    const metrics = lockMetrics(provider);
+    closing.push(() => metrics.close());
+    const losses = () => sample(metrics.registry, "holdfast_lock_lost_total", { ...mutex, backend, reason });
+    const end = { ...lockOf("orders/1"), heldMs: 5, kept: false, turn: 0 };
+    hub.emit("released", { ...end, outcome: "released" });
+    expect(await losses()).toBe(0);
+    hub.emit("released", { ...end, outcome: "lost" });
+    expect(await losses()).toBe(1);
   });
 
   it("time a hand-off from the wake-up to the grant", async () => {
@@ -167,7 +182,7 @@ describe("lock metrics of a provider", () => {
     expect(await sample(metrics.registry, "holdfast_lock_handoff_duration_seconds_count", labels)).toBe(1);
   });
 
-  it("tell acquires of one owner apart by lock and mode", async () => {
+  it("distinguish acquires of one owner by lock and mode", async () => {
     const { provider, hub } = fakeProvider("redis");
     const metrics = lockMetrics(provider);
     closing.push(() => metrics.close());
@@ -192,7 +207,7 @@ describe("lock metrics of a provider", () => {
     } as const;
     hub.emit("acquire-settled", { ...lockOf("b", "mutex", owner), ...settled });
     expect([await waiters("a"), await waiters("b")]).toEqual([1, 1]);
-    // One that began before anybody listened.
+    // An acquire that began before the metrics listened.
     hub.emit("acquire-settled", { ...lockOf("a", "mutex", { id: "job-8" }), ...settled });
     expect(await waiters("a")).toBe(1);
     hub.emit("acquire-settled", { ...lockOf("a", "mutex", owner), ...settled });

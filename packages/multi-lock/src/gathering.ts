@@ -189,14 +189,25 @@ class Round {
   async #certain(handle: LockHandle): Promise<boolean> {
     const { runtime, startedMs, waitMs } = this.#ask;
     const { signal } = this.#wait;
-    if (!(handle instanceof Handle)) {
-      await handle.confirm({ signal });
-      return true;
-    }
+    if (!(handle instanceof Handle)) return await this.#confirmed(handle);
     const hold = Handle.holdOf(handle);
     const leftMs = waitMs === 0 ? hold.engine.options.connectTimeoutMs : startedMs + waitMs - runtime.nowMs();
     const deadlineMs = hold.engine.runtime.nowMs() + leftMs;
     return (await whenCertain(hold, { deadlineMs, signal }, () => true)) === true;
+  }
+
+  /** Asks a part that is not core's, within the limit of the call. A call that asks once goes by the limits of that part. */
+  async #confirmed(handle: LockHandle): Promise<boolean> {
+    const { signal } = this.#wait;
+    const asked = handle.confirm({ signal }).then(() => true);
+    const answered = asked.then(
+      () => {},
+      () => {},
+    );
+    const certain = await Promise.race([asked, this.#whileInTime(answered).then(() => false)]);
+    signal.throwIfAborted();
+    if (!certain) this.#wait.abort();
+    return certain;
   }
 }
 

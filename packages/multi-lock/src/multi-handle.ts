@@ -75,7 +75,7 @@ export class HeldTogether implements MultiHandle {
         this.#partLost(partLossError(part));
         return "lost";
       }
-      // By hand, past us: the whole is not held any more, and there was no loss.
+      // A caller has released the part itself, past us: the whole is not held any more, and there was no loss.
       if (ofPart === "released") state = "released";
       else if (ofPart === "uncertain" && state === "held") state = "uncertain";
     }

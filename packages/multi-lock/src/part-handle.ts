@@ -28,7 +28,7 @@ export function onPartLost(handle: LockHandle, listener: (error: LockLostError) 
   return () => lost.removeEventListener("abort", aborted);
 }
 
-/** Of a part that says that it is lost, or whose release did. */
+/** The loss of a part that is lost, or whose release said so. */
 export function partLossError(handle: LockHandle): LockLostError {
   if (handle instanceof Handle) return Handle.holdOf(handle).lossError();
   const { reason } = handle.lost;

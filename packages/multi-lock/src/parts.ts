@@ -56,7 +56,7 @@ function isSame(one: Part, other: Part): boolean {
 }
 
 /**
- * By name, in the order of code units, which is the same in every process and locale; then by backend. Locks that are
+ * Sorts by name, in the order of code units, which is the same in every process and locale; then by backend. Locks that are
  * equal in both, in two ensembles say, stay as they were given. Throws `InvalidArgumentError` for a part without a name.
  */
 export function sorted(parts: Parts): Parts {

@@ -1,11 +1,10 @@
 import type { MultiHandle, ScopeContext } from "@holdfast/core";
-import { Handle, runInFrames, runInScope, SignalHub } from "@holdfast/core/internal";
+import { Handle, runInFrames, runInScope } from "@holdfast/core/internal";
 import { HeldTogether } from "./multi-handle.js";
 import type { MultiAsk } from "./options.js";
+import { signals } from "./part-handle.js";
 
 export type MultiBody<T> = (lock: MultiHandle, context: ScopeContext) => PromiseLike<T> | T;
-
-const signals = new SignalHub();
 
 /** The scope of several holds: as that of a single one, in the frames of all parts. */
 export async function runMultiScope<T>(handle: HeldTogether, ask: MultiAsk, body: MultiBody<T>): Promise<T> {

@@ -266,7 +266,7 @@ describe("multiLock", () => {
     await handle.release();
   });
 
-  it("is told that its provider was closed while it waited for another one's lock", async () => {
+  it("rejects when the provider of a part is closed while it waits for a lock of another provider", async () => {
     const elsewhere = memoryLocks();
     const holder = await elsewhere.mutex("b").acquire();
     const waiting = multiLock([locks.mutex("a"), elsewhere.mutex("b")]).acquire();
@@ -297,6 +297,27 @@ describe("multiLock", () => {
     memoryControls(locks).reconnect();
     expect((await waiting).state).toBe("held");
     await (await waiting).release();
+  });
+
+  it("keeps its limit while a part that is not core's does not confirm its hold, and gives all parts back", async () => {
+    let released = 0;
+    let asked: AbortSignal | undefined;
+    const handle = {
+      ...{ name: "a", state: "uncertain", lost: new AbortController().signal },
+      confirm: ({ signal }: { readonly signal: AbortSignal }) => {
+        asked = signal;
+        return new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+        });
+      },
+      release: async () => {
+        released++;
+      },
+    };
+    const part = { name: "a", acquire: async () => handle, tryAcquire: async () => handle };
+    const acquired = multiLock([part as unknown as MultiLockPart, locks.mutex("b")]).acquire({ waitMs: 100 });
+    await expect(acquired).rejects.toBeInstanceOf(AcquireTimeoutError);
+    expect([released, entries("b"), asked?.aborted]).toEqual([1, 0, true]);
   });
 
   it("passes on what is asked of each part", async () => {
@@ -375,7 +396,7 @@ describe("the handle of several locks", () => {
     expect(told.slice(-2)).toEqual(["stolen c", "released a"]);
   });
 
-  it("gives the others back after a loss that nobody looked for", async () => {
+  it("gives the other parts back after a loss of one, although the caller never looks at the handle", async () => {
     await multiLock(mutexes("abc")).acquire();
     memoryControls(locks).steal("b");
     await until(() => ["a", "b", "c"].every((name) => entries(name) === 0));

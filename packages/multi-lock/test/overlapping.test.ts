@@ -20,7 +20,7 @@ import { jointly, type Together, worldProvider } from "./world.js";
 const names = ["a", "b", "c", "d", "e"] as const;
 const seeds = [1, 7, 20_061, 88_172, 3_735_928_559];
 
-/** Who is inside which lock; two at once are found at once. */
+/** Knows who is inside which lock; two at once are found at once. */
 class Floor {
   readonly #inside = new Map<string, string>();
   turns = 0;
@@ -155,7 +155,7 @@ describe.each<Together>(["one by one", "all at once"])(
 );
 
 describe("a place taken in several queues at once, and kept while one waits", () => {
-  it("stops for ever a client that takes the same locks one by one, in order: so nobody waits like that", async () => {
+  it("stops for ever a client that takes the same locks one by one, in order; a multi-lock does not wait like that", async () => {
     const runtime = simulatedRuntime(1);
     const running = runtime.autoAdvance();
     const space = new MemorySpace();
@@ -175,7 +175,7 @@ describe("a place taken in several queues at once, and kept while one waits", ()
     expect(await waiting).toBeNull();
     await first.release();
 
-    // The same with a multi-lock: it waits for "a" and is in nobody's way at "b".
+    // The same with a multi-lock: it waits for "a", and "b" stays free for other clients.
     const again = await theirs.mutex("a").acquire();
     const both = multiLock([locks.mutex("a"), locks.mutex("b")]).acquire({ waitMs: 60_000 });
     const second = await theirs.mutex("b").tryAcquire({ waitMs: 30_000 });

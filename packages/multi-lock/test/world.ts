@@ -21,7 +21,7 @@ export interface WorldOptions {
   readonly space?: MemorySpace;
 }
 
-/** A memory provider. Its places are taken within one tick, so several of them are one step to everybody else. */
+/** A memory provider. Its places are taken within one tick, so every other client sees several of them as one step. */
 export function worldProvider({ together, runtime, space = new MemorySpace() }: WorldOptions): LockProvider {
   const provider = memoryLocks({ space, ...(runtime === undefined ? {} : { runtime }) });
   if (together === "all at once") takeTogether(provider);

@@ -1,4 +1,4 @@
-// For siblings that look at the layout or need a connection of their own. Not covered by semantic versioning.
+// Exports for sibling packages that look at the layout or need a connection of their own. Not covered by semantic versioning.
 
 export type { Command } from "./client/commands.js";
 export { NotSentError, OutcomeUnknownError, ReplyError } from "./client/errors.js";
@@ -10,7 +10,7 @@ export { type RequestMeter, requestMeter } from "./client/request-meter.js";
 export { clientOptions, clusterOptions, commandSettings, defaultTimes } from "./client/settings.js";
 export type { RedisAddress, RedisTarget } from "./client/target.js";
 export { closeClient } from "./client/topology.js";
-export { grantChannel, ourChannels, type RedissonPublish, redissonChannels } from "./layout/channels.js";
+export { grantChannel, type RedissonPublish, redissonChannels } from "./layout/channels.js";
 export { parseGrantMessage } from "./layout/grant-message.js";
 export { slotOfKey } from "./layout/hash-slot.js";
 export { clientKey } from "./layout/identity.js";
@@ -19,10 +19,8 @@ export {
   electionKeys,
   fairKeyList,
   fairKeys,
-  mutexKeyList,
   mutexKeys,
   neverExpiresMs,
-  permitKeyList,
   permitKeys,
   readHoldKey,
   recordKeys,
@@ -31,7 +29,7 @@ export {
 export { prefixed, suffixed } from "./layout/names.js";
 export { isOurs, parseOwner, WireOwners } from "./layout/owners.js";
 export { resolveOptions } from "./provider/options.js";
-export { clientStateOf, RedisProvider } from "./provider/redis-locks.js";
+export { clientStateOf } from "./provider/redis-locks.js";
 export { targetOf } from "./provider/target-options.js";
 export type { FieldsKind, FleetContext, LockKeys } from "./recipes/kinds/kind.js";
 export { mutex } from "./recipes/kinds/mutex.js";

@@ -20,7 +20,7 @@ export interface RunReport {
   readonly name: string;
   /** The time for which it ran. */
   readonly due: Date;
-  /** As of its `Run`. */
+  /** See `Run.attempt`. */
   readonly attempt: number;
   /** `"failed"`: the job has thrown. `"lost"`: the lock was lost while the job ran. */
   readonly outcome: "done" | "failed" | "lost";
@@ -35,8 +35,8 @@ export interface RunReport {
 /** What a schedule takes. */
 export interface OncePerOptions {
   /**
-   * When runs are due. Milliseconds: at each whole multiple since 1970 began, in UTC. A function: the first due time after the one given, for
-   * example by a library of cron expressions; all replicas must have the same one.
+   * When runs are due. Milliseconds: at each whole multiple since 1970 began, in UTC. A function: the first due time after any time that it is
+   * given, for example by a library of cron expressions with a time zone; it must give the same in all replicas.
    */
   readonly every: Millis | ((after: Date) => Date);
   /** Between the begins of two runs there is at least this time, also when runs are caught up. Milliseconds; default 0. */
@@ -54,7 +54,7 @@ export interface OncePerOptions {
    */
   readonly ifCut?: "leave" | "again";
   /**
-   * By how much the clocks of the replicas may differ. A run begins by so much too early at most. No difference leads to a second run; a greater
+   * How much the clocks of the replicas may differ. A run begins by so much too early at most. No difference leads to a second run; a greater
    * one is a warning of the process, `HF_SCHEDULE_CLOCKS`, where a replica sees a run that was claimed later than now. Milliseconds; default 500.
    */
   readonly clocksWithinMs?: Millis;

@@ -25,7 +25,8 @@ export interface CronCoordinator {
  * import cron from "node-cron";
  *
  * const runCoordinator = cronCoordinator(locks);
- * cron.schedule("0 3 * * *", ({ date }) => console.log(`report of ${date}`), { name: "report", distributed: true, runCoordinator });
+ * const options = { name: "report", timezone: "UTC", distributed: true, runCoordinator };
+ * cron.schedule("0 3 * * *", ({ date }) => console.log(`report of ${date}`), options);
  * ```
  */
 export function cronCoordinator(
@@ -52,7 +53,9 @@ export function cronCoordinator(
         else if (seen.record.due >= dueMs) return false;
         const record = { ...claim, at: systemRuntime.wallMs() };
         const text = JSON.stringify(record);
-        if (!(await shared.replace(seen.text, text))) continue;
+        // Where the answer is lost the claim may have been written, and no other replica runs this due time then. The same call again says so.
+        const claimed = await shared.replace(seen.text, text).catch(() => shared.replace(seen.text, text));
+        if (!claimed) continue;
         claims.set(key, { text, record });
         return true;
       }

@@ -12,6 +12,7 @@ import {
   type SharedRecord,
   systemRuntime,
 } from "@holdfast/core";
+import { pause } from "@holdfast/core/internal";
 import type { OncePerOptions, Run, RunReport, Schedule } from "./api.js";
 import { type DueTimes, dueTimes, lastDue } from "./due-times.js";
 import { list } from "./names.js";
@@ -26,6 +27,8 @@ const restMs: Millis = 250;
 const longRestMs: Millis = 5_000;
 /** So long a replica waits for the lock in one piece, before it looks again what is due. */
 const waitMs: Millis = 20_000;
+/** How often `runDue` looks at most where it does not know whether its claim was written. */
+const mostLooks = 6;
 
 /**
  * Runs `job` in one replica of a fleet for each due time: whichever replica gets the schedule's lock first claims the due time in a record that
@@ -52,8 +55,9 @@ export function oncePer(locks: LockProvider, name: string, options: OncePerOptio
 
 /**
  * Runs what is due now, once in the fleet, and resolves with how it ended; `null` where nothing is due that no replica has claimed. For processes that
- * cron starts, and that exit after their job. Rejects with `BackendError` where the backend is not there, and with `InvalidArgumentError`. The first
- * call for a name runs nothing but notes the time from which on due times count.
+ * cron starts, and that exit after their job. One call makes one run: with `catchUp: "all"` call it until it gives `null`. Rejects with
+ * `BackendError` where the backend is not there, after some more tries where its claim may have been written, and with `InvalidArgumentError`. The
+ * first call for a name runs nothing but notes the time from which on due times count.
  *
  * @example
  * ```ts
@@ -71,8 +75,17 @@ export async function runDue(
 ): Promise<RunReport | null> {
   const runs = new DueRuns(locks, name, options, job);
   const stopped = new AbortController();
-  const [report] = await runs.next(stopped.signal);
-  return report ?? null;
+  for (let looks = 1; ; looks++) {
+    // Only this call knows its claim again: where that was written and the call gives up, the run is not made, or only as one that was cut.
+    const mayLookAgain = (): boolean => runs.unsure && looks < mostLooks;
+    try {
+      const [report, againMs] = await runs.next(stopped.signal);
+      if (report !== null || againMs > 0 || !mayLookAgain()) return report;
+    } catch (error) {
+      if (!isPassing(error) || !mayLookAgain()) throw error;
+    }
+    await pause(runs.runtime, restMs * 2 ** looks, { ref: true }).over;
+  }
 }
 
 /** What `runs.next()` found: how a run has ended, or when to look again. */
@@ -102,6 +115,11 @@ class DueRuns {
     this.#options = options;
     this.#job = job;
     this.#by = options.by ?? `${hostname()}/${process.pid}`;
+  }
+
+  /** There is a claim of which it is not known whether it was written. */
+  get unsure(): boolean {
+    return this.#unsure.size > 0;
   }
 
   /** Runs what is due, if another replica does not. Rejects with `BackendError` for trouble with the backend. */
@@ -181,7 +199,7 @@ class DueRuns {
     return dueMs === null || dueMs > nowMs ? null : { dueMs, attempt: 1, ...rest };
   }
 
-  /** Until the next due time by the clock of now, which may be set meanwhile. */
+  /** The time until the next due time by the present clock, which may be set meanwhile; `lookAgainMs` at most. */
   #untilDue({ due }: RunRecord): Millis {
     const nowMs = this.runtime.wallMs();
     return Math.min(lookAgainMs, Math.max(1, this.#times.after(Math.max(due, nowMs)) - nowMs));
@@ -306,8 +324,7 @@ class ScheduleLoop {
         failures = 0;
       } catch (error) {
         if (signal.aborted || error instanceof ProviderClosedError) return;
-        const passing = error instanceof BackendError || error instanceof LockLostError;
-        if (!passing || failures === 8) this.#warn(error);
+        if (!isPassing(error) || failures === 8) this.#warn(error);
         againMs = Math.min(longRestMs, restMs * 2 ** Math.min(failures++, 8));
       }
       if (againMs > 0) await this.#rest(againMs);
@@ -331,6 +348,11 @@ class ScheduleLoop {
       if (this.#stopped.signal.aborted) this.#wake();
     });
   }
+}
+
+/** Trouble that may be over at the next try. */
+function isPassing(error: unknown): boolean {
+  return error instanceof BackendError || error instanceof LockLostError;
 }
 
 const catchUps: readonly unknown[] = [undefined, "latest", "all"];

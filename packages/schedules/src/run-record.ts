@@ -11,7 +11,7 @@ export interface RunRecord {
   readonly due: Millis;
   /** `"born"`: no run yet, and no due time before this one counts. */
   readonly state: "born" | "running" | "done" | "failed";
-  /** Of the run; an id that no other claim has. */
+  /** The id of the run's claim, which no other claim has. */
   readonly claim: string;
   readonly attempt: number;
   readonly by: string;

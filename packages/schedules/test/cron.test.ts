@@ -3,6 +3,7 @@ import { eventually } from "@holdfast/test-servers";
 import cron from "node-cron";
 import { expect, onTestFinished, test } from "vitest";
 import { cronCoordinator, lastRun } from "../src/index.js";
+import { loseAnswerToClaim } from "./lost-answer.js";
 
 function replicas(count: number): LockProvider[] {
   const space = new MemorySpace();
@@ -33,6 +34,17 @@ test("the end of a run is noted, unless a later one was claimed meanwhile", asyn
     state: "running",
     due: new Date("2026-01-31T03:00:03.000Z"),
   });
+});
+
+test("a claim that was written although its answer was lost is a run of the replica that made it", async () => {
+  const [one, two] = replicas(2) as [LockProvider, LockProvider];
+  const lost = loseAnswerToClaim(one);
+  const coordinator = cronCoordinator(one);
+  expect(await coordinator.shouldRun(keyOf(1), 30_000)).toBe(true);
+  expect(lost()).toBe(true);
+  expect(await cronCoordinator(two).shouldRun(keyOf(1), 30_000)).toBe(false);
+  await coordinator.onComplete(keyOf(1));
+  expect(await lastRun(two, "report")).toMatchObject({ state: "done" });
 });
 
 test.each(["report", ":2026-01-31T03:00:01.000Z", "report:soon", "report:2026-99-31T03:00:01.000Z"])(

@@ -17,6 +17,7 @@ import {
   type RunReport,
   runDue,
 } from "../src/index.js";
+import { loseAnswerToClaim } from "./lost-answer.js";
 
 const everyMs = 60_000;
 let runtime: SimulatedRuntime;
@@ -93,23 +94,12 @@ test("the claim alone keeps two replicas from running one due time, also where t
 
 test("a claim that was written although its answer was lost is run by the replica that made it, once", async () => {
   const locks = provider();
-  const { record } = locks;
-  let lose = true;
-  locks.record = (name) => {
-    const shared = record.call(locks, name);
-    const replace = async (seen: string | null, text: string): Promise<boolean> => {
-      const replaced = await shared.replace(seen, text);
-      if (!lose || !text.includes("running")) return replaced;
-      lose = false;
-      throw new BackendError("the answer was lost", { backend: "memory" });
-    };
-    return { name, read: () => shared.read(), replace };
-  };
+  const lost = loseAnswerToClaim(locks);
   const runs: Run[] = [];
   start((run) => runs.push(run), {}, locks);
   start((run) => runs.push(run));
   await runtime.advance(3.5 * everyMs);
-  expect(lose).toBe(false);
+  expect(lost()).toBe(true);
   expect(minutes(runs)).toEqual([1, 2, 3]);
   expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
 });
@@ -171,7 +161,7 @@ test("a due time may come from a function, such as a library of cron expressions
   expect(minutes(runs)).toEqual([1.5, 2.5]);
 });
 
-test("the last run is told with its due time, its replica and how it ended, also once all replicas are gone", async () => {
+test("lastRun gives the due time, the replica and the outcome of the last run, also once all replicas are gone", async () => {
   const codes = warnings();
   const locks = provider();
   expect(await lastRun(locks, "job")).toBeNull();
@@ -266,6 +256,50 @@ test("a process that runs what is due, once in the fleet, and exits", async () =
   expect(reports.filter((report) => report !== null)).toMatchObject([{ outcome: "done", attempt: 1 }]);
   expect(jobs).toHaveLength(1);
   expect(await call("late")).toBeNull();
+});
+
+test("a process whose claim was written although its answer was lost makes the run", async () => {
+  const options = { every: everyMs, runtime };
+  await runDue(provider(), "job", options, () => {});
+  await runtime.advance(everyMs);
+  const locks = provider();
+  const lost = loseAnswerToClaim(locks);
+  const runs: Run[] = [];
+  const report = runDue(locks, "job", options, (run) => runs.push(run));
+  await runtime.advance(everyMs / 2);
+  expect(await report).toMatchObject({ outcome: "done", attempt: 1 });
+  expect(lost()).toBe(true);
+  expect(minutes(runs)).toEqual([1]);
+});
+
+test("a process to whose claims no answer comes tries some more times, and rejects", async () => {
+  const options = { every: everyMs, runtime };
+  await runDue(provider(), "job", options, () => {});
+  await runtime.advance(everyMs);
+  const locks = provider();
+  const { record } = locks;
+  let claims = 0;
+  locks.record = (name) => {
+    const replace = async (): Promise<boolean> => {
+      claims++;
+      throw new BackendError("no answer", { backend: "memory" });
+    };
+    return { name, read: () => record.call(locks, name).read(), replace };
+  };
+  const failure = runDue(locks, "job", options, () => {}).catch((error: unknown) => error);
+  await runtime.advance(everyMs / 2);
+  expect(await failure).toBeInstanceOf(BackendError);
+  expect(claims).toBe(6);
+});
+
+test("with catchUp all each call makes one run, until one gives null", async () => {
+  const options = { every: everyMs, catchUp: "all", runtime } as const;
+  const call = () => runDue(provider(), "job", options, () => {});
+  expect(await call()).toBeNull();
+  await runtime.advance(3.5 * everyMs);
+  const reports = [await call(), await call(), await call()];
+  expect(minutes(reports.filter((report) => report !== null))).toEqual([1, 2, 3]);
+  expect(await call()).toBeNull();
 });
 
 test("a replica that sees a run claimed later than now, by more than clocksWithinMs, warns once that the clocks are apart", async () => {

@@ -22,7 +22,7 @@ export class UnknownSessionError extends TestServerError {
 /** Why a four-letter word had no answer. A stopped process times out; a dead one refuses. */
 export type UnreachableReason = "refused" | "timeout" | "closed";
 
-/** A server did not answer a four-letter word. `reason` tells a dead process from a stopped one. */
+/** A server did not answer a four-letter word. `reason` distinguishes a dead process from a stopped one. */
 export class UnreachableError extends TestServerError {
   /** The name of this class. */
   override readonly name: string = "UnreachableError";

@@ -143,7 +143,7 @@ describe("an ensemble of three", () => {
     const startMs = performance.now();
     const next = await ensemble.leader();
     expect(next).not.toBe(old);
-    // Nobody hears that a process stands still: this takes syncLimit x tick, 2.5 s here.
+    // The followers notice a paused leader only by its silence: this takes syncLimit x tick, 2.5 s here.
     expect(performance.now() - startMs).toBeGreaterThan(1_500);
     old.resume();
     await eventually(async () => (await old.mode()) === "follower", { what: "the old leader to follow" });

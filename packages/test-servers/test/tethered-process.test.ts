@@ -67,7 +67,7 @@ function watchdogOf(tethered: TetheredProcess): Promise<number> {
   return eventually(() => childrenOf(tethered.pid)[0], { what: "the watchdog", everyMs: 1 });
 }
 
-test("a process is handed out when its watchdog stands, so that nobody can pause it before", async () => {
+test("a process is handed out when its watchdog stands, so that it cannot be paused before", async () => {
   for (let i = 0; i < 10; i++) {
     const tethered = await start("sleep", "600");
     expect(childrenOf(tethered.pid)).toHaveLength(1);
@@ -99,7 +99,7 @@ test("a paused process stands still, goes on after resume, and can be killed whi
   await eventually(() => log() > 40, { what: "ticks" });
   await tethered.pause();
   const length = log();
-  // As long as a process that is not paused takes for ten ticks.
+  // This takes as long as a process that is not paused takes for ten ticks.
   const clock = await start("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done");
   await clock.exited;
   expect(log()).toBe(length);
@@ -140,7 +140,7 @@ test("a terminal's interrupt does not reach the child, and a group that is kille
     writeFileSync(${JSON.stringify(ready)}, "");
     setInterval(() => {}, 1_000);
   `);
-  // Before that an interrupt ends it.
+  // An interrupt before that ends the parent.
   await eventually(() => existsSync(ready), { what: "the parent to listen" });
   await eventually(
     () => {

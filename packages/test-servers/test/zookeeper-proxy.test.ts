@@ -454,7 +454,7 @@ test("the trace is bounded and counts are not", async () => {
   await small.close();
 });
 
-test("whoever waits for a frame sees what became of it, not what might have", async () => {
+test("a wait for a frame sees what became of the frame, not what might have", async () => {
   const held = proxy.holdReply({ op: "exists" });
   const passed = proxy.waitFor((entry) => entry.kind === "reply" && entry.fate === "forwarded");
   const kept = proxy.waitFor((entry) => entry.kind === "reply" && entry.fate === "held");

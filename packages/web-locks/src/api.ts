@@ -39,7 +39,7 @@ export interface WebLockInfo {
   readonly name: string;
   /** The mode as it was requested. */
   readonly mode: LockMode;
-  /** Of this manager: the `id` of its provider. Of another client: its session, or what else the backend knows it by. */
+  /** The id of the client. For this manager the `id` of its provider, for another client its session or what else the backend knows it by. */
   readonly clientId: string;
 }
 
@@ -61,7 +61,7 @@ export interface WebLockManager<Token extends AnyToken = AnyToken> {
    * exclude each other, with `TypeError` for what is no callback, mode or signal, with `signal.reason`, with `AbortError` once the
    * lock is stolen, and with what the callback threw. Beyond the standard it rejects with `LockLostError` as soon as the lock is lost,
    * and with what `acquire()` of the provider rejects with, such as `BackendError` and `ProviderClosedError`. The callback of a lock
-   * that was stolen or lost goes on: `lock.lost` tells it.
+   * that was stolen or lost goes on; its signal `lock.lost` is aborted.
    *
    * @example
    * ```ts
@@ -74,13 +74,13 @@ export interface WebLockManager<Token extends AnyToken = AnyToken> {
    * ```
    */
   request<T>(name: string, callback: WebLockCallback<WebLock<Token>, T>): Promise<T>;
-  /** As above, with options. The callback gets `null` only with `ifAvailable`. */
+  /** Like the form above, with options. The callback gets `null` only with `ifAvailable`. */
   request<T>(
     name: string,
     options: WebLockOptions & { ifAvailable?: false },
     callback: WebLockCallback<WebLock<Token>, T>,
   ): Promise<T>;
-  /** As above, with `ifAvailable`: the callback gets `null` where the lock cannot be had at once. */
+  /** Like the form above, with `ifAvailable`: the callback gets `null` where the lock cannot be had at once. */
   request<T>(
     name: string,
     options: WebLockOptions,

@@ -32,7 +32,7 @@ export class HeldLock {
     const lost = this.#over.signal;
     try {
       lost.throwIfAborted();
-      // Before the body, which may lose the lock in its first step.
+      // Listens before the body runs, which may lose the lock in its first step.
       const over = new Promise<never>((_, reject) => whenAborted(lost, reject));
       return await Promise.race([(async () => body())(), over]);
     } finally {

@@ -36,8 +36,10 @@ export class RequestQueue {
   }
 
   add(request: Request): void {
-    // As in the standard: not grantable behind one that waits.
-    if (request.ifAvailable && this.pending.length > 0) return request.granted(null);
+    // As the standard says, the request is not grantable behind one that waits. One with `ifAvailable` does not wait: behind it the backend
+    // is asked whether both may hold.
+    if (request.ifAvailable && this.pending.some(({ ifAvailable }) => !ifAvailable))
+      return request.granted(null);
     if (request.steal) {
       this.#waiting.unshift(request);
       this.#current?.callBack.abort(putBack);
@@ -88,7 +90,7 @@ export class RequestQueue {
     this.#askNext();
   }
 
-  /** Behind those that steal, before all others. */
+  /** Puts the request back behind those that steal and before all others. */
   #putBack(request: Request): void {
     const at = this.#waiting.findIndex(({ steal }) => !steal);
     this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, request);

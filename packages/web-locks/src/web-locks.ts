@@ -15,7 +15,7 @@ import { type Request, RequestQueue } from "./request-queue.js";
 
 /** How a manager uses its provider. */
 export interface WebLocksOptions {
-  /** Before each name at the backend, as a path of the provider's lock names. Default `"web-locks/"`. */
+  /** What stands before each name at the backend, as a path of the provider's lock names. Default `"web-locks/"`. */
   prefix?: string;
 }
 
@@ -42,11 +42,13 @@ export function webLocks<Token extends AnyToken = AnyToken>(
   return new Manager(provider, options.prefix ?? "web-locks/") as WebLockManager<Token>;
 }
 
-/** What a manager has of one name, as long as it holds it or asks for it. */
+/** What a manager has of one name, as long as one of its requests has not ended. */
 class NamedLock {
   readonly lock: ReadWriteLock;
   readonly queue: RequestQueue;
   readonly held = new Set<HeldLock>();
+  /** The requests that have not ended. One that is between its grant and its hold is in no other list. */
+  users = 0;
 
   constructor(lock: ReadWriteLock) {
     this.lock = lock;
@@ -73,6 +75,7 @@ class Manager implements WebLockManager {
     const asked = readArguments(name, options, callback);
     const body = callback as WebLockCallback<WebLock | null, T>;
     const named = this.#named(asked.name);
+    named.users += 1;
     try {
       let handle = await this.#granted(named, asked);
       // What this request has asked the holder for has come too late for that one and reached its own hold, which nothing else could end now.
@@ -89,7 +92,8 @@ class Manager implements WebLockManager {
         named.held.delete(held);
       }
     } finally {
-      if (named.held.size === 0 && named.queue.pending.length === 0) this.#names.delete(asked.name);
+      named.users -= 1;
+      if (named.users === 0) this.#names.delete(asked.name);
     }
   }
 

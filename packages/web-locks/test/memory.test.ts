@@ -1,4 +1,5 @@
 import { getEventListeners } from "node:events";
+import { setImmediate } from "node:timers/promises";
 import { type LockProvider, MemorySpace, memoryLocks } from "@holdfast/core";
 import { memoryControls } from "@holdfast/core/testing";
 import { expect, it } from "vitest";
@@ -14,7 +15,7 @@ it("an option that is not known, and a prefix that is no string, are refused at 
   expect(() => webLocks(provider, { prefix: 1 } as never)).toThrow(/prefix must be a string/);
 });
 
-it("a request whose lock is lost with the session rejects at once, and its callback is told by the lock", async () => {
+it("a request whose lock is lost with the session rejects at once, and `lost` aborts for its callback", async () => {
   const provider = memoryLocks();
   const told: unknown[] = [];
   const request = webLocks(provider).request("lost", async ({ lost }) => {
@@ -74,6 +75,27 @@ it("a lock that is lost before its callback could be called rejects, and the cal
   await expect(request).rejects.toMatchObject({ code: "HF_LOCK_LOST" });
   expect(begun).toBe(false);
   await provider.close();
+});
+
+it("a request between its grant and its hold keeps its name known when another request of that name ends", async () => {
+  const { signal: never } = new AbortController();
+  let disposed = (): void => {};
+  const disposing = new Promise<void>((resolve) => {
+    disposed = resolve;
+  });
+  const handle = { token: 1n, lost: never, revokeRequested: never, [Symbol.asyncDispose]: async () => {} };
+  // The thief gives its first grant back, since it was asked back, and is between the two until that is done.
+  const askedBack = { revokeRequested: AbortSignal.abort(), [Symbol.asyncDispose]: () => disposing };
+  const grants = [{ ...handle, ...askedBack }, handle];
+  const write = { acquire: async () => grants.shift(), tryAcquire: async () => null };
+  const lock = { write, inspect: async () => ({ held: [] }) };
+  const manager = webLocks({ id: "p", readWriteLock: () => lock } as unknown as LockProvider);
+  const thief = manager.request("a", { steal: true }, async () => (await manager.query()).held);
+  await setImmediate();
+  expect(await manager.request("a", { ifAvailable: true }, (other) => other)).toBeNull();
+  disposed();
+  expect(await thief).toEqual([{ name: "a", mode: "exclusive", clientId: "p" }]);
+  expect(await manager.query()).toEqual({ held: [], pending: [] });
 });
 
 it("names of a manager are locks of the provider below its prefix", async () => {

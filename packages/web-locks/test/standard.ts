@@ -188,6 +188,20 @@ export function standard(where: string, make: () => Promise<LockProvider>): void
         held.end();
         await writer;
       });
+
+      it("gives the lock to several at once that may share it, and to one of several that may not", async () => {
+        const share = (nth: number) =>
+          locks.request(name, { mode: "shared", ifAvailable: true }, (lock) => lock && nth);
+        expect(await Promise.all([1, 2, 3].map(share))).toEqual([1, 2, 3]);
+        const over = gate();
+        const first = locks.request(name, { ifAvailable: true }, async (lock) => {
+          await over.passed;
+          return lock?.mode;
+        });
+        expect(await locks.request(name, { ifAvailable: true }, (lock) => lock)).toBeNull();
+        over.open();
+        expect(await first).toBe("exclusive");
+      });
     });
 
     describe("signal", () => {

@@ -4,7 +4,7 @@ import type { OpName } from "./operations.js";
 /** A server's answer other than Ok. */
 export class ZooKeeperError extends Error {
   override readonly name = "ZooKeeperError";
-  /** As on the wire, see `errorCodes`. Codes that this package does not know are kept as they are. */
+  /** The code on the wire, see `errorCodes`. Codes that this package does not know are kept as they are. */
   readonly code: number;
   /** Such as `NoNode`; `Unknown(-999)` for a code outside the table. */
   readonly codeName: string;

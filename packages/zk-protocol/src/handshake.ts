@@ -21,7 +21,7 @@ export interface ConnectRequest {
 /** The first frame back. `timeoutMs` 0 says that the session is over (or its password wrong); then the server closes. */
 export interface ConnectResponse {
   readonly protocolVersion: number;
-  /** As granted. */
+  /** The time-out as granted. */
   readonly timeoutMs: number;
   readonly sessionId: bigint;
   readonly password: Uint8Array;

@@ -98,7 +98,7 @@ export class Reader {
     return count === -1 ? null : count;
   }
 
-  /** All that is left, as text. */
+  /** All bytes that are left, as text. */
   rest(): string {
     const at = this.#take(this.remaining, "rest");
     return this.#buffer.toString("utf8", at);

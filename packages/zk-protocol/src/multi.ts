@@ -31,7 +31,7 @@ export type MultiResult =
   | { readonly op: "error"; readonly code: number };
 
 /**
- * In the order of the steps. **A transaction that failed has `err` 0 in its reply header too**: every
+ * The results in the order of the steps. **A transaction that failed has `err` 0 in its reply header too**: every
  * result is then an `error`, with code 0 before the culprit, the culprit's own code, and
  * RuntimeInconsistency after it.
  */

@@ -10,13 +10,13 @@ export const Perms = {
   ALL: 31,
 } as const;
 
-/** Who may do what. */
+/** One entry of an access control list: which client may do what. */
 export interface Acl {
   /** Bits of `Perms`. */
   readonly perms: number;
   /** `world`, `digest`, `ip`, `auth`, `x509`, `sasl`. */
   readonly scheme: string;
-  /** Whom, in the words of the scheme: `anyone` for `world`, `user:hash` for `digest`. */
+  /** The client, in the words of the scheme: `anyone` for `world`, `user:hash` for `digest`. */
   readonly id: string;
 }
 
@@ -27,7 +27,7 @@ export interface RequestedAcl {
   readonly id: string | null;
 }
 
-/** Everybody may do everything: what Curator and ZooKeeper's own client use unless told otherwise. */
+/** Every client may do everything: the default of Curator and of ZooKeeper's own client. */
 export const openAcl: readonly Acl[] = Object.freeze([
   Object.freeze({ perms: Perms.ALL, scheme: "world", id: "anyone" }),
 ]);
@@ -45,7 +45,7 @@ export function writeAcl(writer: Writer, acl: readonly RequestedAcl[] | null): v
   }
 }
 
-/** What a server tells: no part of an entry is null. */
+/** The entries that a server sends: no part of one is null. */
 export function readAcl(reader: Reader): Acl[] | null {
   return readEntries(reader, () => ({
     perms: reader.int("acl.perms"),

@@ -57,7 +57,7 @@ export interface Operations {
   /** Always answered with the xid of pings, whatever xid it was sent with. */
   ping: { request: undefined; response: undefined };
   getChildren2: { request: PathWatchRequest; response: Children2Response };
-  /** For use inside `multi` only: on its own, 3.8.0 never answers it. */
+  /** Only for use inside `multi`: on its own, 3.8.0 never answers it. */
   check: { request: PathVersionRequest; response: undefined };
   multi: { request: MultiRequest; response: MultiResponse };
   /** 3.5.0. */
@@ -245,7 +245,7 @@ export function encodeRequest<K extends OpName>(op: K, request: RequestOf<K>): B
   return writer.finish();
 }
 
-/** As `encodeRequest`, behind what the writer has already. */
+/** Like `encodeRequest`, behind what the writer has already. */
 export function writeRequest<K extends OpName>(writer: Writer, op: K, request: RequestOf<K>): void {
   requestCodecs[op].write(writer, request);
 }

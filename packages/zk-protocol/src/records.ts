@@ -2,7 +2,7 @@ import type { Acl, RequestedAcl, Stat } from "./node-records.js";
 
 /**
  * `CreateRequest.flags`. Use `container` with createContainer and the `ttl` pair with createTTL only:
- * create with `container` succeeds but makes an ordinary persistent node that nobody cleans up.
+ * create with `container` succeeds but makes an ordinary persistent node that the server never cleans up.
  */
 export const CreateFlags = {
   persistent: 0,
@@ -66,7 +66,7 @@ export interface SetDataRequest {
 export interface SetACLRequest {
   readonly path: string;
   readonly acl: readonly RequestedAcl[] | null;
-  /** Of the ACL (`Stat.aversion`); -1: any. */
+  /** The version of the ACL (`Stat.aversion`); -1: any. */
   readonly version: number;
 }
 
@@ -128,7 +128,7 @@ export interface CreateSessionRequest {
 }
 
 export interface Create2Response {
-  /** As created, with the sequence number. */
+  /** The path as created, with the sequence number. */
   readonly path: string;
   readonly stat: Stat;
 }
@@ -162,7 +162,7 @@ export interface EphemeralsResponse {
 }
 
 export interface TotalNumberResponse {
-  /** Of all descendants. */
+  /** The number of all descendants. */
   readonly totalNumber: number;
 }
 

@@ -20,7 +20,7 @@ import type {
   SyncRecord,
 } from "./records.js";
 
-/** For operations without a body. Whatever bytes are there are left alone. */
+/** The record of operations without a body. Whatever bytes are there are left alone. */
 export const emptyRecord: RecordCodec<undefined> = {
   write() {},
   read() {

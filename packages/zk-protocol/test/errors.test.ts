@@ -74,7 +74,7 @@ describe("ZooKeeperError", () => {
 });
 
 describe("the classes of errors", () => {
-  test("are told apart by class and by name", () => {
+  test("can be distinguished by class and by name", () => {
     const path = new InvalidPathError("a", 0, "a", "it must start with /");
     const protocol = new ProtocolError("path: truncated");
     expect(path).not.toBeInstanceOf(ProtocolError);

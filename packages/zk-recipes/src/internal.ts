@@ -1,32 +1,21 @@
-// For siblings that look at the layout or need a session of their own. Not covered by semantic versioning.
+// Exports for sibling packages that look at the layout or need a session of their own. Not covered by semantic versioning.
 
 export type { ServerAddress } from "./client/library.js";
 export type * from "./layout/findings.js";
 export type { LayoutFinding } from "./layout/layout-finding.js";
 export { encodeSegment, LockPaths } from "./layout/lock-path.js";
+export { readIdentity, revokeMessage } from "./layout/node-data.js";
 export {
-  candidateData,
-  isRevokeMessage,
-  nodeData,
-  readCandidateData,
-  readIdentity,
-  readNodeData,
-  revokeMessage,
-} from "./layout/node-data.js";
-export {
-  inQueueOrder,
   isContender,
   latchBase,
   leaseBase,
   mayBeKept,
   mutexBase,
   parseProtectedName,
-  protectionPrefix,
   readBase,
   sequenceOf,
   sequenceRefuseFrom,
   sequenceWarnFrom,
-  sortKey,
   writeBase,
 } from "./layout/queue-order.js";
 export { familyOf, isKazooName, kindOf } from "./layout/recognise.js";
@@ -35,6 +24,6 @@ export type * from "./layout/tree.js";
 export { listTree, readPeople } from "./recipes/inspect/inspect-tree.js";
 export { type ConnectString, parseConnectString } from "./session/connect-string.js";
 export { NotConnectedError, OutcomeUnknownError, SessionLostError, saysNoNode } from "./session/errors.js";
-export { adoptSession, openSession } from "./session/open-session.js";
-export type { Credential, SessionOptions } from "./session/options.js";
+export { openSession } from "./session/open-session.js";
+export type { Credential } from "./session/options.js";
 export type * from "./session/types.js";

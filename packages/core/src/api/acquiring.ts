@@ -73,12 +73,12 @@ export interface AcquireOptions {
 /** What a view of a mutex or of a read-write lock takes: defaults for its calls, and how its locks are kept. */
 export interface LockViewOptions extends AcquireOptions {
   /**
-   * As `ProviderOptions.keepMs`, for this view. `0`: the view keeps nothing, and is lent nothing. Milliseconds, finite; default: that of
+   * The `ProviderOptions.keepMs` of this view. `0`: the view keeps nothing, and is lent nothing. Milliseconds, finite; default: that of
    * the provider. A view can change it and not introduce it: with a provider whose `keepMs` is 0 it is an `InvalidArgumentError`. Of
    * a read-write lock it applies to the write side.
    */
   keepMs?: Millis;
-  /** As `ProviderOptions.fenceBy`, for this view. Default: that of the provider. */
+  /** The `ProviderOptions.fenceBy` of this view. Default: that of the provider. */
   fenceBy?: FenceBy;
 }
 
@@ -129,7 +129,7 @@ export interface Acquirable<Token extends AnyToken = AnyToken> {
   acquire(options?: AcquireOptions): Promise<LockHandle<Token>>;
 
   /**
-   * As `acquire()`, but resolves to `null` instead of rejecting with `AcquireTimeoutError`. `waitMs` defaults to 0
+   * Like `acquire()`, but resolves to `null` instead of rejecting with `AcquireTimeoutError`. `waitMs` defaults to 0
    * here, whatever the defaults of view and provider say: the server is asked once, which takes up to
    * `connectTimeoutMs`. All other errors of `acquire()` reject here too: an outage is not the same as a lock that is
    * taken.
@@ -171,8 +171,8 @@ export interface Acquirable<Token extends AnyToken = AnyToken> {
     body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T | null>;
   /**
-   * As `withLock()`, but resolves to `null`, without running the body, where `tryAcquire()` does: the lock was not granted within
-   * `waitMs`, which defaults to 0 here. A body whose own value may be `null` cannot be told from that: let it return something else.
+   * Like `withLock()`, but resolves to `null`, without running the body, where `tryAcquire()` does: the lock was not granted within
+   * `waitMs`, which defaults to 0 here. A `null` from the body cannot be distinguished from that: let such a body return something else.
    *
    * @example
    * ```ts

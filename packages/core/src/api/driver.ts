@@ -31,7 +31,7 @@ export interface GrantRequest {
   readonly keepable: boolean;
 }
 
-/** As given by the client, or the name of a counter in the backend that keeps it. */
+/** The limit as given by the client, or the name of a counter in the backend that keeps it. */
 export type PermitLimit =
   | number
   | {
@@ -40,8 +40,8 @@ export type PermitLimit =
     };
 
 /**
- * One try for one grant, or for several that are granted together or not at all, on one session or at one master. It tells its
- * `AttemptListener` how it ends.
+ * One try for one grant, or for several that are granted together or not at all, on one session or at one master. It reports its
+ * end to its `AttemptListener`.
  */
 export interface Attempt {
   /**
@@ -136,10 +136,10 @@ export interface GrantPlace {
 export interface Grant {
   /** The fencing token; `null` where the backend has none. After `lend()` that of the latest owner. */
   readonly token: FencingToken | null;
-  /** As in `HoldInfo.backendId` of `inspect`: that is how core finds its own holds in a snapshot. */
+  /** The `HoldInfo.backendId` of this grant in `inspect`: that is how core finds its own holds in a snapshot. */
   readonly backendId: string;
   /**
-   * One for each permit of a semaphore; empty for the others. When one of several is gone the driver reports `lost` for all;
+   * One id for each permit of a semaphore; empty for other kinds. When one of several is gone the driver reports `lost` for all;
    * core then calls `release()`, which gives back what is left.
    */
   readonly permitIds: readonly string[];
@@ -170,8 +170,8 @@ export interface Grant {
   attend?(): void;
   /**
    * Asks the backend, also where there is nothing to renew. Resolves to the new `validUntilMs()`, or to `null` when the
-   * backend says that it is no longer ours. Rejects when there was no answer. Never called after `release()`. `due`: it is
-   * its time, and nobody waits for the answer; the driver may put it together with others within a sixtieth of the lease.
+   * backend says that it is no longer ours. Rejects when there was no answer. Never called after `release()`. `due`: the renewal is
+   * due, and no caller waits for its answer; the driver may put it together with others within a sixtieth of the lease.
    */
   prove(leaseMs: Millis, options?: { readonly due: boolean }): Promise<Millis | null>;
   /**
@@ -184,7 +184,7 @@ export interface Grant {
   readonly place?: GrantPlace | undefined;
   /**
    * The holder has released, and core asks whether the grant may be kept for the next owner of this provider. `false`: no, and the
-   * driver does nothing. `true`: from now on the driver listens for other clients and tells each sign of one by `KeepingState.wanted()`.
+   * driver does nothing. `true`: from now on the driver listens for other clients and reports each sign of one by `KeepingState.wanted()`.
    * `false` whenever a sign may have been missed since the grant: contact was broken, or the entry has changed. Called once at
    * most, and only for requests with `keepable`: what `AttemptListener.granted` has returned for those is a `KeepingState`.
    */
@@ -223,7 +223,7 @@ export interface LockDriver {
   /** Which locks may be asked for together: those of the same group, never those of `null`. Left out: never several. */
   jointGroup?(kind: PrimitiveKind, name: string): string | number | null;
   /**
-   * As `attempt`, for a read beside a write that is still held; core releases the write when asked to. Same token. Fails with
+   * Like `attempt`, for a read beside a write that is still held; core releases the write when asked to. Same token. Fails with
    * `LockLostError` when the write is not held any more: then no read is left either.
    */
   attemptBeside?(
@@ -231,7 +231,7 @@ export interface LockDriver {
     read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">,
     listener: AttemptListener,
   ): Attempt;
-  /** Semaphores: the limit as the backend keeps it; `given` is what the client was told, and the answer where there is no other. */
+  /** Semaphores: the limit as the backend keeps it; `given` is the limit that the client was given, and the answer where there is no other. */
   limit?(name: string, given: PermitLimit | null, kind: PrimitiveKind): Promise<number>;
   /**
    * Semaphores: how many permits one call may ask for. Default 10,000: each permit has an id of its own, in this process and at the
@@ -251,8 +251,8 @@ export interface LockDriver {
    */
   requestRevoke?(kind: PrimitiveKind, name: string): Promise<boolean>;
   /**
-   * Semaphores: one in `held` for each permit, with its id from `Grant.permitIds`; `limit` is how many there are, where entries of
-   * holders and waiters are told apart by that. Elections: leader and candidates in order.
+   * Semaphores: one entry in `held` for each permit, with its id from `Grant.permitIds`; `limit` is how many permits there are, where the
+   * driver needs that number to distinguish holders from waiters. Elections: leader and candidates in order.
    */
   inspect(kind: PrimitiveKind, name: string, options: InspectOptions, limit?: number): Promise<LockSnapshot>;
   /** Ends what the driver has opened. Called once, after the holds have been given back or that time is over. */

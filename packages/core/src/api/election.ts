@@ -75,7 +75,7 @@ export interface LeaderElection<Token extends AnyToken = AnyToken> {
   ): Promise<void>;
 
   /**
-   * Who leads; `null` when there is no leader. This picture and those of the methods below are already old: never a basis
+   * Shows who leads; `null` when there is no leader. This picture and those of the methods below are already old: never a basis
    * for deciding who may act. Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the
    * server refuses, and with `ProviderClosedError`.
    *

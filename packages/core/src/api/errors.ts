@@ -88,7 +88,7 @@ export abstract class HoldfastError extends Error {
     if (details.backend !== undefined) this.backend = details.backend;
   }
 
-  /** For logs: no stack, no cause. */
+  /** The error for logs, without stack and cause. */
   toJSON(): { name: string; code: ErrorCode; message: string; lockName?: string } {
     const json = { name: this.name, code: this.code, message: this.message };
     return this.lockName === undefined ? json : { ...json, lockName: this.lockName };
@@ -180,7 +180,7 @@ export class QuorumError extends HoldfastError {
   readonly code = "HF_QUORUM";
   /** How many nodes make a majority. */
   readonly needed: number;
-  /** One for each node that was asked. */
+  /** One vote for each node that was asked. */
   readonly votes: readonly NodeVote[];
   constructor(
     message: string,

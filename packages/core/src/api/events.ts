@@ -30,7 +30,7 @@ export interface LockEventBase extends ProviderEventBase {
   readonly owner: Owner;
 }
 
-/** Of one side of a hold: a re-entrant owner may read and write at once. */
+/** What every event about one side of a hold says: a re-entrant owner may read and write at once. */
 export interface HoldEventBase extends LockEventBase {
   /** Which side. */
   readonly mode: LockMode;
@@ -121,7 +121,7 @@ export interface LockEventMap {
     readonly token: FencingToken | null;
     /** The grant was lent by this provider, which had kept the lock (`keepMs`): no request was sent. */
     readonly kept: boolean;
-    /** As `LockHandle.turn`; 0 unless granted. */
+    /** See `LockHandle.turn`; 0 unless granted. */
     readonly turn: number;
     /** What the call rejected with, for the outcome `"error"` alone. */
     readonly error?: unknown;
@@ -161,13 +161,13 @@ export interface LockEventMap {
   };
   /** A release has ended, with whatever outcome. */
   released: HoldEventBase & {
-    /** As `LockHandle.release()` says; `"still-held"` only where the lock stays taken because of `holdAtLeastMs`. */
+    /** What `LockHandle.release()` resolves to; `"still-held"` only where the lock stays taken because of `holdAtLeastMs`. */
     readonly outcome: ReleaseOutcome;
     /** Milliseconds from the grant to here. */
     readonly heldMs: Millis;
     /** The grant had been lent by this provider (`keepMs`), and not asked for. */
     readonly kept: boolean;
-    /** As `LockHandle.turn`. */
+    /** See `LockHandle.turn`. */
     readonly turn: number;
   };
   /** This provider keeps a lock no longer (`keepMs`): it is given back, or gone. */

@@ -73,7 +73,7 @@ export interface LockSnapshot {
   readonly name: string;
   /** When the picture was taken, by the clock of this process. */
   readonly takenAt: Date;
-  /** As found in the backend, which may differ from what was asked for; `null` when nothing is there. */
+  /** The kind as found in the backend, which may differ from what was asked for; `null` when nothing is there. */
   readonly kind: PrimitiveKind | null;
   /** The holders; more than one where readers share the lock, and one for each permit of a semaphore. */
   readonly held: readonly HoldInfo[];

@@ -5,7 +5,7 @@ import type { Millis, SessionState } from "./values.js";
  * `session-state`, after `state` shows it: core starts and stops its own bounds there.
  */
 export interface BackendLink {
-  /** As in the event `session-state`. Core asks a driver for grants only while it is `connected`. */
+  /** The state that the event `session-state` reports. Core asks a driver for grants only while it is `connected`. */
   readonly state: SessionState;
   /** Rejects with `BackendError`, naming servers and last cause, after `waitMs` or earlier; with `signal.reason` when aborted. */
   whenConnected(options: { waitMs: Millis; signal?: AbortSignal }): Promise<void>;

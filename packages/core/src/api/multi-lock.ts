@@ -50,7 +50,7 @@ export interface MultiLock<Token extends AnyToken = AnyToken> {
    */
   acquire(options?: MultiLockOptions): Promise<MultiHandle<Token>>;
   /**
-   * As `acquire()`, but resolves to `null` when a part was not granted within `waitMs`, which defaults to 0 here. All other
+   * Like `acquire()`, but resolves to `null` when a part was not granted within `waitMs`, which defaults to 0 here. All other
    * errors of `acquire()` reject here too.
    */
   tryAcquire(options?: MultiLockOptions): Promise<MultiHandle<Token> | null>;
@@ -78,7 +78,7 @@ export interface MultiLock<Token extends AnyToken = AnyToken> {
     body: (lock: MultiHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T | null>;
   /**
-   * As `withLock()`, but resolves to `null`, without running the body, where `tryAcquire()` does: see `Acquirable.tryWithLock()`.
+   * Like `withLock()`, but resolves to `null`, without running the body, where `tryAcquire()` does: see `Acquirable.tryWithLock()`.
    */
   tryWithLock<T>(
     options: MultiLockOptions,

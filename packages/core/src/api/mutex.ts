@@ -8,7 +8,7 @@ export interface LockView {
   /** The name as it was given to the provider's method. */
   readonly name: string;
   /**
-   * Who holds this lock and who waits for it, of all clients and libraries, as the backend has it now. The answer is
+   * Shows who holds this lock and who waits for it, of all clients and libraries, as the backend has it now. The answer is
    * a picture, already old: it is for people, and never a basis for deciding who may act.
    *
    * Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, with
@@ -68,7 +68,7 @@ export interface ReentrantAcquireOptions extends AcquireOptions {
  */
 export interface ReentrantAcquirable<Token extends AnyToken = AnyToken> extends Acquirable<Token> {
   /**
-   * As `Acquirable.acquire()`, with all its errors. An owner that holds the lock already gets one more handle at
+   * Like `Acquirable.acquire()`, with all its errors. An owner that holds the lock already gets one more handle at
    * once, without a request to the backend; the backend is asked to release when the last of its handles is released.
    * While the hold is in doubt the call waits for contact, and rejects with `LockLostError` when the hold is lost
    * instead.
@@ -81,12 +81,12 @@ export interface ReentrantAcquirable<Token extends AnyToken = AnyToken> extends 
    * ```
    */
   acquire(options?: ReentrantAcquireOptions): Promise<LockHandle<Token>>;
-  /** As `Acquirable.tryAcquire()`, with all its errors; an owner that holds the lock already gets one more handle. */
+  /** Like `Acquirable.tryAcquire()`, with all its errors; an owner that holds the lock already gets one more handle. */
   tryAcquire(options?: ReentrantAcquireOptions): Promise<LockHandle<Token> | null>;
   /** `withLock(options, body)` with the options of the view and of the provider alone. */
   withLock<T>(body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
   /**
-   * As `Acquirable.withLock()`. A call that is made in the body of another `withLock` of this lock enters for the
+   * Like `Acquirable.withLock()`. A call that is made in the body of another `withLock` of this lock enters for the
    * same owner; of several such calls at once one runs at a time, unless all of them only read. It rejects with
    * `LockLostError` when the hold of the outer body is lost.
    *
@@ -107,7 +107,7 @@ export interface ReentrantAcquirable<Token extends AnyToken = AnyToken> extends 
   tryWithLock<T>(
     body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T | null>;
-  /** As `Acquirable.tryWithLock()`; an owner that holds the lock already enters at once, as with `withLock()`. */
+  /** Like `Acquirable.tryWithLock()`; an owner that holds the lock already enters at once, as with `withLock()`. */
   tryWithLock<T>(
     options: WithLockOptions & { owner?: Owner },
     body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,

@@ -63,7 +63,7 @@ export interface ProviderOptions {
 }
 
 /**
- * One for each connection to a backend. Makes cheap, stateless views: two calls with one name give two
+ * The locks of one connection to a backend. Makes cheap, stateless views: two calls with one name give two
  * objects for the same lock, and nothing is cached by name.
  */
 export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDisposable {
@@ -77,7 +77,7 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
   readonly state: SessionState | "closed";
 
   /**
-   * For readiness probes: resolves when `state` is `connected`. Rejects with `BackendError` (RedLock: `QuorumError`)
+   * Resolves when `state` is `connected`, for readiness probes. Rejects with `BackendError` (RedLock: `QuorumError`)
    * after `waitMs` (milliseconds, default `connectTimeoutMs`) or earlier where no server can be reached, with
    * `signal.reason`, and with `ProviderClosedError`.
    */
@@ -116,7 +116,7 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
    */
   readWriteLock(name: string, options?: LockViewOptions): ReadWriteLock<Token>;
   /**
-   * As `readWriteLock()`, with both sides re-entrant for their owner. Creates the async store of `reentrantMutex()`.
+   * Like `readWriteLock()`, with both sides re-entrant for their owner. Creates the async store of `reentrantMutex()`.
    */
   reentrantReadWriteLock(name: string, options?: LockViewOptions): ReentrantReadWriteLock<Token>;
   /**

@@ -26,9 +26,9 @@ export type ReadLock<Token extends AnyToken = AnyToken> = Acquirable<Token>;
  * `DeadlockError` applies.
  */
 export interface WriteLock<Token extends AnyToken = AnyToken> extends Acquirable<Token> {
-  /** As `Acquirable.acquire()`, with all its errors. Its handle can also be downgraded. */
+  /** Like `Acquirable.acquire()`, with all its errors. Its handle can also be downgraded. */
   acquire(options?: AcquireOptions): Promise<WriteHandle<Token>>;
-  /** As `Acquirable.tryAcquire()`, with all its errors. Its handle can also be downgraded. */
+  /** Like `Acquirable.tryAcquire()`, with all its errors. Its handle can also be downgraded. */
   tryAcquire(options?: AcquireOptions): Promise<WriteHandle<Token> | null>;
 }
 

@@ -34,7 +34,7 @@ export interface Semaphore<Token extends AnyToken = AnyToken> {
    */
   acquire(options?: AcquireOptions & { permits?: number }): Promise<PermitHandle<Token>>;
   /**
-   * As `acquire()`, but resolves to `null` when the permits were not granted within `waitMs`, which defaults to 0 here: the
+   * Like `acquire()`, but resolves to `null` when the permits were not granted within `waitMs`, which defaults to 0 here: the
    * server is asked once, which takes up to `connectTimeoutMs`. All other errors of `acquire()` reject here too.
    *
    * @example
@@ -68,7 +68,7 @@ export interface Semaphore<Token extends AnyToken = AnyToken> {
     body: (permit: PermitHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T | null>;
   /**
-   * As `withPermit()`, but resolves to `null`, without running the body, where `tryAcquire()` does: see `Acquirable.tryWithLock()`.
+   * Like `withPermit()`, but resolves to `null`, without running the body, where `tryAcquire()` does: see `Acquirable.tryWithLock()`.
    *
    * @example
    * ```ts
@@ -91,7 +91,7 @@ export interface Semaphore<Token extends AnyToken = AnyToken> {
   limit(): Promise<number>;
 
   /**
-   * Who holds permits and who waits for them, as `LockView.inspect()` shows it for a lock, with the same errors. `held` has
+   * Shows who holds permits and who waits for them, as `LockView.inspect()` does for a lock, with the same errors. `held` has
    * one entry for each permit, as the backend keeps them; `available` is what the limit leaves beside them.
    *
    * @example

@@ -19,13 +19,13 @@ export type AnyToken = FencingToken | null;
 export type LockMode = "exclusive" | "shared";
 
 /**
- * Who holds, for people and for re-entry inside this process. Never sent to the backend: there each grant has a new id of its
+ * The owner of a hold, for people and for re-entry inside this process. Never sent to the backend: there each grant has a new id of its
  * own, whatever `owner` says, and `HoldInfo.backendId` shows that id.
  */
 export interface Owner {
   /** Two owners of one provider are the same if their ids are equal. Not empty. */
   readonly id: string;
-  /** For people alone; never compared. */
+  /** A name for people alone; never compared. */
   readonly label?: string;
 }
 
@@ -59,12 +59,12 @@ export type FenceBy = "token" | "token-and-turn";
 
 /** Why a provider keeps a lock no longer (`ProviderOptions.keepMs`). */
 export type KeepingEndReason =
-  | "wish" // another client wants the lock
+  | "wanted" // another client wants the lock
   | "idle" // `keepMs` has passed since its last release
-  | "whole" // `maxKeepMs` has passed since its grant
+  | "max-keep" // `maxKeepMs` has passed since its grant
   | "evicted" // more than `maxKept` locks: this one was idle for the longest time
   | "token-read" // the owner before has read the token, and `fenceBy` is `"token"`
-  | "unlike" // a request of this provider that it cannot be lent to: another side or lease, `fresh: true`, a joint grant
+  | "not-lendable" // a request of this provider that it cannot be lent to: another side or lease, `fresh: true`, a joint grant
   | "released" // `release({ keep: false })`
   | "lost" // contact broke, the session or the lease is over, or the entry is gone
   | "closed"; // `close()` was called

@@ -18,7 +18,7 @@ export interface EventSource {
 }
 
 /**
- * The events of one provider. In hot paths ask `has(type)` first, so that no detail is built when nobody listens.
+ * The events of one provider. In hot paths ask `has(type)` first, so that no detail is built while the type has no listener.
  * Listeners run at once, and in no caller's scope.
  */
 export class EventHub implements LockEvents {

@@ -21,7 +21,7 @@ export function timedOut(asked: Asked, waitedMs: Millis, cause: unknown): Acquir
 
 /** How a call came to its limit without an answer. */
 export interface Unanswered {
-  /** Since the call. */
+  /** Time since the call. */
   readonly passedMs: Millis;
   readonly connectTimeoutMs: Millis;
   /** It waited for what an earlier request of this provider had left behind, and asked for nothing itself. */

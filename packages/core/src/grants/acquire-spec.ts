@@ -16,7 +16,7 @@ export interface AcquireSpec extends Pick<GrantRequest, "kind" | "name" | "mode"
   readonly onHold?: (hold: Hold) => void;
   /** Makes the handle, where it can do more than those of a mutex. */
   readonly handleFrom?: ((hold: Hold, options: ResolvedAcquireOptions) => Handle) | undefined;
-  /** As in `GrantRequest`. Default `null`. */
+  /** See `GrantRequest.limit`. Default `null`. */
   readonly limit?: PermitLimit | null;
   readonly variant?: string | null;
   /**

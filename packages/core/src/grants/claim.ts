@@ -73,7 +73,7 @@ export async function claim(engine: GrantEngine, spec: AcquireSpec): Promise<Han
   return claim.handles?.[0] ?? null;
 }
 
-/** As `claim`, for several locks of one `jointGroup`: all or none. Rejects with `UnsupportedError` where the driver has no such groups. */
+/** Like `claim`, for several locks of one `jointGroup`: all or none. Rejects with `UnsupportedError` where the driver has no such groups. */
 export async function claimAll(engine: GrantEngine, specs: AcquireSpecs): Promise<readonly Handle[] | null> {
   if (specs.length > 1 && engine.driver.jointGroup === undefined) {
     const { backend } = engine;
@@ -85,9 +85,9 @@ export async function claimAll(engine: GrantEngine, specs: AcquireSpecs): Promis
 }
 
 /**
- * As `claim`, for a read beside a write that is held, without a gap between them: the write's place in the queue is the read's once
+ * Like `claim`, for a read beside a write that is held, without a gap between them: the write's place in the queue is the read's once
  * the write is released. Touches nothing of the write, and is never built on a write in doubt. Rejects with the write's `LockLostError`
- * when that is lost before the delivery. `null`: its own holder has given the write back.
+ * when that is lost before the delivery. `null`: the holder has released the write meanwhile.
  */
 export async function claimBeside(write: Hold, spec: AcquireSpec): Promise<Handle | null> {
   const { engine, name } = write;
@@ -135,7 +135,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   readonly #startedMs: Millis;
   readonly #deadlineMs: Millis;
   #retries = 0;
-  /** Of the attempts on sessions that have ended. */
+  /** Round trips of the attempts on sessions that have ended. */
   #roundTrips = 0;
   /** What ended the last attempt that was to be made again. */
   #lastFailure: unknown;
@@ -182,7 +182,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       engine.waitAlarms.set(this, this.#deadlineMs);
       this.#connectAndAsk();
     }
-    // One that reports late has done so with its end.
+    // A claim that reports late has done so with its end.
     if (!this.#reportsLate) this.#traces?.forEach(traceEnd);
     return news;
   }
@@ -531,7 +531,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   /** Transport errors are tried again by the policy, as long as the caller waits; everything else is final. */
   #failed(cause: unknown): void {
     const { runtime, options, waitAlarms } = this.#engine;
-    // As an error of ours. The abort reasons of callers never come here.
+    // The cause as an error of ours. The abort reasons of callers never come here.
     const error = this.#engine.typed(cause, this.spec.name);
     const transport = error instanceof BackendError || error instanceof QuorumError;
     if (!transport || !error.retryable || this.spec.options.waitMs === 0) {
@@ -551,7 +551,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   // -------- the end
 
   #deliver(holds: readonly Hold[]): void {
-    // The provider closes, and tells very many in turns: this call has not been told yet.
+    // The provider closes, and rejects very many calls in turns: the turn of this call has not come yet.
     if (this.#engine.closed) return this.#decide("error", this.#engine.closedError());
     // In the same turn in which the write was seen to stand: from here on the read is in the books.
     const { beside } = this.spec;
@@ -573,7 +573,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     if (outcome === "error" || outcome === "aborted") this.#failure = { error };
     else if (throws && !(outcome === "unavailable" && beside !== undefined))
       this.#failure = { error: this.#inVain(this.#timedOut()) };
-    // Before the event, whose listener may ask for that name again: its request waits for what is taken back here.
+    // This comes before the event, whose listener may ask for that name again: its request waits for what is taken back here.
     this.#phase = "settled";
     if (attempt !== undefined) void this.#withdraw(attempt);
     this.#settle(outcome, error);
@@ -646,7 +646,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     }
   }
 
-  /** For errors. */
+  /** What was asked for, as errors name it. */
   get #asked(): Asked {
     return { specs: this.#specs, backend: this.#engine.backend };
   }

@@ -13,8 +13,8 @@ type Subject = Pick<LockEventBase, "kind" | "name" | "owner">;
 export type WaitLog = (specs: readonly Subject[], wait: object) => void;
 
 /**
- * Writes to stderr what happens to the locks of one provider: one line for each acquire, wait, grant, release and loss. The waits are
- * told to what it returns. `null` unless the process was started with `NODE_DEBUG=holdfast`.
+ * Writes to stderr what happens to the locks of one provider: one line for each acquire, wait, grant, release and loss. Waits are
+ * reported to the function that it returns. `null` unless the process was started with `NODE_DEBUG=holdfast`.
  */
 export function debugLogOf(engine: GrantBooks): WaitLog | null {
   if (!log.enabled) return null;

@@ -128,7 +128,7 @@ export class GrantEngine {
   }
 
   /**
-   * As `contact()`, for those who have a place in the queue: a refusal meanwhile takes nothing from them. Rejects once
+   * Like `contact()`, for callers that have a place in the queue: a refusal meanwhile takes nothing from them. Rejects once
    * `connectTimeoutMs` has passed since contact broke, and not while a session that keeps the places may live.
    */
   contactRegained(): Promise<void> {

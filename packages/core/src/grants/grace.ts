@@ -15,7 +15,7 @@ export class Grace extends Alarm {
     });
   }
 
-  /** Of several calls the earliest time counts. */
+  /** Where it is called several times, the earliest time counts. */
   endBy(atMs: Millis): void {
     if (this.heapIndex === -1 || atMs < this.atMs) this.#clock.set(this, atMs);
   }

@@ -33,7 +33,7 @@ export class Handle implements LockHandle {
     hold.holdAtLeast(options.holdAtLeastMs);
   }
 
-  /** For scopes. Not a property, so that callers never see it. */
+  /** The hold of a handle, for scopes. Not a property, so that callers never see it. */
   static holdOf(handle: Handle): Hold {
     return handle.#hold;
   }
@@ -135,7 +135,7 @@ export class Handle implements LockHandle {
     try {
       await this.release();
     } catch {
-      // Told by `release-failed`: a scope must keep the result or error of its body.
+      // The event `release-failed` reports it: a scope must keep the result or error of its body.
     }
   }
 

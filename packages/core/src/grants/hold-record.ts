@@ -18,10 +18,10 @@ export interface OpenHandle extends LockHandle {
   revokeAsked(): void;
 }
 
-/** Who holds what since when: a `Hold` as the books of its provider have it. */
+/** A `Hold` as the books of its provider have it: who holds what, and since when. */
 export interface HoldRecord extends HoldIdentity {
   readonly grant: Grant;
-  /** As given, or announced since. */
+  /** The label as given, or as announced since. */
   readonly label: string | null;
   readonly grantedAtMs: Millis;
   /** Handles not released yet, oldest first. */

@@ -22,11 +22,11 @@ interface PendingRelease {
  */
 export class Hold extends Lease implements GrantState, HoldRecord {
   revokeAsked = false;
-  /** The release found that the hold had gone before, which no report had said. */
+  /** Set when the release found the hold gone and the driver had not reported a loss before. */
   foundGone = false;
-  /** Called once when nobody can enter this hold any more: lost, or its last handle released. */
+  /** Called once when no caller can enter this hold any more: it is lost, or its last handle was released. */
   onEnd: (() => void) | undefined;
-  /** As `LockHandle.turn`. */
+  /** See `LockHandle.turn`. */
   turn: number = this.grant instanceof Tenant ? this.grant.turn : 0;
   /** No request was sent for it: the provider had kept the lock. */
   lent: boolean = this.grant instanceof Tenant && this.grant.lent;
@@ -38,7 +38,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     return this.grant.token;
   }
 
-  /** For the holder. All others read `token`, which shows the token to no owner. `undefined` as `Tenant.showToken()`. */
+  /** The token for the holder. All others read `token`, which shows it to no owner. `undefined`: see `Tenant.showToken()`. */
   showToken(): FencingToken | null | undefined {
     return this.grant instanceof Tenant ? this.grant.showToken() : this.token;
   }
@@ -48,7 +48,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     return this.grant instanceof Tenant ? this.grant.exposed() : this.grant;
   }
 
-  /** As `LockHandle.state`, of the hold as a whole. Reads the clock. */
+  /** The `LockHandle.state` of the hold as a whole. Reads the clock. */
   get state(): HoldState {
     this.check();
     if (this.givenBack) return "released";
@@ -264,7 +264,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   }
 
   lost(reason: LossReason): void {
-    // Before the delivery it does not matter how the session ended.
+    // How the session ended does not matter before the delivery.
     const ofSession = reason === "lease-expired" && this.engine.driver.capabilities.lease === "session";
     this.lose(!this.delivered && ofSession ? "session-expired" : reason);
   }
@@ -307,7 +307,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     }
   }
 
-  /** Behind everything: the next acquire of this name waits for it, and `close()` as long as it has time. */
+  /** Runs behind everything: the next acquire of this name waits for it, and `close()` as long as it has time. */
   protected override dropGrant(): Promise<boolean> {
     const done = this.#giveBack();
     this.engine.cleanUp([this], done);
@@ -315,5 +315,5 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   }
 }
 
-/** Before the request has left. */
+/** What `confirmed` is before the request has left. */
 const unasked: Promise<boolean> = Promise.resolve(false);

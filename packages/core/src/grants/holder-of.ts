@@ -6,7 +6,7 @@ import type { GrantBooks, HoldRecord } from "./hold-record.js";
 /** How long the backend may take to say who holds the lock. */
 const askingMs: Millis = 1_000;
 
-/** Who holds a lock that is waited for, in words. `own`: this provider's hold, which needs no question. Never rejects. */
+/** Says in words who holds a lock that is waited for. `own`: this provider's hold, which needs no question. Never rejects. */
 export async function holderOf(
   engine: GrantBooks,
   { kind, name }: { readonly kind: PrimitiveKind; readonly name: string },

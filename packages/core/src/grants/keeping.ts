@@ -56,7 +56,7 @@ const lastTurn = 65_535;
  */
 export class Keeping extends Alarm implements KeepingState {
   readonly grant: Grant;
-  /** Those of the first owner; all others are alike. */
+  /** The terms of the first owner; those of all others are alike. */
   readonly terms: KeepTerms;
   /** The latest owner: the events about what is left speak of it. */
   owner: Owner;
@@ -73,7 +73,7 @@ export class Keeping extends Alarm implements KeepingState {
   /** Set when it must not be lent again. */
   #ending: KeepingEndReason | null = null;
   readonly #waiters = new Set<LocalWaiter>();
-  /** Those of them that came while it was idle, and wait for a turn of the loop or for an answer. */
+  /** The waiters that came while it was idle, and wait for a turn of the loop or for an answer. */
   #unsettled: LocalWaiter[] = [];
   #turning = false;
   #keptAtMs: Millis = 0;
@@ -128,7 +128,7 @@ export class Keeping extends Alarm implements KeepingState {
     return { kind, name, sinceMs: this.forMs, lends: this.lends, lent: this.lent };
   }
 
-  /** Since its first release. */
+  /** Time since its first release. */
   get forMs(): Millis {
     return this.#books.nowMs() - this.#keptAtMs;
   }
@@ -162,7 +162,7 @@ export class Keeping extends Alarm implements KeepingState {
     if (this.#broken) return "lost";
     if (!keep) return "released";
     if (tenant.tokenRead && this.sharesToken && tenant.terms.options.fenceBy === "token") return "token-read";
-    return nowMs >= this.#wholeUntilMs || this.#turn >= lastTurn ? "whole" : null;
+    return nowMs >= this.#wholeUntilMs || this.#turn >= lastTurn ? "max-keep" : null;
   }
 
   /** All owners have one token, and only their turns tell them apart. */
@@ -213,7 +213,7 @@ export class Keeping extends Alarm implements KeepingState {
       this.#books.wakeAt(this, this.#idleUntilMs);
       return;
     }
-    this.end(nowMs >= this.#wholeUntilMs ? "whole" : "idle");
+    this.end(nowMs >= this.#wholeUntilMs ? "max-keep" : "idle");
   }
 
   /** The delete leaves in front of what our own waiters ask, in the same write. */
@@ -330,7 +330,7 @@ export class Keeping extends Alarm implements KeepingState {
   }
 
   wanted(): void {
-    this.end("wish");
+    this.end("wanted");
   }
 
   answered(): void {
@@ -360,9 +360,9 @@ export class Tenant implements Grant {
   readonly permitIds: readonly string[];
   readonly roundTrips: number;
   readonly contended: boolean;
-  /** For events and errors, which are no holder's. */
+  /** The token for events and errors, which are no holder's; the holder gets it from `showToken()`. */
   readonly token: FencingToken | null;
-  /** As `LockHandle.turn`. */
+  /** See `LockHandle.turn`. */
   readonly turn: number;
   /** No request was sent for it. */
   readonly lent: boolean;
@@ -386,7 +386,7 @@ export class Tenant implements Grant {
     this.lent = lent;
   }
 
-  /** For the holder: no token is shown to two owners. `undefined`: the lock was given back before the token was read. */
+  /** The token for the holder: none is shown to two owners. `undefined`: the lock was given back before the token was read. */
   showToken(): FencingToken | null | undefined {
     const unread = this.#givenBack && !this.tokenRead;
     if (unread && this.#keeping.sharesToken && this.terms.options.fenceBy === "token") return undefined;
@@ -396,7 +396,7 @@ export class Tenant implements Grant {
 
   /** The driver's grant; for requests that are built on it. It is not kept after that. */
   exposed(): Grant {
-    this.#keeping.end("unlike");
+    this.#keeping.end("not-lendable");
     return this.#keeping.grant;
   }
 

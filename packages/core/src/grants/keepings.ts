@@ -47,7 +47,7 @@ export class Keepings implements KeepingBooks, AttemptBooks {
     this.#lastGrants = new RecentMap(parts.options.maxKept);
   }
 
-  /** As `LockDriver.attempt`. `terms`: of each request. */
+  /** Like `LockDriver.attempt`. `terms`: those of each request. */
   attempt(
     terms: readonly KeepTerms[],
     requests: readonly [GrantRequest, ...GrantRequest[]],
@@ -60,14 +60,14 @@ export class Keepings implements KeepingBooks, AttemptBooks {
       if (keepable && keeping?.lendsTo(each) === true) {
         return new KeepableAttempt(this, first, requests[0], listener).standFor(keeping);
       }
-      keeping?.end("unlike");
+      keeping?.end("not-lendable");
       this.#undeleted.get(each.name)?.deleteEntry();
     }
     if (!keepable) return this.driver.attempt(requests, listener);
     return new KeepableAttempt(this, first, requests[0], listener).ask();
   }
 
-  /** For `inspect`: what stands at the backend for no owner, by its id there. */
+  /** The ids of what stands at the backend for no owner; `inspect` needs them. */
   idleIds(): Set<string> {
     return new Set([...this.#idle, ...this.#undeleted.values()].map(({ grant }) => grant.backendId));
   }
@@ -192,7 +192,7 @@ export class Keepings implements KeepingBooks, AttemptBooks {
     if (!events.has("keeping-ended")) return;
     const { kind, name } = keeping.terms;
     const { lends, forMs } = keeping;
-    // Behind the step that has ended it: a listener may ask for this very lock.
+    // The event comes after the step that has ended it: a listener may ask for this very lock.
     queueMicrotask(() => events.emit("keeping-ended", { kind, name, reason, lends, forMs }));
   }
 }

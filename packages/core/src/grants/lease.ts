@@ -33,7 +33,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   readonly mode: LockMode;
   readonly owner: Owner;
   readonly grant: Grant;
-  /** As given, or announced since. */
+  /** The label as given, or as announced since. */
   label: string | null;
   readonly grantedAtMs: Millis;
   readonly leaseMs: Millis;
@@ -86,7 +86,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     this.#jumpEpoch = sentEpoch;
   }
 
-  /** Nothing is built where nobody listens. */
+  /** Emits the event. Its detail is not built while the type has no listener. */
   protected tell<K extends keyof LockEventMap>(
     type: K,
     detail: () => Omit<EventDetail<K>, keyof HoldIdentity>,
@@ -202,7 +202,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     try {
       validUntilMs = await this.grant.prove(this.#renewableMs, { due });
     } catch (error) {
-      // Of one that was released meanwhile nothing has failed.
+      // Where the hold was released meanwhile, nothing has failed.
       const missed = leased && this.lossReason === undefined && !this.givenBack;
       const marginMs = Math.max(0, this.deadlineMs() - runtime.nowMs());
       if (missed) this.tell("renew-failed", () => ({ error, marginMs }));

@@ -9,7 +9,7 @@ export interface LongWait {
   readonly spec: { readonly kind: PrimitiveKind; readonly name: string };
   /** When the backend answered so. Monotonic. */
   readonly queuedMs: Millis;
-  /** As in `AttemptListener.waiting`. */
+  /** See `AttemptListener.waiting`. */
   readonly blockedBy: Error | undefined;
   /** Its stack names the callers. */
   callSite(): Promise<Error | undefined>;
@@ -19,7 +19,7 @@ export interface LongWait {
 const hopelessMs: Millis = 5_000;
 /** After so long a warning is emitted for any wait. */
 const longMs: Millis = 30_000;
-/** So many locks are warned of at a time: they show what is wrong, and ten thousand warnings would hide it and stop the program for a second. */
+/** At most so many locks have a warning at a time. They show what is wrong; ten thousand warnings would hide it and stop the program for a second. */
 const mostTold = 20;
 
 /**

@@ -7,7 +7,7 @@ export interface MemoryClaim {
   readonly kind: PrimitiveKind;
   readonly mode: LockMode;
   readonly permits: number;
-  /** Semaphores: how many permits there are, as this client was told. `null` for the others. */
+  /** Semaphores: how many permits there are, by what this client was given. `null` for the others. */
   readonly limit: number | null;
 }
 

@@ -107,7 +107,7 @@ export class MemoryDriver implements LockDriver {
     await this.#endAll((place) => place.drop());
   }
 
-  /** As when a server ends a session: all of its places have gone before anybody is granted. */
+  /** Ends all places as a server ends a session: all of them have gone before any waiter is granted. */
   #endAll(end: (place: MemoryPlace) => void): Promise<void> {
     const { space, places, runtime } = this.#world;
     const ended = [...places];

@@ -94,7 +94,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
     return this.#request.name;
   }
 
-  // -------- the space tells
+  // -------- reports of the space
 
   turnCame(before: FencingToken | null): void {
     if (this.#phase === "waiting") this.#listener.notified();
@@ -129,7 +129,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
     if (this.#kept) (this.#state as KeepingState).wanted();
   }
 
-  // -------- the session tells
+  // -------- reports of the session
 
   contact(change: "uncertain" | "recovered"): void {
     this.#broken = true;

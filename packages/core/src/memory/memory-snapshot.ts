@@ -3,7 +3,7 @@ import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
 import type { MemoryEntry } from "./memory-space.js";
 
-/** A queue as `inspect` shows it: a semaphore's holders once for each permit, everybody else once. */
+/** A queue as `inspect` shows it: a semaphore's holder once for each permit, every other entry once. */
 export function memorySnapshot(
   name: string,
   queue: readonly MemoryEntry[],

@@ -18,9 +18,9 @@ export interface MemoryEntry extends MemoryClaim {
   turnCame(before: FencingToken | null): void;
   /** Another client asks for the lock. */
   wanted(): void;
-  /** Somebody removed it: not its owner. */
+  /** It was removed, and not by its owner. */
   removed(): void;
-  /** Somebody asked the holder to let go. */
+  /** A client asked the holder to let go. */
   revokeAsked(): void;
 }
 
@@ -28,7 +28,7 @@ const mostRemembered = 10_000;
 
 /**
  * Where memory providers meet: those that share a space share its locks. First come, first served: an entry is granted when
- * it is compatible with all that hold and nobody waits before it. So whoever holds stands in front of all who wait.
+ * it is compatible with all that hold and no waiter is before it. So all holders stand in front of all waiters.
  */
 export class MemorySpace {
   readonly #queues = new Map<string, MemoryEntry[]>();
@@ -100,14 +100,14 @@ export class MemorySpace {
     return true;
   }
 
-  /** `false` when it is not there. Whoever can be granted then is. */
+  /** Grants what can be granted after the removal. `false` when the entry is not there. */
   remove(name: string, entry: MemoryEntry): boolean {
     if (!this.drop(name, entry)) return false;
     this.serve(name);
     return true;
   }
 
-  /** As `remove`, but no waiter is granted before `serve`: all entries of a session go first. */
+  /** Like `remove`, but no waiter is granted before `serve`: all entries of a session go first. */
   drop(name: string, entry: MemoryEntry): boolean {
     const queue = this.#queues.get(name);
     const index = queue?.indexOf(entry) ?? -1;
@@ -117,16 +117,16 @@ export class MemorySpace {
     return true;
   }
 
-  /** Grants what can be granted after `drop`, and tells those who watch the queue. */
+  /** Grants what can be granted after `drop`, and notifies the watchers of the queue. */
   serve(name: string): void {
     this.#serve(name);
     this.#tell(name);
   }
 
-  /** As an operator does who deletes an entry. */
+  /** Removes an entry as an operator does who deletes it. */
   evict(name: string, entry: MemoryEntry): boolean {
     if (!this.queue(name).includes(entry)) return false;
-    // The victim hears first: in one process nobody has to overlap.
+    // The victim is notified before the next grant: in one process the two holds need not overlap.
     entry.removed();
     return this.remove(name, entry);
   }
@@ -148,7 +148,7 @@ export class MemorySpace {
     this.#tell(name);
   }
 
-  /** Grants from the front, as far as that goes. Looks anew each time: who is told may act on it at once. */
+  /** Grants from the front, as far as that goes. Reads the queue anew each time: a granted waiter may change it at once. */
   #serve(name: string): void {
     for (;;) {
       const queue = this.queue(name);

@@ -82,7 +82,7 @@ export function checkMethods(what: string, value: unknown, methods: readonly str
   );
 }
 
-/** An option nobody knows is a mistake that would show only in the worst moment: it is refused, with the likely meaning. */
+/** Refuses an unknown option and names the one that was likely meant: ignored, the mistake would show only at the worst moment. */
 export function checkKnownKeys(what: string, options: object, known: ReadonlySet<string>): void {
   for (const key in options) {
     if (known.has(key)) continue;

@@ -10,7 +10,7 @@ export type ClosingSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
 export interface CloseOnSignalsOptions {
   /** Default SIGTERM and SIGINT. */
   signals?: readonly ClosingSignal[];
-  /** As in `CloseOptions`: milliseconds for which the present holders may go on. Default 0. */
+  /** Milliseconds for which the present holders may go on, see `CloseOptions`. Default 0. */
   graceMs?: Millis;
 }
 

@@ -32,7 +32,7 @@ import { SemaphoreView } from "../recipes/semaphore.js";
 import { createScopeStore } from "../scope-store.js";
 import { abortable } from "../signals/abortable.js";
 
-/** Of which the provider may keep locks. */
+/** The kinds whose locks the provider may keep. */
 const keepable: ReadonlySet<PrimitiveKind> = new Set([
   "mutex",
   "reentrant-mutex",
@@ -195,7 +195,7 @@ export class DriverProvider<Token extends AnyToken = AnyToken> implements LockPr
     await this.close();
   }
 
-  /** For backends that build on it what is not a grant. */
+  /** The engine, for backends that build on it what is not a grant. */
   protected get engine(): GrantEngine {
     return this.#engine;
   }

@@ -42,7 +42,7 @@ async function leadUntil(
   while (!signal.aborted) {
     const term = await elected(engine, signal, campaign);
     if (term === null) return;
-    // Elected in the moment of the abort: a body that was not begun need not be told to stop.
+    // Elected at the moment of the abort: the body has not begun, so there is nothing to stop.
     if (signal.aborted) return await term[Symbol.asyncDispose]();
     try {
       await runScope(engine, term, { onLoss: "ignore", signal }, body, undefined);
@@ -94,7 +94,7 @@ async function rest(engine: GrantEngine, signal: AbortSignal, delayMs: Millis): 
   }
 }
 
-/** Of any lock of this provider: a body that waits for or holds others hears of the close from those as well. */
+/** Whether the error says that this provider closes, for this lock or for any other that the body waits for or holds. */
 function saysThatProviderCloses(error: unknown, engine: GrantEngine): boolean {
   if (!engine.closing) return false;
   if (error instanceof LockLostError) return error.reason === "provider-closed";

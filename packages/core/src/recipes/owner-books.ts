@@ -39,7 +39,7 @@ export class OwnerBooks {
 
   enter(hold: Hold): void {
     const account = this.#accounts.get(key(hold, hold.owner));
-    // Over before its caller has it, by the clock: its end has been told already.
+    // The hold may be over by the clock before its caller has it; its end has been reported then.
     if (account === undefined || !hold.check()) return;
     account.holds.set(hold.mode, hold);
     hold.onEnd = () => {

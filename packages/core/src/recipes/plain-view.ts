@@ -17,7 +17,7 @@ import { runScope, type ScopeBody } from "../scopes/run-scope.js";
 import { scopeArguments } from "../scopes/scope-arguments.js";
 import { View } from "./view.js";
 
-/** A lock, or one side of a lock, that nobody enters twice: each acquire is a stranger to all others. */
+/** A lock, or one side of a lock, that is not re-entrant: each acquire has an owner of its own. */
 export abstract class PlainView<H extends Handle = Handle> extends View implements Mutex {
   protected abstract readonly mode: LockMode;
   /** Makes the handles, where they can do more than those of a mutex. */

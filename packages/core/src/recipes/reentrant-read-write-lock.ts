@@ -26,7 +26,7 @@ export class ReentrantReadWriteLockView extends View implements ReentrantReadWri
 class ReadSide extends ReentrantView {
   protected readonly mode: LockMode = "shared";
 
-  /** Other readers keep nobody from reading. */
+  /** Only a write blocks a read; other readers do not. */
   protected override get blockedBy(): LockMode {
     return "exclusive";
   }

@@ -47,12 +47,12 @@ export class WriteLockHandle extends Handle implements WriteHandle {
     return "WriteHandle";
   }
 
-  /** The read is there: whatever becomes of this release, it is told by events and takes nothing from the read. */
+  /** The read is held by now: however this release ends, events report it and the read stays. */
   async #letGo(signal: AbortSignal | undefined): Promise<void> {
     try {
       await this.release(signal === undefined ? {} : { signal });
     } catch {
-      // Told by `release-failed`.
+      // The event `release-failed` reports it.
     }
   }
 

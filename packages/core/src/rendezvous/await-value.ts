@@ -9,7 +9,7 @@ const nothing = (): void => {};
 
 /**
  * Reads, and reads again after each sign of a change, until a value is the one waited for. A sign alone proves nothing,
- * so nobody passes on one. Rejects with `AcquireTimeoutError` at the deadline, `signal.reason`, `ProviderClosedError`,
+ * so it never ends the wait. Rejects with `AcquireTimeoutError` at the deadline, `signal.reason`, `ProviderClosedError`,
  * or what a read rejects with.
  */
 export async function awaitValue<T>(

@@ -12,11 +12,11 @@ export interface BarrierSeat {
   readonly lost: LossReason | null;
   /** Calls back once if it is lost: at once where it is already. Never because of `leave()` or `giveUp()`. */
   onLost(listener: (reason: LossReason) => void): void;
-  /** From now on also looks for its removal by somebody else. */
+  /** From now on the seat also notices its removal by another client. */
   watch(): void;
   /** Resolves once all who were there have left. May be called again after a rejection. */
   leave(bounds: WaitBounds): Promise<void>;
-  /** Takes the seat away and waits for nobody. */
+  /** Takes the seat away without waiting for the other members. */
   giveUp(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export class Membership implements BarrierMembership {
     await this.#leaving;
   }
 
-  /** Takes our place away at once and waits for nobody, so that a body that failed holds nobody up. Never rejects. */
+  /** Takes our place away at once and does not wait for the others, so that a body that failed does not hold them up. Never rejects. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#left) return;
     this.#left = true;

@@ -6,13 +6,13 @@ import { awaitValue } from "./await-value.js";
 import { backendCall } from "./backend-call.js";
 import { type WaitOptions, waitBounds } from "./wait-bounds.js";
 
-/** A gate as a backend keeps it; `read()` tells whether it is shut. */
+/** A gate as a backend keeps it; `read()` resolves to `true` while it is shut. */
 export interface BarrierStore extends Watched<boolean> {
   shut(): Promise<void>;
   open(): Promise<void>;
 }
 
-/** A gate that is open until somebody shuts it, and stays shut until somebody opens it, whoever has gone meanwhile. */
+/** A gate that is open until a client shuts it, and stays shut until a client opens it, even when the one that shut it has gone. */
 export class BarrierView implements Barrier {
   readonly name: string;
   readonly #engine: GrantEngine;

@@ -12,7 +12,7 @@ export interface LatchStore extends Watched<number> {
   trySetCount(count: number): Promise<boolean>;
   /** Takes `by` off, stopping at zero, exactly once; the count after that. */
   countDown(by: number): Promise<number>;
-  /** As `read()`, for those who look once and will not be told of changes. */
+  /** Like `read()`, for a caller that reads once and has not subscribed to changes. */
   count(): Promise<number>;
 }
 

@@ -13,7 +13,7 @@ export interface DoubleBarrierStore {
 
 const mostParties = 2 ** 31 - 1;
 
-/** Nobody starts before all are there, and nobody goes on before all are done. */
+/** No party starts before all have entered, and no party goes on before all are done. */
 export class DoubleBarrierView implements DoubleBarrier {
   readonly name: string;
   readonly parties: number;

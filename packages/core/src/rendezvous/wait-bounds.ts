@@ -14,7 +14,7 @@ export interface WaitBounds extends LocalBounds {
   readonly name: string;
   readonly startedMs: Millis;
   readonly waitMs: Millis;
-  /** `waitMs: 0`: ask once, however long the answer takes, and wait for nothing else. */
+  /** `waitMs: 0`: reads once, which may take up to `connectTimeoutMs`, and waits for no change. */
   readonly once: boolean;
 }
 
@@ -43,19 +43,21 @@ export function waitBounds(
     startedMs,
     waitMs,
     once,
-    deadlineMs: once ? Infinity : startedMs + waitMs,
+    deadlineMs: startedMs + (once ? engine.options.connectTimeoutMs : waitMs),
     signal,
   };
 }
 
 /** What a wait rejects with at its deadline; one that never had an answer from the backend met an outage, not a crowd. */
 export function timeoutOf(engine: GrantEngine, bounds: WaitBounds, answered: boolean): Error {
-  const { what, name, waitMs, startedMs } = bounds;
+  const { what, name, waitMs, startedMs, once } = bounds;
   const details = { lockName: name, backend: engine.backend };
+  const waitedMs = engine.runtime.nowMs() - startedMs;
   if (!answered) {
     const missing = engine.link.state === "connected" ? "no answer from" : "no connection to";
-    return new BackendError(`${what}: ${missing} ${engine.backend} within ${waitMs} ms`, details);
+    const limit = once ? `connectTimeoutMs = ${engine.options.connectTimeoutMs}` : `waitMs = ${waitMs}`;
+    const message = `${what}: ${missing} ${engine.backend} after ${Math.round(waitedMs)} ms (${limit})`;
+    return new BackendError(message, details);
   }
-  const waitedMs = engine.runtime.nowMs() - startedMs;
   return new AcquireTimeoutError(`${what}: waitMs = ${waitMs} passed`, { ...details, waitedMs });
 }

@@ -25,7 +25,7 @@ export interface ScopeMeans {
 
 /**
  * Runs the body of a `withLock` and gives the handle back whatever happens. The body's own error always wins, also over
- * a loss; a failed release never replaces a result and is told by `release-failed` alone.
+ * a loss; a failed release never replaces a result, and only the event `release-failed` reports it.
  */
 export async function runInScope<T>(
   handle: Scoped,
@@ -43,7 +43,7 @@ export async function runInScope<T>(
     context.end();
     await handle[Symbol.asyncDispose]();
   }
-  // A release that found nothing shows that the entry had gone while the body ran, although nobody had told us.
+  // A release that found nothing shows that the entry had gone while the body ran, although no loss had been reported.
   const lost = lostWhileRunning || means.foundGone();
   if (lost && options.onLoss === "reject") throw means.lossError({ value });
   return value;

@@ -36,7 +36,7 @@ export class ConnectionWaiters {
   readonly #attempts: Attempts;
   readonly #failure: (wait: VainWait) => BackendError;
   readonly #waiting = new Set<Waiter>();
-  /** Of them, those who have waited long enough to take a refusal at its word. */
+  /** Those among `#waiting` that have waited long enough for a refusal to end their wait. */
   readonly #refusable = new Set<Waiter>();
   /** Counts the changes of contact. */
   #contact = 0;
@@ -90,7 +90,7 @@ export class ConnectionWaiters {
       this.#settleAll(this.#refusable, (waiter) => waiter.settle(this.#inVain(waiter)));
   }
 
-  /** Those of very many whose turn has not come when contact breaks again wait on. */
+  /** Settles all waiters, very many of them in parts: those whose turn has not come when contact breaks again wait on. */
   connected(): void {
     const contact = ++this.#contact;
     this.#settleAll(this.#waiting, (waiter) => {

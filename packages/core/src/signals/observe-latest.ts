@@ -14,7 +14,7 @@ export interface ObservedSource<T> extends Watched<T> {
   /** Nothing that an observer who saw `seen` needs to see again. */
   same(seen: T, now: T): boolean;
   readonly signal?: AbortSignal | undefined;
-  /** For errors. */
+  /** The name that its errors carry. */
   readonly name: string;
 }
 
@@ -80,7 +80,7 @@ class LatestValues<T> implements AsyncIterator<T, undefined> {
     let failingSinceMs: Millis = 0;
     for (let failures = 0; !this.#ended; ) {
       this.#source.signal?.throwIfAborted();
-      // Before the first read, so that no change falls between the two.
+      // It subscribes before the first read, so that no change falls between the two.
       this.#stop ??= this.#source.subscribe(() => {
         this.#changed = true;
         this.#wake();

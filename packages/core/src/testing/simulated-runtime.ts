@@ -3,7 +3,7 @@ import type { Millis } from "../api/values.js";
 import { seededRandom } from "./random.js";
 import { type Timer, TimerHeap } from "./timer-heap.js";
 
-/** A clock that moves only when told, and chance that repeats: the same seed gives the same run. */
+/** A clock that moves only when one of these methods moves it, and random numbers that repeat: the same seed gives the same run. */
 export interface SimulatedRuntime extends Runtime {
   /** The seed that it was made with. */
   readonly seed: number;

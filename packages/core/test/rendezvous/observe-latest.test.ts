@@ -64,7 +64,7 @@ describe("observing a value", () => {
     expect(source.reads).toBe(2);
   });
 
-  it("tells a change of which it only hears while it reads", async () => {
+  it("gives also a change of which it only hears while it reads", async () => {
     const { source, values } = observed();
     await values.next();
     let open = (): void => {};
@@ -80,7 +80,7 @@ describe("observing a value", () => {
     expect((await next).value).toBe(2);
   });
 
-  it("does not tell what is the same again", async () => {
+  it("does not give a value again that is the same", async () => {
     const { source, values } = observed();
     await values.next();
     const next = values.next();

@@ -104,7 +104,7 @@ export function quorumError(
   return new QuorumError(message, { backend: "redlock", lockName, needed, votes, cause });
 }
 
-/** As `quorumError`, where too few nodes answered to know anything. The message says of each node how it voted. */
+/** Like `quorumError`, where too few nodes answered to know anything. The message says of each node how it voted. */
 export function tooFewError(
   what: string,
   lockName: string | undefined,

@@ -15,7 +15,7 @@ export async function inspectRedLock(
   options.signal?.throwIfAborted();
   const { runtime, majority, settings } = quorum;
   const { lookKeys } = mutex.keysOf(settings.keyPrefix + name);
-  const pictures = await repliesOfMajority(quorum, "too few nodes told of", name, async ({ line }) => {
+  const pictures = await repliesOfMajority(quorum, "too few nodes answered about", name, async ({ line }) => {
     return (await line.run(mutexInspect, lookKeys, mutexInspect.args({ maxPending: 0 }))).reply;
   });
   const named = pictures.flatMap(({ holders }) => holders);
@@ -34,7 +34,12 @@ export async function inspectRedLock(
 export async function askToLetGo(quorum: Quorum, name: string): Promise<boolean> {
   const keys = [quorum.settings.keyPrefix + name];
   const ask = async ({ line }: VotingNode) => (await line.run(mutexAsk, keys, mutexAsk.args(null))).reply;
-  const replies = await repliesOfMajority(quorum, "too few nodes could be told of", name, ask);
+  const replies = await repliesOfMajority(
+    quorum,
+    "the request to release reached too few nodes for",
+    name,
+    ask,
+  );
   return replies.filter(({ status }) => status === "asked").length >= quorum.majority;
 }
 

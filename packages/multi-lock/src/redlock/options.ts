@@ -11,7 +11,7 @@ import {
   resolveProviderOptions,
   show,
 } from "@holdfast/core/internal";
-import { type RedisTarget, resolveOptions } from "@holdfast/redis-recipes/internal";
+import { type RedisTarget, resolveOptions, targetOf } from "@holdfast/redis-recipes/internal";
 
 /** One of the masters. They must not replicate each other, nor be shards of one cluster. */
 export interface RedLockNode {
@@ -40,8 +40,8 @@ export interface RedLocksOptions extends ProviderOptions {
   /** An odd number of independent masters, three or more. */
   readonly nodes: readonly (string | RedLockNode)[];
   /**
-   * How long the vote of a node lasts after it was given and after each extension. Milliseconds, 1 or more and finite; default
-   * 30,000.
+   * How long the vote of a node lasts after it was given and after each extension. Milliseconds, finite; default
+   * 30,000. Alone, or as `maxLeaseMs`, at least 100.
    */
   readonly leaseMs?: Millis;
   /**
@@ -68,14 +68,14 @@ export interface RedLocksOptions extends ProviderOptions {
   readonly keyPrefix?: string;
   /**
    * How long a node keeps the key that counts the fencing tokens of a name after its last vote. Milliseconds, at least 100
-   * leases; default: the longer of 100 leases and 1 hour. 0: for ever.
+   * times `maxLeaseMs`; default: the longer of that and 1 hour. 0: for ever.
    */
   readonly tokenTtlMs?: Millis;
   /**
    * Where fencing tokens come from. `"none"` (default): there are none. `"write-back"`: the highest of the majority's counters,
    * which is written back to a majority before the grant; this costs a second round, and tokens can go back when nodes lose
    * their data. A function: the caller's own source of rising numbers, such as a counter in ZooKeeper. It is called once the
-   * majority has voted, and the lock is granted only if the lease is still good when it has answered.
+   * majority has voted. When it has answered, the lock is granted only if the lease is still good and a majority still has these votes.
    */
   readonly fencing?: "none" | "write-back" | ((name: string) => Promise<FencingToken>);
   /**
@@ -119,9 +119,6 @@ const fencings: readonly unknown[] = [undefined, "none", "write-back"];
 export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions {
   const options = given === undefined ? ({} as RedLocksOptions) : given;
   const of = (key: keyof RedLocksOptions) => `redLocks: ${key}`;
-  // A lock of a majority that is kept for no owner would cost each of its nodes a lease that no owner needs.
-  if ((options.keepMs ?? 0) > 0)
-    throw new InvalidArgumentError(`${of("keepMs")} must be 0: RedLock keeps nothing`);
   const common = resolveProviderOptions("redLocks", options, ownKeys);
   for (const key of ["leaseMs", "maxLeaseMs", "nodeTimeoutMs"] as const) {
     checkMillis(of(key), options[key], { minimumMs: 1, infinite: false });
@@ -144,12 +141,13 @@ export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions
   }
   const nodes = nodesOf(of("nodes"), options.nodes);
   const fencing = fencingOf(of("fencing"), options);
-  const { tokenTtlMs, keyPrefix } = resolveOptions({
+  const ofEachNode = {
     url: "redis://localhost",
     leaseMs: maxLeaseMs,
     ...(options.tokenTtlMs !== undefined && { tokenTtlMs: options.tokenTtlMs }),
     ...(options.keyPrefix !== undefined && { keyPrefix: options.keyPrefix }),
-  });
+  };
+  const { tokenTtlMs, keyPrefix } = resolveOptions(ofEachNode, "redLocks");
   return {
     common,
     nodes,
@@ -189,7 +187,7 @@ function nodeOf(what: string, given: string | RedLockNode): ResolvedNode {
   checkString(`${what}.name`, node.name);
   checkBoolean(`${what}.durable`, node.durable);
   const { name, durable = false, ...access } = node;
-  const { target } = resolveOptions(access);
+  const target = targetOf(access, what);
   const address = target.kind === "single" ? `${target.address.host}:${target.address.port}` : node.url;
   return { name: name ?? address, durable, target };
 }

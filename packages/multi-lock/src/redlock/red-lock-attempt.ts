@@ -2,13 +2,14 @@ import { BackendError, type FencingToken, InvalidArgumentError, type Millis } fr
 import type { Attempt, AttemptListener, GrantRequest } from "@holdfast/core/driver";
 import { pause } from "@holdfast/core/internal";
 import { NotSentError, type Subscription } from "@holdfast/redis-recipes/internal";
-import { holdRound, quorumError, type Round, repliesOf, tooFewError } from "./ballot.js";
+import { type Ballot, holdRound, quorumError, type Round, repliesOf, tooFewError } from "./ballot.js";
 import { NodeLock } from "./node-locks.js";
 import type { Quorum } from "./quorum.js";
 import { endOf, RedLockGrant } from "./red-lock-grant.js";
 import {
   type Defeat,
   defeatOf,
+  type Extension,
   extensionVotes,
   spokenOf,
   type Vote,
@@ -73,7 +74,11 @@ export class RedLockAttempt implements Attempt {
   }
 
   async #ask(): Promise<void> {
+    const { settings } = this.#quorum;
     try {
+      // A request to let go that comes before its channel is heard is not repeated.
+      if (this.#request.revocable) await this.#quorum.heard(settings.nodeTimeoutMs);
+      if (this.#withdrawn) return;
       for (let defeats = 1; ; defeats++) {
         const defeat = await this.#vote(defeats > 1);
         if (defeat === null || this.#withdrawn) return;
@@ -157,10 +162,15 @@ export class RedLockAttempt implements Attempt {
   ): Promise<RedLockGrant | undefined> {
     const { runtime, majority, settings } = this.#quorum;
     const { name, revocable } = this.#request;
+    const { fencing } = settings;
     const { startedMs } = round;
     const endMs = endOf(startedMs, this.#leaseMs);
-    const token = await this.#token(owner, round, endMs);
-    if (revocable) await this.#quorum.heard(settings.nodeTimeoutMs);
+    let token: FencingToken | null = null;
+    let standing = votes;
+    if (fencing !== "none") {
+      token = fencing === "write-back" ? highestToken(round) : await this.#draw(fencing, endMs);
+      standing = await this.#standing(owner, votes, fencing === "write-back" ? token : 0n);
+    }
     const leftMs = endMs - runtime.nowMs();
     if (leftMs <= 0 || leftMs < settings.minValidityMs) {
       const message = `the majority for "${name}" came too late: ${Math.floor(leftMs)} ms of the lease of ${this.#leaseMs} ms were left, and minValidityMs is ${settings.minValidityMs}`;
@@ -174,7 +184,7 @@ export class RedLockAttempt implements Attempt {
       token,
       leaseMs: this.#leaseMs,
       startedMs,
-      votes,
+      votes: standing,
       roundTrips: this.#roundTrips,
       contended,
       revocable,
@@ -192,14 +202,12 @@ export class RedLockAttempt implements Attempt {
     this.#takenBack = done.then(() => before);
   }
 
-  async #token(owner: string, round: Round<Vote>, endMs: Millis): Promise<FencingToken | null> {
-    const { runtime, settings } = this.#quorum;
-    const { fencing } = settings;
+  /** Asks the source of tokens, for as long as the votes last. */
+  async #draw(fencing: (name: string) => Promise<FencingToken>, endMs: Millis): Promise<FencingToken> {
+    const { runtime } = this.#quorum;
     const { name } = this.#request;
     const details = { backend: "redlock", lockName: name } as const;
-    if (fencing === "none") return null;
-    if (fencing === "write-back") return await this.#writeBack(owner, round);
-    // A token that is not there when the votes end, or when the attempt is withdrawn, is not waited for.
+    // A token that is not there by then, or when the attempt is withdrawn, is not waited for.
     const limit = pause(runtime, endMs - runtime.nowMs(), { ref: true });
     this.#endPause = limit.end;
     const late = limit.over.then(() => {
@@ -220,23 +228,29 @@ export class RedLockAttempt implements Attempt {
     );
   }
 
-  /** The next majority shares a node with this one, which then counts on from here. */
-  async #writeBack(owner: string, { ballots }: Round<Vote>): Promise<FencingToken> {
+  /**
+   * The votes that still stand once the token is known: until there is a grant, a message about a vote that ended reaches no holder. `floor` is
+   * written to the nodes: the next majority shares a node with this one, which then counts on from there.
+   */
+  async #standing(
+    owner: string,
+    votes: readonly VotingNode[],
+    floor: FencingToken,
+  ): Promise<readonly VotingNode[]> {
     const { majority } = this.#quorum;
     const { name } = this.#request;
-    const tokens = repliesOf(ballots).flatMap(([node, { reply }]) =>
-      reply.status === "granted" ? [{ node, token: reply.token }] : [],
-    );
-    const [highest = 0n] = tokens.map(({ token }) => token).sort((one, other) => (one > other ? -1 : 1));
+    const extended = (ballots: readonly Ballot<Extension>[]) =>
+      repliesOf(ballots).filter(([, { reply }]) => reply.status === "extended");
     this.#roundTrips++;
-    const round = await holdRound(this.#quorum, {
-      nodes: tokens.map(({ node }) => node),
-      ask: (node) => this.#lock.extend(node, owner, 0, highest),
-      decided: (answers) => answers.filter(({ outcome }) => "reply" in outcome).length >= majority,
+    const round = await holdRound<Extension>(this.#quorum, {
+      nodes: votes,
+      ask: (node) => this.#lock.extend(node, owner, 0, floor),
+      decided: (ballots) => extended(ballots).length >= majority,
     });
-    const written = repliesOf(round.ballots).filter(([, { reply }]) => reply.status === "extended");
-    if (written.length >= majority) return highest;
-    const message = `the token of "${name}" was written to ${written.length} nodes, and ${majority} are needed`;
+    const kept = extended(round.ballots).map(([node]) => node);
+    // A node that has not answered keeps its vote for as long as it promised.
+    if (kept.length >= majority) return [...kept, ...round.silent];
+    const message = `${kept.length} of ${votes.length} nodes still had their vote for "${name}" when its token was known, and ${majority} are needed`;
     throw quorumError(message, name, majority, extensionVotes(round));
   }
 
@@ -276,4 +290,12 @@ export class RedLockAttempt implements Attempt {
     if (untilFreed) this.#onFreed = end;
     await over;
   }
+}
+
+/** The highest token that a vote has counted. */
+function highestToken({ ballots }: Round<Vote>): FencingToken {
+  let highest = 0n;
+  for (const [, { reply }] of repliesOf(ballots))
+    if (reply.status === "granted" && reply.token > highest) highest = reply.token;
+  return highest;
 }

@@ -85,7 +85,7 @@ export class RedLockGrant implements QuorumHold {
     this.#end();
     const { lock, owner, leaseMs } = this.#won;
     const { nodes, majority } = this.#quorum;
-    // As many nodes as cannot keep a majority from others are not waited for.
+    // A number of nodes that cannot keep a majority from others is not waited for.
     const spared = nodes.length - majority;
     this.#withdrawn ??= withdraw(this.#quorum, { lock, owner, nodes, leaseMs, spared });
     const votes = [...this.#votes.entries().keys()];
@@ -228,7 +228,7 @@ export class RedLockGrant implements QuorumHold {
     }
   }
 
-  /** Until core renews, and where it does not, the grant itself asks whether the majority is still there. */
+  /** The grant itself asks whether the majority is still there until core renews, and where core never renews. */
   #armPoll(afterMs: Millis): void {
     this.#cancelPoll = this.#quorum.runtime.setTimer(afterMs, () => {
       if (!this.#periodic) void this.#recheck();

@@ -2,9 +2,9 @@ import type { Millis } from "@holdfast/core";
 import { type Answer, type ExtendAnswer, marginMs } from "@holdfast/redis-recipes/internal";
 import type { VotingNode } from "./voting-node.js";
 
-/** One node's vote for a hold, for as long as nothing says that there was a gap in it. */
+/** One node's vote for a hold. It counts until there is evidence that the node did not have it for some time in between. */
 export interface StandingVote {
-  /** Until when the node keeps it without hearing of us, by our clock. */
+  /** The time until which the node keeps it without hearing of us, by our clock. */
   untilMs: Millis;
   /** The node had it later than this. */
   confirmedMs: Millis;

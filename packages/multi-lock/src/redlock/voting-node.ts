@@ -71,7 +71,7 @@ export class VotingNode {
     return this.line.state === "connected";
   }
 
-  /** As the node said when it was connected to; `null` while it is not. */
+  /** The run id that the node gave when it was connected to; `null` while it is not. */
   get runId(): string | null {
     return this.connected ? (this.line.masterOf("") ?? this.#runId) : null;
   }

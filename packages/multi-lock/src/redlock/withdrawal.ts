@@ -11,7 +11,7 @@ export interface WithdrawalSpec {
   readonly owner: string;
   /** Where something of the owner may be. */
   readonly nodes: readonly VotingNode[];
-  /** Of the longest vote. */
+  /** The longest lease that was voted for. */
   readonly leaseMs: Millis;
   /** So many nodes are waited for no longer than one round. */
   readonly spared: number;

@@ -3,7 +3,7 @@ import type { CloseOptions, CloseReport, LockProvider, Mutex } from "@holdfast/c
 import { multiLock } from "@holdfast/multi-lock";
 import { asMutex, leadOf } from "./as-mutex.js";
 
-/** All that a mutex owes, of a multi-lock of one and of three locks of one provider. */
+/** The conformance of a multi-lock of one and of three locks of one provider: all that a mutex owes. */
 export function multiLockConformance(
   name: string,
   fixture: () => Promise<Fixture>,

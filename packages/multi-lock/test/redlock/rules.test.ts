@@ -28,7 +28,7 @@ it("a hold ends before the node's lease does, with clocks that drift apart as fa
   for (const node of scene.nodes) node.drift = 0.0045;
   const process = scene.process({ leaseMs: 100_000 }, { rate: -0.0045 });
   await scene.done(process.locks.mutex("a").acquire({ renew: false }));
-  // Nobody tells it how much is left.
+  // No reply arrives from here on that would say how much of the lease is left.
   slow(process, [0, 1, 2], 1_000_000);
   await scene.pass(99_000);
   expect(scene.heldOn("a")).toBe(3);
@@ -111,7 +111,7 @@ it("votes that come too late are taken back on every node that was asked, long b
 it("after a split vote each waits for a random time that is longer than a round", async () => {
   const scene = new Scene(3);
   const [one, two] = [scene.process(), scene.process()];
-  // Each is first at one node, and the third is somebody else's: nobody can win.
+  // Each process is first at one node, and another client has the third: neither process can win.
   slow(one, [1], 5);
   slow(two, [0], 5);
   scene.nodes[2]?.now.hset("a", "somebody:1", "1");
@@ -211,7 +211,7 @@ it("a vote that its node may have forgotten extends no hold: it is lost before t
   expect(one.beliefs).toEqual([]);
 });
 
-it("a release takes nothing from whoever holds by now", async () => {
+it("a release takes nothing from the next holder", async () => {
   const scene = new Scene(3);
   const [one, two] = [scene.process(), scene.process()];
   const first = await scene.done(one.locks.mutex("a").acquire({ renew: false }));
@@ -293,6 +293,19 @@ it("a source of tokens that gives none is waited for no longer than the votes la
   expect(scene.heldOn("a")).toBe(0);
 });
 
+it("votes that end while the token is drawn are no majority any more, and the rest of them is taken back", async () => {
+  const scene = new Scene(3);
+  const fencing = async (name: string): Promise<bigint> => {
+    scene.nodes[0]?.space.del(name);
+    return 7n;
+  };
+  const error = await scene.done(failed(scene.process({ fencing }).locks.mutex("a").tryAcquire()));
+  expect(error).toBeInstanceOf(QuorumError);
+  expect(String(error)).toContain("1 of 2 nodes still had their vote");
+  await scene.pass(100);
+  expect(scene.heldOn("a")).toBe(0);
+});
+
 it("a cancelled request does not wait for its token", async () => {
   const scene = new Scene(3);
   const process = scene.process({ fencing: () => new Promise(() => {}) });
@@ -317,7 +330,7 @@ it("a server with two names has one vote, also when the second name is reached o
   expect(handle.state).toBe("lost");
 });
 
-it("nodes that sit out after a restart are the cause of a time-out, and are told to whoever waits without a limit", async () => {
+it("nodes that sit out after a restart are the cause of a time-out, and a warning reports them to a wait without a limit", async () => {
   const told = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
   const scene = new Scene(3);
   for (const node of scene.nodes) node.restart("nothing");

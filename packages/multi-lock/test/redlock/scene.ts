@@ -47,7 +47,7 @@ export class Scene {
     return this.world.advance(forMs);
   }
 
-  /** On how many nodes the lock is anybody's. */
+  /** On how many nodes the lock has a holder. */
   heldOn(name: string): number {
     return this.nodes.filter((node) => node.holderOf(name) !== undefined).length;
   }

@@ -32,7 +32,7 @@ export class SimulatedNode extends SimulatedRedis {
     this.#snapshot = copyOf(this.space);
   }
 
-  /** Ends, and is another server from now on; nobody reaches it until its lines are mended. */
+  /** Stops the server and starts it as another one; no client reaches it until its lines are mended. */
   restart(memory: Memory): void {
     if (memory === "nothing") this.space = new Keyspace();
     if (memory === "snapshot") this.space = copyOf(this.#snapshot);

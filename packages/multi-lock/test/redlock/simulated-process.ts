@@ -111,7 +111,7 @@ export class SimulatedProcess {
           if (leftMs > 0) cancel = world.setTimer(leftMs, ring);
           else fn();
         };
-        // As Node.js does: whole milliseconds, the fraction cut off, and at least one. 0 is the next turn.
+        // Delays are as in Node.js: whole milliseconds, the fraction cut off, and at least one. 0 is the next turn.
         const wholeMs = delayMs <= 0 ? 0 : Math.max(1, Math.trunc(Math.min(delayMs, 2 ** 31)));
         cancel = world.setTimer(wholeMs / rate, ring);
         return () => cancel();

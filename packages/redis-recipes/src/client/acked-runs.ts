@@ -68,7 +68,7 @@ export class AckedRuns {
     if (this.#options.open() && !this.#closed) {
       this.#cancelGiveUp?.();
       this.#cancelGiveUp = undefined;
-      // Those too that came before anything was known of this server: none may run and be refused afterwards.
+      // Runs that came before anything was known of this server are looked at too: none may run and be refused afterwards.
       this.#queue = this.#queue.filter((item) => !this.#refused(item));
       if (this.#queue.length > 0) void this.#fly();
     } else {
@@ -95,8 +95,8 @@ export class AckedRuns {
       const writing: ScriptRun = { ...item.run, script: writeAgain, args: [] };
       return { item, writing, at: send(item.run), writingAt: send(writing) };
     });
-    const replicas = Math.max(...items.map((item) => item.wait.replicas));
-    commands.push(["wait", replicas, Math.max(...items.map((item) => item.wait.timeoutMs))]);
+    const replicas = items.reduce((most, { wait }) => Math.max(most, wait.replicas), 0);
+    commands.push(["wait", replicas, items.reduce((most, { wait }) => Math.max(most, wait.timeoutMs), 0)]);
     const flight = await this.connection.flight(commands);
     const again: Item[] = [];
     for (const { item, writing, at, writingAt } of sent) {
@@ -125,7 +125,7 @@ export class AckedRuns {
 
   #giveUpLater(): void {
     if (this.#cancelGiveUp !== undefined) return;
-    const nextMs = Math.min(...this.#queue.map((item) => item.untilMs));
+    const nextMs = this.#queue.reduce((least, { untilMs }) => Math.min(least, untilMs), Infinity);
     this.#cancelGiveUp = this.#options.runtime.setTimer(
       Math.max(0, Math.ceil(nextMs - this.#options.runtime.nowMs())),
       () => {

@@ -30,7 +30,7 @@ const vainAttempts = 3;
 
 /**
  * A connection that carries subscriptions and nothing else. After each reconnect it subscribes all of its channels by itself, so that
- * each is known to be there before anybody is told.
+ * each is known to be there before `onRenewed` is called.
  */
 export class ChannelConnection {
   readonly #options: ChannelConnectionOptions;
@@ -45,7 +45,7 @@ export class ChannelConnection {
   #deniedTold = false;
   /** When each channel that was refused is asked for again. */
   readonly #dueMs = new Map<Channel, Millis>();
-  /** For when the timer is set. It may ring early where its channel is not waited for any more. */
+  /** When the timer rings. It may ring early where its channel is not waited for any more. */
   #nextDueMs: Millis = Infinity;
   #cancelPing: (() => void) | undefined;
   #cancelOpen: (() => void) | undefined;

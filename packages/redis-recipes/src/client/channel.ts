@@ -1,4 +1,4 @@
-/** A channel that somebody here listens to, and whether the server has the subscription. */
+/** A channel with listeners in this process, and whether the server has the subscription. */
 export class Channel {
   readonly name: string;
   /** `null` while it is not known whether the servers have sharded channels. */
@@ -63,7 +63,7 @@ export class Channel {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Nobody has to look at it.
+    // No caller has to handle the rejection.
     this.#ready.catch(() => {});
   }
 }

@@ -143,7 +143,7 @@ export class ClusterTopology implements Topology {
   };
 
   readonly #failed = (error: unknown): void => {
-    // With this one every node that is known was asked; any other error is of one node.
+    // An error with `lastNodeError` says that every node that is known was asked; any other error is of one node.
     const last = (error as { lastNodeError?: unknown } | null)?.lastNodeError;
     this.#lastCause = last ?? error;
     if (last !== undefined) {

@@ -15,6 +15,6 @@ export interface Flight {
   /** Monotonic. */
   readonly sentMs: Millis;
   readonly answeredMs: Millis;
-  /** Of the server at the other end; empty when nothing was sent. */
+  /** Run id of the server at the other end; empty when nothing was sent. */
   readonly runId: string;
 }

@@ -95,7 +95,7 @@ export class ReplyError extends BackendError {
   override readonly name: string = "ReplyError";
   /** What the first word of the reply says of the request. */
   readonly kind: RefusalKind;
-  /** As the server sent it. */
+  /** The reply as the server sent it. */
   readonly reply: string;
 
   constructor(reply: string, details: LinkErrorDetails, message: string = `Redis refused: ${reply}`) {
@@ -138,7 +138,7 @@ export function redirection(reply: string): { readonly host: string; readonly po
   return Number.isInteger(port) && port > 0 ? { host: target.slice(0, colon), port } : null;
 }
 
-/** Somebody is there and says no, or nobody can be: waiting longer is not what helps. */
+/** A server or host says no, or no host has the name: a longer wait does not help. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code, errors } = error as { code?: unknown; errors?: unknown };

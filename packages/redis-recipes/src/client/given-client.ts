@@ -9,7 +9,7 @@ import type { RedisTarget } from "./target.js";
  * differ from one major version to the next, and this package has a version of its own.
  */
 export interface IoredisClient {
-  /** As of ioredis: `"wait"`, `"connecting"`, `"ready"` and others. */
+  /** The status of an ioredis client: `"wait"`, `"connecting"`, `"ready"` and others. */
   readonly status: string;
   /** The options that it was made with. Those that are not safe for locks are named in a process warning. */
   readonly options: object;

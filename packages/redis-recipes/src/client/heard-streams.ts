@@ -38,7 +38,7 @@ class OneServer extends AbstractConnector {
  * life, and an error ends its stream. ioredis 6.0.0 listens to a stream for one error alone, and a TLS stream can have two: that the
  * certificate is not trusted, and the alert of a server that met the end of our bytes in the middle of the handshake. The second one,
  * without a listener, ends the process. Nor does a TLS stream end by itself when it has read an alert: nothing comes on it any more, and
- * the client would wait for `socketTimeout`. What a client tells of its errors is the first one of each stream.
+ * the client would wait for `socketTimeout`. A client reports only the first error of each stream.
  *
  * `own`: the same option of a client that is its user's.
  */

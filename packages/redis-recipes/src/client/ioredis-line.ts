@@ -78,7 +78,7 @@ export class IoredisLine implements RedisLine {
       !isCluster(target) || shardedPubSub === "off" ? false : shardedPubSub === "on" ? true : null;
     if (target.kind === "given-redis" || target.kind === "given-cluster")
       warnOfUnsafeOptions(target.client, times, warn);
-    // Below: it tells nothing before this constructor is done, except where a given client is ready already, and then in a later turn.
+    // The topology below calls none of these before this constructor is done: for a given client that is ready, it calls in a later turn.
     const events: TopologyEvents = {
       trusted: (node, info, probed) => this.#trusted(node, info, probed),
       notice: (what) => this.#tell(what),
@@ -216,7 +216,7 @@ export class IoredisLine implements RedisLine {
     this.#set("suspended");
   }
 
-  /** Follows MOVED and ASK: whoever sends them has not executed anything. */
+  /** Follows MOVED and ASK: a server that sends one of them has not executed anything. */
   #ask<R>(
     script: Script<R>,
     run: ScriptRun,
@@ -245,7 +245,7 @@ export class IoredisLine implements RedisLine {
     turn: number,
   ): Promise<RunResult> {
     const { outcome } = result;
-    // Of one server no other is known, and none will be.
+    // Where there is one server alone, no other is known, and none will be.
     if (!isRedirected(outcome) || turn > maxRedirections || this.#slotOf(run.keys) === null) return result;
     const { kind, reply } = outcome.error;
     if (kind === "moved") this.#topology.outdated();
@@ -262,8 +262,8 @@ export class IoredisLine implements RedisLine {
   }
 
   /**
-   * Whoever gets the answer asks the map whether it is of the master that counts: an answer that is ahead of the map would be taken
-   * for one of a master that was replaced. Nodes may not agree yet, so this has a limit.
+   * Waits until the map has this node for the keys. The caller asks the map whether an answer is of the master that counts: an answer that
+   * is ahead of the map would be taken for one of a replaced master. Nodes may not agree yet, so the wait has a limit.
    */
   async #learns(keys: readonly string[], node: MasterNode): Promise<void> {
     const slot = this.#slotOf(keys);

@@ -11,7 +11,7 @@ export function takesCommands(redis: Redis): boolean {
   return redis.status === "ready" && redis.stream?.writable === true;
 }
 
-/** With these ioredis 6.0.0 refuses a command before it writes anything. */
+/** The words with which ioredis 6.0.0 refuses a command before it writes anything. */
 const refusals = [
   "Stream isn't writeable",
   "Connection in subscriber mode",

@@ -42,7 +42,7 @@ export interface MasterNodeOptions {
   readonly interruptible: boolean;
   /** The client for commands is ours, and sends none twice. */
   readonly own: boolean;
-  /** Asked on each new connection, for what it tells of the whole of the servers; the probe of rights follows. */
+  /** Commands for each new connection, whose answers are about all servers together; the probe of rights follows them. */
   readonly probes: readonly Command[];
   readonly cluster: boolean;
   onTrusted(node: MasterNode, info: ServerInfo, probed: readonly Outcome[]): void;
@@ -52,7 +52,7 @@ export interface MasterNodeOptions {
   onFailed(node: MasterNode): void;
 }
 
-/** Until a connection that leads to another master than the one for commands is made again, where that one has to stay. */
+/** When a connection that leads to another master than the one for commands is made again, where the one for commands has to stay. */
 const realignMs: Millis = 200;
 
 /** A master as this provider talks to it: one connection for commands, and one for those that wait for replicas. */

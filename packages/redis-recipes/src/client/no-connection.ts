@@ -3,10 +3,10 @@ import type { VainWait } from "@holdfast/core/internal";
 import { MissingRightError, refusalOf } from "./rights.js";
 import { ClusterNodeError, ServerTooOldError } from "./suitable.js";
 
-/** For those who waited for a connection that did not come. */
+/** The error for a caller that waited in vain for a connection. */
 export function noConnection({ tookMs, refused, servers, lastCause, detail }: VainWait): BackendError {
   const details = { servers, cause: lastCause };
-  // Each waiter gets an error of its own, of the kind that tells what to change.
+  // Each waiter gets an error of its own, of the class that says what to change.
   if (lastCause instanceof ServerTooOldError) return new ServerTooOldError(lastCause.version, details);
   if (lastCause instanceof ClusterNodeError) return new ClusterNodeError(details);
   if (lastCause instanceof MissingRightError) {

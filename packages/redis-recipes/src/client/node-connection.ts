@@ -38,7 +38,7 @@ export interface NodeConnectionOptions {
   onBroken(): void;
   /** The server at the other end says that it is a replica. */
   onReplica?(): void;
-  /** An attempt to connect came to nothing; `lastCause` and `refused` tell of it. */
+  /** An attempt to connect has failed; `lastCause` and `refused` say how. */
   onFailed(): void;
 }
 
@@ -75,7 +75,7 @@ export class NodeConnection {
   #unansweredSinceMs: Millis | null = null;
   readonly #unanswered: AnswerWatch<Sent>;
   readonly #queue: WriteQueue;
-  /** Whose write waits for the end of this turn. */
+  /** The stream whose write waits for the end of this turn. */
   #corked: Redis["stream"] | null = null;
   #cancelPing: (() => void) | undefined;
   #cancelAgain: (() => void) | undefined;
@@ -127,8 +127,8 @@ export class NodeConnection {
   }
 
   /**
-   * Run id of the server that executes what is written now, as arguments of scripts tell it to others. Empty for a client that is its
-   * user's, which may send a command again on a later connection, to another server.
+   * Run id of the server that executes what is written now, for the arguments of scripts that pass it on to other clients. Empty for a
+   * given client, which may send a command again on a later connection, to another server.
    */
   get vouchedRunId(): string {
     return this.#options.own ? (this.runId ?? "") : "";
@@ -143,7 +143,7 @@ export class NodeConnection {
     return this.#refused;
   }
 
-  /** Never rejects: each outcome tells for itself. */
+  /** Never rejects: each command has an outcome of its own. */
   flight(commands: readonly Command[]): Promise<Flight> {
     if (!this.#queue.full) return this.#flight(commands);
     return new Promise((resolve) => this.#queue.add(() => resolve(this.#flight(commands))));
@@ -155,7 +155,7 @@ export class NodeConnection {
     return this.#send(commands, info.runId, { metered: true });
   }
 
-  /** As `flight`, of one script, which is what is asked most. `done` is called once, and at once where nothing can be sent. */
+  /** Like `flight`, for one script, which is what is asked most. `done` is called once, and at once where nothing can be sent. */
   one(run: ScriptRun, done: (result: RunResult) => void): void {
     if (this.#queue.full) this.#queue.add(() => this.#one(run, done));
     else this.#one(run, done);
@@ -178,7 +178,7 @@ export class NodeConnection {
     });
   }
 
-  /** Stops listening; the client itself is closed by whoever made it. */
+  /** Stops listening; the code that made the client closes it. */
   close(): void {
     this.#closed = true;
     this.#stop();
@@ -221,8 +221,8 @@ export class NodeConnection {
   };
 
   /**
-   * The end of a client that somebody closed follows upon the close of its connection. Without one, ioredis 6.0.0 has given up in
-   * the middle of an attempt: news of a failover came just while it asked a sentinel. Nobody wanted that end.
+   * When a client is closed on purpose, its end follows the close of its connection. At an end without such a close, ioredis 6.0.0 has
+   * given up in the middle of an attempt, because news of a failover came while it asked a sentinel. This connection then connects again.
    */
   readonly #over = (): void => {
     const abrupt =
@@ -242,7 +242,7 @@ export class NodeConnection {
     if (!this.#closed) this.#options.onFailed();
   }
 
-  /** Without an end to follow where sentinels are asked in vain: there is no connection yet that could end. */
+  /** Connecting has failed. No end follows where sentinels are asked in vain: there is no connection yet that could end. */
   readonly #failed = (error: unknown): void => {
     this.#note(error);
     if (!this.#closed && this.#info === null) this.#options.onFailed();

@@ -7,11 +7,11 @@ interface Inner {
 }
 
 /**
- * ioredis listens to every sentinel for news of a failover, on connections whose errors nobody hears, so that it prints them
- * when a sentinel goes. What they say is of no use here: the master's own connection tells what matters.
+ * ioredis listens to every sentinel for news of a failover, on connections without an error listener, so that it prints their errors
+ * when a sentinel goes. These errors are of no use here: the master's own connection shows what matters.
  *
- * It goes on to listen while it asks sentinels for the next master, and news that comes then ends the client for good (6.0.0). Who
- * asks is told by the answer: nobody has to listen until there is a connection again.
+ * ioredis goes on to listen while it asks sentinels for the next master, and news that comes then ends the client for good (6.0.0). The
+ * answer to the question names the next master, so no listener is needed until there is a connection again.
  */
 export class QuietSentinels extends SentinelConnector {
   override connect(
@@ -19,7 +19,7 @@ export class QuietSentinels extends SentinelConnector {
   ): ReturnType<SentinelConnector["connect"]> {
     const inner = this as unknown as Inner;
     inner.failoverDetector?.cleanup();
-    // Of many tries in an outage each would end its connections once more, with a timer and a listener for each.
+    // Otherwise each of many tries in an outage would end its connections once more, with a timer and a listener for each.
     inner.failoverDetector = null;
     return super.connect(emitter);
   }

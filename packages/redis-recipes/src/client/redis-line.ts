@@ -8,14 +8,14 @@ export interface Answer<R> {
   /** Monotonic; when the request that was answered was written. */
   readonly sentMs: Millis;
   readonly answeredMs: Millis;
-  /** Of the master that answered, read on this very connection before the request. */
+  /** Run id of the master that answered, read on this very connection before the request. */
   readonly runId: string;
   /**
    * Run id of the master that has the slot by the map and sent us on by ASK: while a slot is on its way, the keys that have
    * arrived are answered for by the other one.
    */
   readonly askedBy?: string;
-  /** Replicas that acknowledged; `null` when nobody asked. */
+  /** Replicas that acknowledged; `null` when the run did not ask for them. */
   readonly acknowledged: number | null;
 }
 
@@ -52,7 +52,7 @@ export type LineNotice = "commands" | "subscriptions" | "master";
  * A provider's connections to Redis: everything that talks to it. `state` is `connected` when a master was found and its run id and
  * role are known; `suspended` while it was once and is not; never `lost`, since a lease is not bound to a connection.
  *
- * In a cluster `connected` says that some master is; `masterOf` tells of each slot.
+ * In a cluster `connected` says that some master is; `masterOf` answers for each slot.
  */
 export interface RedisLine extends BackendLink {
   /**
@@ -93,7 +93,7 @@ export interface RedisLine extends BackendLink {
 
   /**
    * In a cluster: the connection to a master broke, and `masterOf` is `null` for what it serves, while others may still answer.
-   * Elsewhere `state` tells it. The result takes the listener back.
+   * Outside of a cluster `state` shows it. The result removes the listener.
    */
   onBroken(listener: () => void): () => void;
 

@@ -5,9 +5,9 @@ import { NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
 import { scriptNameOf } from "./script-command.js";
 
 export interface RequestSettled {
-  /** Of a script its name; of any other command that. */
+  /** The name of the script, or of the command where it is no script. */
   readonly op: string;
-  /** From when it was written to its answer, or to when nobody waits for it any more. */
+  /** From when the command was written to its answer, or to when its caller stops waiting for it. */
   readonly tookMs: Millis;
   readonly outcome: LockEventMap["request-settled"]["outcome"];
 }
@@ -19,7 +19,7 @@ export interface RequestMeter {
   settled(request: RequestSettled): void;
 }
 
-/** Tells those who listen to a provider. */
+/** Reports to the listeners of a provider. */
 export function requestMeter(events: EventHub): RequestMeter {
   return {
     get wanted() {
@@ -29,7 +29,7 @@ export function requestMeter(events: EventHub): RequestMeter {
   };
 }
 
-/** Commands of one write; each is told of once, however late its answer is. */
+/** Commands of one write; each is reported once, however late its answer is. */
 export class MeteredFlight {
   readonly #meter: RequestMeter;
   readonly #commands: readonly Command[];
@@ -49,7 +49,7 @@ export class MeteredFlight {
     this.#tell(command, "reply" in outcome ? "ok" : outcomeOf(outcome.error), nowMs);
   }
 
-  /** Nobody waits any longer. */
+  /** The caller waits no longer: commands without an answer are reported as unknown. */
   over(nowMs: Millis): void {
     for (const command of this.#commands) {
       if (this.#told.has(command)) continue;
@@ -63,7 +63,7 @@ export class MeteredFlight {
   }
 }
 
-/** Of a command that is no script of ours. */
+/** Reports a command that is no script of ours. */
 export function tellSettled(meter: RequestMeter, op: string, tookMs: Millis, error: unknown): void {
   // ioredis keeps the name even where it is another copy of it that made the error.
   const refused = error instanceof Error && error.name === "ReplyError";

@@ -52,7 +52,7 @@ export const scriptCommands: readonly string[] = scriptCalls.map((call) => call.
 /** ioredis asks for the last two; without the answers no connection to a node lasts. */
 const clusterCalls = ["asking", "cluster slots", "cluster info"];
 
-/** Without these locks work and are slow: nobody is told when one gets free. */
+/** Without these calls locks work and are slow: no message says that one gets free. */
 const tellingCalls = ["publish holdfast_grant:0 0", "subscribe holdfast_grant:0", "pubsub numsub 0"];
 const shardedCalls = ["spublish holdfast_grant:0 0", "ssubscribe holdfast_grant:0", "pubsub shardnumsub 0"];
 
@@ -62,7 +62,7 @@ const shardedCalls = ["spublish holdfast_grant:0 0", "ssubscribe holdfast_grant:
  */
 export class MissingRightError extends ReplyError {
   override readonly name = "MissingRightError";
-  /** As `ACL SETUSER` takes them, such as `+pexpire` or `~{orders}:*`; of several keys any may be the one that was meant. */
+  /** The rights as `ACL SETUSER` takes them, such as `+pexpire` or `~{orders}:*`; of several keys any may be the one that was meant. */
   readonly rights: readonly string[];
 
   constructor(rights: readonly string[], reply: string, details: LinkErrorDetails) {
@@ -87,7 +87,7 @@ function missingIn(reply: string, command: Command | null): readonly string[] | 
   if (name !== undefined) return [`+${name}`];
   if (reply.includes("can't run this command")) return ["+@read", "+@write"];
   if (/\bchannels?\b/.test(reply)) return ["&holdfast_*", "&redisson_*"];
-  // Of keys that a script derives itself: those of read holds.
+  // The only keys that a script derives itself are those of read holds.
   if (inScript) return [`~${suffixed(key, "*")}`];
   if (keys.length === 0) return null;
   // The key of a read hold is another one each time.
@@ -150,7 +150,7 @@ export interface MissingRights {
 
 const none: MissingRights = { needed: [], telling: [] };
 
-/** Of the answer to the probe. */
+/** What the answer to the probe says is missing. */
 export function missingRights(outcome: Outcome | undefined): MissingRights {
   if (outcome === undefined || !("reply" in outcome) || !Array.isArray(outcome.reply)) return none;
   const [needed, telling] = outcome.reply as unknown[];

@@ -5,7 +5,7 @@ import { defaultTimes, retryDelay, silenceMs } from "./settings.js";
 export interface SafeClientOptions {
   /** A command whose answer was lost is not sent again, so that it never runs twice. */
   readonly maxRetriesPerRequest: 0;
-  /** With `maxRetriesPerRequest: 0` none is left to send again. With `false`, ioredis 6.0.0 never settles a command whose connection broke. */
+  /** With `maxRetriesPerRequest: 0` no command is left to send again. With `false`, ioredis 6.0.0 never settles a command whose connection broke. */
   readonly autoResendUnfulfilledCommands: true;
   /** A command fails while there is no connection. Queued, it would run after the lock that it belongs to is gone. */
   readonly enableOfflineQueue: false;

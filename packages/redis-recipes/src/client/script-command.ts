@@ -37,7 +37,7 @@ interface ScriptStore {
 }
 
 const digests = new WeakMap<Script<unknown>, string>();
-/** By digest and by text, as commands carry them. As many as there are scripts. */
+/** The names of scripts by digest and by text, as commands carry them. They are as many as there are scripts. */
 const names = new Map<string, string>();
 
 /** `undefined` for a body that is no script of ours. */
@@ -57,7 +57,7 @@ function digestOf(script: Script<unknown>): string {
 }
 
 /**
- * With its text the first time that this connection runs it, which loads it; with its digest from then on. So a first run
+ * The command has the script's text the first time that this connection runs it, which loads it, and its digest from then on. So a first run
  * costs no round trip more.
  */
 export function scriptCommand(connection: ScriptStore, { script, keys, args }: ScriptRun): Command {

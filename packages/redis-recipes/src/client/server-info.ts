@@ -10,11 +10,11 @@ export interface ServerInfo {
   readonly connectedReplicas: number;
   readonly loading: boolean;
   readonly version: string;
-  /** `null` where the server does not tell. */
+  /** `null` where the server does not report it. */
   readonly evictionPolicy: string | null;
 }
 
-/** Of the answers to INFO, whatever sections; `null` where the run id or the role is missing. */
+/** Parses the answers to INFO, whatever sections; `null` where the run id or the role is missing. */
 export function parseServerInfo(...texts: readonly unknown[]): ServerInfo | null {
   const fields = fieldsOf(texts);
   const runId = fields.get("run_id");
@@ -32,7 +32,7 @@ export function parseServerInfo(...texts: readonly unknown[]): ServerInfo | null
   };
 }
 
-/** Of the answer to INFO replication; `null` where it does not tell a role. */
+/** Parses the answer to INFO replication; `null` where it has no role. */
 export function parseReplication(text: unknown): Pick<ServerInfo, "role" | "connectedReplicas"> | null {
   const fields = fieldsOf([text]);
   const role = roleIn(fields);

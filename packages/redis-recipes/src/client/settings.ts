@@ -11,8 +11,8 @@ type ClusterSettings = Omit<ClusterOptions, "redisOptions"> & {
 /** How often a connection shows that it works, and leads to a master, while something is held over it. */
 export const pingMs: Millis = 1_000;
 /**
- * For so long an answer is enough where nothing is held: no holder has to hear of a failover then, and the answer to what is asked next
- * tells of it. Longer than waiters are silent by default, who write with each request.
+ * While nothing is held, an answer within this time is enough: no holder has to hear of a failover, and the answer to the next request
+ * shows it. The time is longer than waiters, whose requests all write, are silent by default.
  */
 export const answeredMs: Millis = 2_500;
 /** How often a connection that carries subscriptions shows that it works. What is missed meanwhile is learnt by heartbeats and renewals. */
@@ -38,7 +38,7 @@ const retryCapMs: Millis = 200;
 export const retryDelay = (attempt: number): Millis => Math.min(20 * attempt, retryCapMs);
 
 /**
- * What makes ioredis honest enough for locks. Its defaults send an unanswered command again on the next connection, so that it
+ * The ioredis options that locks need. The defaults send an unanswered command again on the next connection, so that it
  * may run twice, queue commands while there is no connection, and never leave a server that is frozen.
  *
  * There is no `commandTimeout`: it would be a timer for each command, and count the time that a command spends behind others that are
@@ -62,7 +62,7 @@ export function commandSettings(times: LinkTimes = defaultTimes, extraWaitMs: Mi
     enableOfflineQueue: false,
     enableAutoPipelining: false,
     autoResendUnfulfilledCommands: true,
-    // Re-subscribed here, so that each channel is known to be there before anybody is told.
+    // `ChannelConnection` subscribes again, so that each channel is known to be there before listeners are notified.
     autoResubscribe: false,
     lazyConnect: true,
     // CLIENT SETINFO would need a right that servers before 7.2 do not know, and fill the ACL log of those that do.
@@ -71,7 +71,7 @@ export function commandSettings(times: LinkTimes = defaultTimes, extraWaitMs: Mi
   };
 }
 
-/** For a duplicate, which would otherwise have what the options of a given client say. */
+/** The options of a duplicate, which would otherwise have what the options of a given client say. */
 export function duplicateSettings(times: LinkTimes, extraWaitMs: Millis = 0): Settings {
   return { ...commandSettings(times, extraWaitMs), commandTimeout: undefined, readOnly: false } as Settings;
 }
@@ -111,9 +111,9 @@ export function clusterOptions(
   } = commandSettings(times);
   return {
     clusterRetryStrategy: retryDelay,
-    // For its own questions, which it would refuse itself while a node is only connecting.
+    // ioredis needs it for its own questions, which it would refuse itself while a node is only connecting.
     enableOfflineQueue: true,
-    // Ours asks the same of each node. That one drops all connections when it may not ask, before anybody can learn why.
+    // Our own check asks the same of each node. That of ioredis drops all connections when it may not ask, before the reason is known.
     enableReadyCheck: false,
     lazyConnect: true,
     scaleReads: "master",

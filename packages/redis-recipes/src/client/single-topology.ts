@@ -115,7 +115,7 @@ export class SingleTopology implements Topology {
   }
 }
 
-/** ioredis tells of sentinels in a sentence of its own, and of the master with the system's error as it is. */
+/** Whether the master refused: ioredis passes on the system's error as it is then; for sentinels it makes an error text of its own. */
 function refusedByMaster(cause: unknown): boolean {
   return (cause as { readonly syscall?: unknown } | null)?.syscall === "connect";
 }

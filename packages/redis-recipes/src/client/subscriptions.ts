@@ -84,7 +84,7 @@ export class Subscriptions {
     if (sharded === null) return;
     const now = this.#places.get(channel);
     const right = sharded ? this.#shardOf(channel.name) : this.#plain;
-    // Without a master for its slot it stays where it is, until there is one.
+    // A channel without a master for its slot stays where it is, until there is one.
     if (right === null || right === now) return;
     now?.remove(channel);
     this.#places.set(channel, right);

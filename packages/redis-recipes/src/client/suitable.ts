@@ -10,7 +10,7 @@ const oldest = [7, 0] as const;
 /** The server is older than what is tested with. Not tried again. */
 export class ServerTooOldError extends BackendError {
   override readonly name = "ServerTooOldError";
-  /** As the server says. */
+  /** The version that the server gives. */
   readonly version: string;
 
   constructor(version: string, details: LinkErrorDetails) {
@@ -40,7 +40,7 @@ export const clusterState: Command = ["cluster", "info"];
 
 export interface Probed {
   readonly rights: Outcome | undefined;
-  /** Of `clusterState`; `undefined` where there is no cluster. */
+  /** The answer to `clusterState`; `undefined` where there is no cluster. */
   readonly state: Outcome | undefined;
 }
 

@@ -48,7 +48,7 @@ export function closeClient(redis: Redis): Promise<void> {
       return;
     }
     redis.once("end", () => {
-      // A sentinel connection made in the meantime is left to nobody.
+      // Ends a sentinel connection that was made in the meantime, which nothing else would end.
       redis.disconnect();
       resolve();
     });

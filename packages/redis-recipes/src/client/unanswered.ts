@@ -42,7 +42,7 @@ export class AnswerWatch<T extends Unanswered> {
     return this.#heardMs;
   }
 
-  /** Of all commands that it waits for. */
+  /** The words of all commands that it waits for. */
   get words(): number {
     return this.#words;
   }

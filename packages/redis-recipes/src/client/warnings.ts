@@ -6,7 +6,7 @@ import type { LinkTimes } from "./settings.js";
 
 export type Warn = (message: string, code: string) => void;
 
-/** As other warnings of ours, with a code to filter by. */
+/** Emits a warning like the others of ours, with a code to filter by. */
 export const warnProcess: Warn = (message, code) => {
   process.emitWarning(message, { type: "HoldfastWarning", code });
 };
@@ -31,7 +31,7 @@ export class ServerChecks {
     this.#warn = warn;
   }
 
-  /** `missing`: rights without which nobody is told when a lock gets free. */
+  /** `missing`: rights without which no message says that a lock gets free. */
   check(server: string, info: ServerInfo, missing: readonly string[]): void {
     const { evictionPolicy, connectedReplicas, runId } = info;
     if (evictionPolicy !== null && evictionPolicy !== "noeviction") {
@@ -58,7 +58,7 @@ export class ServerChecks {
     }
   }
 
-  /** Of the answer to a script: those that publish say when they could not. Told once, whatever the channel. */
+  /** Reads the answer of a script: scripts that publish say when they could not. The warning comes once, whatever the channel. */
   published(answer: unknown): void {
     if (Array.isArray(answer)) {
       for (const each of answer) this.published(each);

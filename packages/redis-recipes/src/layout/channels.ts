@@ -41,7 +41,7 @@ export function grantChannel(uuid: string): string {
 
 /** Channels of what Redisson does not have; plain unless said otherwise, and the message carries nothing: look again. */
 export const ourChannels = {
-  /** Whoever holds permits of a semaphore, of either kind, is asked to let go. Sharded where Redisson's are. */
+  /** Asks all holders of permits of a semaphore, of either kind, to let go. Sharded where Redisson's channels are. */
   permitsWanted: (name: string): string => prefixed("holdfast_permits_wanted", name),
   election: (name: string): string => prefixed("holdfast_election_changed", name),
   barrier: (name: string): string => prefixed("holdfast_barrier_changed", name),

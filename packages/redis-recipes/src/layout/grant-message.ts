@@ -14,7 +14,7 @@ export type GrantMessage =
   | (Named & { readonly type: "nudge" })
   /** An operator freed the lock under this holder. */
   | (Named & { readonly type: "stolen" })
-  /** Somebody asks this holder to let go. */
+  /** A client asks this holder to let go. */
   | (Named & { readonly type: "revoke" })
   /** Another client asks for what this holder may only keep for the next owner of its provider. */
   | (Named & { readonly type: "wanted" });
@@ -27,7 +27,7 @@ interface Named {
 
 const plain = new Set(["nudge", "stolen", "revoke", "wanted"]);
 
-/** `null` for anything else: whoever may publish can put anything on a channel. */
+/** `null` for anything else: each client that may publish can put anything on a channel. */
 export function parseGrantMessage(text: string): GrantMessage | null {
   let value: Record<string, unknown>;
   try {

@@ -38,7 +38,7 @@ export interface FairKeys {
   readonly token: string;
   /** List: owners in order. Redisson's, no TTL. */
   readonly queue: string;
-  /** Sorted set: owner, and the ms after which anybody may sweep it. Redisson's, no TTL. */
+  /** Sorted set: owner, and the ms after which any client may sweep it. Redisson's, no TTL. */
   readonly deadlines: string;
   /** Sorted set: our own waiting owners alone. Ours. */
   readonly alive: string;
@@ -121,7 +121,7 @@ export const neverExpiresMs = 922_337_203_685_477;
 
 /**
  * Leadership is a mutex on a name of our own, so it never meets a lock of the same name. Redisson has no election.
- * `labels` is a hash, owner to label, of whoever stands or leads.
+ * `labels` is a hash, owner to label, of the candidates and the leader.
  */
 export interface ElectionKeys extends MutexKeys {
   readonly labels: string;
@@ -152,7 +152,7 @@ export function recordKeys(name: string): RecordKeys {
 
 /** Redisson has no double barrier. */
 export interface DoubleBarrierKeys {
-  /** String `1`: the barrier was full, and whoever comes passes until all have left. */
+  /** String `1`: the barrier was full, and each member that comes passes until all have left. */
   readonly full: string;
   /** Sorted set: who is in, and the server time in ms until which it counts as alive. */
   readonly members: string;

@@ -39,11 +39,11 @@ export interface DriverSettings {
 /** One lock: what its kind says, and its names in Redis. */
 interface Lock {
   readonly kind: PrimitiveKind;
-  /** As the caller gave it. */
+  /** The name as the caller gave it. */
   readonly name: string;
   readonly record: RedisKind;
   readonly keys: LockKeys;
-  /** Of kinds with a queue of ours. */
+  /** Set for kinds with a queue of ours. */
   readonly queued: QueuedLock | undefined;
 }
 
@@ -130,7 +130,7 @@ export class RedisDriver implements LockDriver {
     return new QueuedAttempt(this.#client, [first as QueuedRequest, ...others], listener);
   }
 
-  /** As Redisson's layout asks: under the owner of the write. The write is given up by its own release, which tells waiting readers. */
+  /** The read has the owner of the write, as Redisson's layout asks. The write ends by its own release, which wakes waiting readers. */
   attemptBeside(
     write: Grant,
     read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">,

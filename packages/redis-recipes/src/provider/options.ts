@@ -53,7 +53,7 @@ export interface RedisLocksOptions extends ProviderOptions, RedisTargetOptions {
 
   /**
    * Cluster only: whether Redisson's channels are sharded ones, as its `shardedSubscriptionMode`. `"auto"` (default) asks
-   * the server as Redisson 3.22 and later do; `"off"` for fleets of older ones.
+   * the server as Redisson 3.22 and later do; `"on"` takes them as sharded without asking; `"off"` is for fleets of older ones.
    */
   readonly shardedPubSub?: "auto" | "on" | "off";
 
@@ -71,13 +71,13 @@ export interface RedisLocksOptions extends ProviderOptions, RedisTargetOptions {
    */
   readonly javaPeers?: boolean;
   /**
-   * How often the waiter that stands first asks whether its turn has come. One behind it only tells the server that it still waits, each
-   * `0.8 * (aliveMs - commandTimeoutMs)` and not more often than this. Milliseconds; default 1,000.
+   * How often the first waiter of a queue asks whether its turn has come. A waiter behind it only reports to the server that it still waits,
+   * once in `0.8 * (aliveMs - commandTimeoutMs)` and not more often than this. Milliseconds; default 1,000.
    */
   readonly heartbeatMs?: Millis;
   /**
    * How long a waiter keeps its place after such a message, by the server's clock. Milliseconds, at least twice `heartbeatMs`;
-   * default 3,500.
+   * default: the longer of 3,500 and 3.5 times `heartbeatMs`.
    */
   readonly aliveMs?: Millis;
   /**
@@ -87,7 +87,7 @@ export interface RedisLocksOptions extends ProviderOptions, RedisTargetOptions {
   readonly claimLeaseMs?: Millis;
   /** How many hand-offs may follow each other before Java clients have their chance. A whole number; default 8. */
   readonly maxDirectRun?: number;
-  /** As Redisson's `fairLockWaitTimeout`, and the same as in the Java clients that share locks. Milliseconds; default 300,000. */
+  /** Redisson's `fairLockWaitTimeout`: the same as in the Java clients that share locks. Milliseconds; default 300,000. */
   readonly fairLockWaitTimeoutMs?: Millis;
 }
 
@@ -127,12 +127,12 @@ const ownKeys = [
 
 const hourMs: Millis = 3_600_000;
 
-/** Checks all options at once, before any I/O. Throws `InvalidArgumentError` naming the option and what it takes. */
-export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
+/** Checks all options at once, before any I/O. Throws `InvalidArgumentError` naming `factory`, the option and what it takes. */
+export function resolveOptions(given: RedisLocksOptions, factory = "redisLocks"): ResolvedRedisOptions {
   // Untyped callers may give nothing at all.
   const options = given === undefined ? {} : given;
-  const of = (key: keyof RedisLocksOptions) => `redisLocks: ${key}`;
-  const common = resolveProviderOptions("redisLocks", options, ownKeys, { keeps: true });
+  const of = (key: keyof RedisLocksOptions) => `${factory}: ${key}`;
+  const common = resolveProviderOptions(factory, options, ownKeys, { keeps: true });
   for (const key of wholeMillis) checkMillis(of(key), options[key], { minimumMs: 1, infinite: false });
   checkMillis(of("tokenTtlMs"), options.tokenTtlMs, { minimumMs: 0, infinite: false });
   checkMillis(of("claimLeaseMs"), options.claimLeaseMs, { minimumMs: leastClaimLeaseMs, infinite: false });
@@ -141,7 +141,7 @@ export function resolveOptions(given: RedisLocksOptions): ResolvedRedisOptions {
   checkBoolean(of("javaPeers"), options.javaPeers);
   checkWhole(of("maxDirectRun"), options.maxDirectRun, 1);
   checkWhole(of("replicas"), options.replicas, 0);
-  const target = targetOf(options);
+  const target = targetOf(options, factory);
   const leaseMs = options.leaseMs ?? 30_000;
   checkLease(of("leaseMs"), leaseMs);
   checkWithin(of("keepMs"), options.keepMs, 0, { "a third of leaseMs": leaseMs / 3 });

@@ -76,7 +76,7 @@ export interface RedisLocks extends LockProvider<FencingToken> {
    * one, or change it with `setLimit()`. `limit()` resolves with the stored one.
    */
   semaphore(name: string, limit: number, options?: AcquireOptions): PermitSemaphore;
-  /** As `semaphore`, with the limit that is stored. Where none is stored, a request waits until a client sets one. */
+  /** Like `semaphore`, with the limit that is stored. Where none is stored, a request waits until a client sets one. */
   permitSemaphore(name: string, options?: AcquireOptions): PermitSemaphore;
   /**
    * Redisson's `RSemaphore`: one number of free permits, and nothing else. So **the permits of a process that dies stay taken for

@@ -16,7 +16,7 @@ export interface RedisSentinelOptions {
   readonly password?: string;
   /** Connect to the sentinels by TLS with these options of `node:tls`. Default: plain TCP. */
   readonly tls?: ConnectionOptions;
-  /** By the `host:port` that a sentinel gives: the address that leads there from here. Default: none. */
+  /** For each `host:port` that a sentinel gives, the address that leads there from here. Default: none. */
   readonly natMap?: NatMap;
 }
 
@@ -24,7 +24,7 @@ export interface RedisSentinelOptions {
 export interface RedisClusterOptions {
   /** Any of the nodes; the others are learnt from them. */
   readonly nodes: readonly RedisAddress[];
-  /** By the `host:port` that a node gives: the address that leads there from here. Default: none. */
+  /** For each `host:port` that a node gives, the address that leads there from here. Default: none. */
   readonly natMap?: NatMap;
 }
 
@@ -57,39 +57,41 @@ export interface RedisTargetOptions {
 const ways = ["url", "sentinels", "cluster", "client"] as const;
 const accessKeys = ["username", "password", "tls", "db"] as const;
 
-/** What to connect to. Throws `InvalidArgumentError` for none, for several, and for what does not fit together. */
-export function targetOf(options: RedisTargetOptions): RedisTarget {
+/**
+ * What to connect to. Throws `InvalidArgumentError` for none, for several, and for what does not fit together. `factory`: what messages name.
+ */
+export function targetOf(options: RedisTargetOptions, factory = "redisLocks"): RedisTarget {
   const given = ways.filter((way) => options[way] !== undefined);
   if (given.length !== 1) {
     throw new InvalidArgumentError(
-      `redisLocks takes exactly one of the options url, sentinels, cluster and client; got ${given.length === 0 ? "none" : given.join(" and ")}`,
+      `${factory} takes exactly one of the options url, sentinels, cluster and client; got ${given.length === 0 ? "none" : given.join(" and ")}`,
     );
   }
-  checkString("redisLocks: username", options.username);
-  checkString("redisLocks: password", options.password);
-  checkObject("redisLocks: tls", options.tls);
+  checkString(`${factory}: username`, options.username);
+  checkString(`${factory}: password`, options.password);
+  checkObject(`${factory}: tls`, options.tls);
   if (options.db !== undefined && !(Number.isInteger(options.db) && options.db >= 0)) {
     throw new InvalidArgumentError(
-      `redisLocks: db must be a whole number, 0 or more; got ${show(options.db)}`,
+      `${factory}: db must be a whole number, 0 or more; got ${show(options.db)}`,
     );
   }
   if (options.username !== undefined && options.password === undefined) {
-    throw new InvalidArgumentError("redisLocks: username needs a password");
+    throw new InvalidArgumentError(`${factory}: username needs a password`);
   }
-  if (options.url !== undefined) return singleTarget(options.url, options);
+  if (options.url !== undefined) return singleTarget(options.url, options, factory);
   if (options.sentinels !== undefined) return sentinelTarget(options.sentinels, options);
   if (options.cluster !== undefined) return clusterTarget(options.cluster, options);
   const misplaced = accessKeys.find((key) => options[key] !== undefined);
   if (misplaced !== undefined) {
     throw new InvalidArgumentError(
-      `redisLocks: ${misplaced} belongs to the connection, which a given client makes itself`,
+      `${factory}: ${misplaced} belongs to the connection, which a given client makes itself`,
     );
   }
   return checkGivenClient(options.client);
 }
 
-function singleTarget(url: string, options: RedisTargetOptions): RedisTarget {
-  const what = "redisLocks: url";
+function singleTarget(url: string, options: RedisTargetOptions, factory: string): RedisTarget {
+  const what = `${factory}: url`;
   checkString(what, url);
   let parsed: URL;
   try {
@@ -105,14 +107,14 @@ function singleTarget(url: string, options: RedisTargetOptions): RedisTarget {
   if (hostname === "") throw new InvalidArgumentError(`${what} names no host`);
   if (parsed.search !== "" || parsed.hash !== "") {
     throw new InvalidArgumentError(
-      `${what} takes no parameters behind the database; use the options of redisLocks`,
+      `${what} takes no parameters behind the database; use the options of ${factory}`,
     );
   }
   if (!/^\/?\d*$/.test(pathname)) {
     throw new InvalidArgumentError(`${what}: the path is the number of the database; got ${show(pathname)}`);
   }
   if (protocol === "redis:" && options.tls !== undefined) {
-    throw new InvalidArgumentError("redisLocks: tls needs a url that begins with rediss://");
+    throw new InvalidArgumentError(`${factory}: tls needs a url that begins with rediss://`);
   }
   const inUrl = {
     username: parsed.username === "" ? undefined : decodeURIComponent(parsed.username),
@@ -123,7 +125,7 @@ function singleTarget(url: string, options: RedisTargetOptions): RedisTarget {
     (key) => inUrl[key] !== undefined && options[key] !== undefined,
   );
   if (twice !== undefined) {
-    throw new InvalidArgumentError(`redisLocks: ${twice} is given twice, in the url and as an option`);
+    throw new InvalidArgumentError(`${factory}: ${twice} is given twice, in the url and as an option`);
   }
   if (inUrl.username !== undefined && (inUrl.password ?? options.password) === undefined) {
     throw new InvalidArgumentError(`${what}: a user needs a password`);

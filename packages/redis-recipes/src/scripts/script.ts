@@ -1,6 +1,6 @@
 /** Keys or arguments that are the same in each call of a lock, and do not change: encoded once. */
 export class SameWords<W extends string | number = string | number> extends Array<W> {
-  /** As they were written last, and for which server: see `Script.runIdAt`. A `WeakMap` of 100,000 locks would take 300 ms to grow. */
+  /** The words as they were written last, and for which server: see `Script.runIdAt`. A `WeakMap` of 100,000 locks would take 300 ms to grow. */
   encoded: { readonly runId: string; readonly wire: string } | undefined;
 }
 
@@ -128,7 +128,7 @@ type Parts<R extends { readonly status: string; readonly serverMs: number }> = {
 };
 
 /**
- * For answers of the common form: a status, server time, and what this status has behind it. `parts` reads that, in the order of the
+ * Reads answers of the common form: a status, server time, and what this status has behind it. `parts` reads that, in the order of the
  * answer.
  */
 export function answerReader<R extends { readonly status: string; readonly serverMs: number }>(
@@ -146,7 +146,7 @@ export function answerReader<R extends { readonly status: string; readonly serve
   };
 }
 
-/** For batch scripts: an answer for each entry, read by `read`. */
+/** Reads the answers of batch scripts: one for each entry, by `read`. */
 export function eachReader<R>(script: string, read: (raw: unknown) => R): (raw: unknown) => readonly R[] {
   return (raw) => {
     if (!Array.isArray(raw)) throw new ReplyShapeError(script, "no array", raw);

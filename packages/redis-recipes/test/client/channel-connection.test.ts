@@ -100,7 +100,7 @@ test("a channel that is given up is not asked for any more", async () => {
   expect(client.asked).toEqual(["gone"]);
 });
 
-test("channels that are back after a reconnect are told of although another is denied", async () => {
+test("channels that are back after a reconnect are announced although another is denied", async () => {
   connection.add(channel("there"));
   connection.add(channel("forbidden", ...Array.from({ length: 10 }, () => denied)));
   await runtime.advance(0);

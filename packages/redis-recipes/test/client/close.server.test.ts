@@ -72,7 +72,7 @@ describe("a process", () => {
 
   beforeAll(async () => {
     emitted = await emitPackages();
-    // Beside the packages, so that it finds them.
+    // The fixture goes beside the packages, so that it finds them.
     fixture = join(emitted.folder, "lone-process.mjs");
     copyFileSync(fileURLToPath(new URL("./fixtures/lone-process.mjs", import.meta.url)), fixture);
   });
@@ -105,7 +105,7 @@ describe("a process", () => {
     },
   );
 
-  test("exits by itself where nobody listened", async () => {
+  test("exits by itself where no server listened", async () => {
     await exits(run("refused", { url: `redis://127.0.0.1:${await freePort()}` }), "refused\n");
   });
 

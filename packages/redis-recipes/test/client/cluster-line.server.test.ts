@@ -42,7 +42,7 @@ test("is connected once each master was found and tried, and knows the run id fo
   expect([states, notices, warnings]).toEqual([["connected"], [], []]);
 });
 
-test("rejects within a second where nobody listens", async () => {
+test("rejects within a second where no server listens", async () => {
   const nodes = [
     { host: "127.0.0.1", port: await freePort() },
     { host: "127.0.0.1", port: await freePort() },
@@ -123,7 +123,7 @@ async function followsASlot(where: string): Promise<void> {
   await cluster.moveSlot(cluster.slotOf(key), to, from);
 }
 
-test("tells a run over two slots that it cannot be", async () => {
+test("rejects a run over two slots for good", async () => {
   const { line } = open();
   await line.whenConnected();
   const [one = "", other = ""] = await names();

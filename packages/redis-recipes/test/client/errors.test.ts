@@ -30,7 +30,7 @@ test.each([
   expect(error).toBeInstanceOf(BackendError);
 });
 
-test("tells what was not sent from what has an unknown outcome", () => {
+test("a request that was not sent has another error than one whose outcome is unknown", () => {
   const notSent = new NotSentError("down", { servers });
   const unknown = new OutcomeUnknownError("cut", { servers });
   expect(notSent).toBeInstanceOf(BackendError);

@@ -3,7 +3,7 @@ import type { Command } from "../../src/client/commands.js";
 import { NotSentError } from "../../src/client/errors.js";
 import { MeteredFlight } from "../../src/client/request-meter.js";
 
-test("a command that was not written is not told, neither when it settles nor at the end", () => {
+test("a command that was not written is not reported, neither when it settles nor at the end", () => {
   const told: string[] = [];
   const meter = { wanted: true, settled: ({ op }: { op: string }) => void told.push(op) };
   const written: Command = ["wait", 1, 0];

@@ -19,11 +19,11 @@ class IdleClient extends EventEmitter {
   readonly status = "ready";
   stream = new IdleStream();
   reject: (error: Error) => void = () => {};
-  /** One for each command that waits for its answer. */
+  /** One function for each command that waits for its answer. */
   readonly answers: ((reply: unknown) => void)[] = [];
   /** What commands were about, in the order in which they were written. */
   readonly written: string[] = [];
-  /** Of times that it was asked for its role, after the first. */
+  /** How often it was asked for its role, after the first time. */
   roleAsked = 0;
   #introductions = 3;
 

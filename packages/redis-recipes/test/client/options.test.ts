@@ -88,7 +88,7 @@ test.each([
   [{ commandTimeoutMs: 1_001, leaseMs: 3_000 }, "at most a third of leaseMs (1000 ms); got 1001"],
   [{ commandTimeoutMs: 2_501 }, "at most aliveMs - heartbeatMs (2500 ms); got 2501"],
   [{ keepMs: 10_001 }, "at most a third of leaseMs (10000 ms); got 10001"],
-])("refuses the times %j, which help nobody", (times, message) => {
+])("refuses the times %j, which make no sense", (times, message) => {
   expect(refusal({ url, ...times })).toContain(message);
 });
 

@@ -58,7 +58,7 @@ test("runs whatever was flushed with one flight more, and counts for the run tha
   for (const { acknowledged } of answers) expect(acknowledged).toBeGreaterThanOrEqual(1);
 });
 
-test("pays for a frozen replica once for all runs together, and holds nobody else up", async () => {
+test("pays for a frozen replica once for all runs together, and delays no run that waits for no replica", async () => {
   const { line } = openLine({ url: master.url, replicas: 2, acks: "all", waitTimeoutMs: 1_000 });
   await line.whenConnected();
   const key = freshName("frozen");
@@ -254,7 +254,7 @@ test("runs nothing that waits for replicas on another master than the one that i
   const old = await startRedis();
   onTestFinished(() => old.stop());
   const { port, leadTo } = await movingAddress(old);
-  // Somebody else's, so that its connection stays where it is.
+  // A given client, so that its connection stays where it is.
   const client = new Redis({ host: "127.0.0.1", port, maxRetriesPerRequest: 0 });
   onTestFinished(() => client.disconnect());
   const { line } = openLine({ client, replicas: 2, acks: 1 });

@@ -34,7 +34,7 @@ async function measured({
   return { proxy, heard, told, meter, ...opened };
 }
 
-test("each script is told once, by its name, and costs no command more", async () => {
+test("each script is reported once, by its name, and costs no command more", async () => {
   const { line, proxy, heard, told } = await measured();
   const key = freshName("one");
   await line.run(increment, [key], []);
@@ -49,7 +49,7 @@ test("each script is told once, by its name, and costs no command more", async (
   for (const { tookMs } of heard) expect(tookMs).toBeGreaterThan(0);
 });
 
-test("a refusal is an error, and a script that was forgotten is told as it was sent: twice", async () => {
+test("a refusal is an error, and a script that was forgotten is reported as it was sent: twice", async () => {
   const { line, told } = await measured();
   const text = freshName("text");
   await server.command("SET", text, "no number");
@@ -65,8 +65,8 @@ test("a refusal is an error, and a script that was forgotten is told as it was s
   ]);
 });
 
-test("an answer that does not come in time makes it unknown, and coming late it is not told again", async () => {
-  // A client of somebody else waits for its answers as long as it likes.
+test("an answer that does not come in time makes the outcome unknown, and a late answer is not reported", async () => {
+  // A given client waits for its answers as long as its own options say.
   const { line, proxy, heard, told } = await measured({ given: true });
   const key = freshName("late");
   await line.run(increment, [key], []);
@@ -76,12 +76,12 @@ test("an answer that does not come in time makes it unknown, and coming late it 
   expect(heard[1]?.tookMs).toBeGreaterThan(900);
   held.release();
   await line.whenConnected();
-  // Behind the late one on the same connection.
+  // This request goes behind the late one on the same connection.
   await line.run(increment, [key], []);
   expect(told()).toEqual(["test-increment ok", "test-increment unknown", "test-increment ok"]);
 });
 
-test("a connection that breaks makes it unknown, and what was never sent is not told", async () => {
+test("a connection that breaks makes the outcome unknown, and what was never sent is not reported", async () => {
   const { line, proxy, told } = await measured();
   const key = freshName("cut");
   await line.run(increment, [key], []);
@@ -91,7 +91,7 @@ test("a connection that breaks makes it unknown, and what was never sent is not 
   expect(told()).toEqual(["test-increment ok", "test-increment unknown"]);
 });
 
-test("waiting for replicas is told beside the script, each by its own time", async () => {
+test("waiting for replicas is reported beside the script, each with its own time", async () => {
   const replica = await startRedis();
   onTestFinished(() => replica.stop());
   await replica.command("REPLICAOF", server.host, server.port);
@@ -106,7 +106,7 @@ test("waiting for replicas is told beside the script, each by its own time", asy
   expect(heard[0]?.tookMs).toBeLessThanOrEqual(heard[2]?.tookMs ?? 0);
 });
 
-test("subscribing and its end are told too", async () => {
+test("subscribing and its end are reported too", async () => {
   const { line, told } = await measured();
   const subscription = line.subscribe(freshName("channel"), "plain", () => {});
   await subscription.ready;
@@ -116,7 +116,7 @@ test("subscribing and its end are told too", async () => {
   expect(told()).toEqual(["subscribe ok", "unsubscribe ok"]);
 });
 
-test("nothing is measured while nobody listens", async () => {
+test("nothing is measured without a listener", async () => {
   const { line, heard, meter } = await measured();
   meter.wanted = false;
   await line.run(increment, [freshName("quiet")], []);

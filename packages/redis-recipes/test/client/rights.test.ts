@@ -20,7 +20,7 @@ test("the probe asks for each command that a script calls, and for no other", as
   // Where the command is no literal this test would see nothing of it.
   const other = texts.flatMap((text) => text.match(/redis\.p?call\(\s*[^'\s][^,)]*/g) ?? []);
   expect(other).toEqual(["redis.pcall(command"]); // PUBLISH or SPUBLISH
-  // Asked for by name elsewhere: INFO on each connection, and what only tells others.
+  // The rights to these are checked elsewhere: INFO on each connection, and the commands that are only for messages.
   for (const name of ["info", "publish", "spublish", "pubsub"]) called.delete(name);
   expect([...scriptCommands].sort()).toEqual([...called].sort());
 });

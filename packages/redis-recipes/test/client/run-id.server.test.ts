@@ -26,7 +26,7 @@ async function server() {
   return node;
 }
 
-test("a script is told the run id of the server that executes it, also after the connection leads to another one", async () => {
+test("a script gets the run id of the server that executes it, also after the connection leads to another one", async () => {
   const [one, other] = [await server(), await server()];
   const name = await startRedisProxy({ target: one.address });
   onTestFinished(() => name.close());
@@ -44,7 +44,7 @@ test("a script is told the run id of the server that executes it, also after the
   expect(args).toEqual(["first", ""]);
 });
 
-test("for a client that is its user's no run id is told: it may send a command again, to another server", async () => {
+test("for a given client scripts get no run id: it may send a command again, to another server", async () => {
   const node = await server();
   const client = new Redis({ ...givenSettings(), host: node.host, port: node.port });
   onTestFinished(() => client.disconnect());

@@ -15,7 +15,7 @@ function open() {
   return openLine({ sentinels: { sentinels: set.sentinelAddresses, name: "holdfast" } });
 }
 
-test("follows a killed master: told at once, another run id after it", async () => {
+test("follows a killed master: suspended at once, another run id after it", async () => {
   const { line, states, notices } = open();
   const subscription = line.subscribe("told", "plain", () => {});
   await line.whenConnected();

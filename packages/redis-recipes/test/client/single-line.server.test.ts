@@ -41,7 +41,7 @@ describe("connecting", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("rejects within a second where nobody listens, naming the server and the refusal", async () => {
+  test("rejects within a second where no server listens, naming the server and the refusal", async () => {
     const port = await freePort();
     const { line } = openLine({ url: `redis://127.0.0.1:${port}` });
     const { error, tookMs } = await settled(line.whenConnected());
@@ -52,7 +52,7 @@ describe("connecting", () => {
     expect(tookMs).toBeLessThan(9_000);
   });
 
-  test("waits no longer for a server that is silent than it was told", async () => {
+  test("waits no longer for a server that is silent than waitMs says", async () => {
     const proxy = await startRedisProxy({ target: server.address });
     onTestFinished(() => proxy.close());
     await proxy.setMode("hole");
@@ -169,7 +169,7 @@ describe("running scripts", () => {
     expect(written).toHaveLength(1);
   });
 
-  test("sends many runs in one flight and tells of each by itself", async () => {
+  test("sends many runs in one flight and answers each by itself", async () => {
     const { line, proxy } = await throughProxy();
     const text = freshName("text");
     await server.command("SET", text, "no number");
@@ -218,7 +218,7 @@ describe("running scripts", () => {
     expect(await server.command("GET", key)).toBe("2");
   });
 
-  test("tells a refusal of the server, and what parse throws, as they are", async () => {
+  test("rejects with a refusal of the server, and with what parse throws, as they are", async () => {
     const { line } = await throughProxy();
     const text = freshName("text");
     await server.command("SET", text, "no number");

@@ -14,7 +14,7 @@ test("hears what is published from when ready is resolved", async () => {
   const { line } = openLine({ url: server.url });
   const channel = freshName("channel");
   const heard: string[] = [];
-  // Before there is a connection at all.
+  // It subscribes before there is a connection at all.
   const subscription = line.subscribe(channel, "plain", (message) => heard.push(message));
   await subscription.ready;
   expect(await server.command("PUBLISH", channel, "one")).toBe(1);
@@ -47,7 +47,7 @@ test("carries all channels on one connection, and all listeners of a channel on 
   await eventually(() => heard.length === 3, { what: "the listener that is left" });
 });
 
-test("is told after a loss, once all channels are there again, and hears again", async () => {
+test("gives notice after a loss, once all channels are there again, and listeners hear messages again", async () => {
   const proxy = await startRedisProxy({ target: server.address });
   onTestFinished(() => proxy.close());
   const { line, notices, states } = openLine({ url: `redis://${proxy.connectString}` });

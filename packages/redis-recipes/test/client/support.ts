@@ -48,7 +48,7 @@ export function openLine(options: RedisLocksOptions, override: Partial<LineOptio
   return { line, states, notices, warnings };
 }
 
-/** Adds one to a counter and tells what it is now: a script that shows how often it ran. */
+/** Adds one to a counter and answers with its value: a script that shows how often it ran. */
 export const increment: Script<number> = {
   name: "test-increment",
   lua: "return redis.call('INCR', KEYS[1])",

@@ -12,7 +12,7 @@ const script: Script<unknown> = {
 };
 const connection = (vouchedRunId: string) => ({ scripts: new Set<string>(), vouchedRunId });
 
-/** As ioredis writes it from its arguments. */
+/** The command as ioredis writes it from its arguments. */
 function written(command: readonly (string | number)[]): unknown {
   const [name = "", ...args] = command;
   return new Command(String(name), args.map(String)).toWritable({});

@@ -35,7 +35,7 @@ export function steps(what: string): number {
   return share(`steps of ${what}, script against model`, 2_000, 20_000);
 }
 
-/** For the full number of steps on a busy machine. */
+/** The time limit: for the full number of steps on a busy machine. */
 export const limitMs: number = fullRun ? 600_000 : 60_000;
 
 /** The short way of an acquire answers nothing of the lease, which is the whole one: said here, as the models do. */

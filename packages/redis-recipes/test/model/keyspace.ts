@@ -47,7 +47,7 @@ export class Keyspace {
     return content?.type === "string" ? content.value : null;
   }
 
-  /** As `SET`: whatever was there is gone, its TTL too. */
+  /** Does what `SET` does: whatever was there is gone, its TTL too. */
   set(name: string, value: string, ttlMs: number | null = null): void {
     this.keys.set(name, {
       content: { type: "string", value },
@@ -112,7 +112,7 @@ export class Keyspace {
     if (key) key.expiresMs = this.nowMs + ttlMs;
   }
 
-  /** As PTTL: -2 without key, -1 without TTL. */
+  /** What PTTL answers: -2 without key, -1 without TTL. */
   pttl(name: string): number {
     const key = this.keys.get(name);
     if (!key) return -2;

@@ -19,7 +19,7 @@ interface Ask extends Omit<StandArgs, "notAfterMs"> {
 export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K> {
   abstract look(owner?: string): Look;
   abstract put(owner: string, leaseMs: number): void;
-  /** What Redisson's waiters are told when the lock is freed. */
+  /** The message to Redisson's waiters when the lock is freed. */
   abstract freed(): string;
 
   acquire(args: StandArgs): StandAnswer {
@@ -127,12 +127,12 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     return { status: "freed", serverMs, next: head?.owner ?? "", publishError: "" };
   }
 
-  /** Who else of ours may come in after a plain release. */
+  /** The other clients of ours that may come in after a plain release. */
   protected ownTurn(_args: PassArgs): string {
     return "";
   }
 
-  /** Whoever of Java's listens has its turn after a plain release: by heads, in the time that ours have used. */
+  /** The turn of Java's listeners after a plain release: their number, times the time that each client of ours has used. */
   protected javasTurn(args: PassArgs, beganMs: number): string {
     const { space, keys } = this;
     const plain = args.publish === "publish" || args.publish === "both";
@@ -163,7 +163,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     return { status: "conflict", serverMs: this.serverMs, found };
   }
 
-  /** `alive: false`: whether it or anybody behind it is alive is not known, after so many who were dead. */
+  /** `alive: false`: after so many dead waiters it is not known whether this one or any waiter behind it is alive. */
   protected liveHead(): { owner: string; leaseMs: number; alive: boolean } | null {
     const { space, keys } = this;
     for (let dropped = 0; ; dropped++) {

@@ -22,7 +22,7 @@ export const byStatus = (answer: {
   what: answer.status,
 });
 
-/** Of a batch: every outcome in it, so that none goes uncounted. */
+/** Every outcome in a batch, so that none goes uncounted. */
 export const byStatuses = (
   answers: readonly { status: string; serverMs: number }[],
 ): { serverMs: number; what: string } => ({
@@ -30,7 +30,7 @@ export const byStatuses = (
   what: [...new Set(answers.map((each) => each.status))].sort().join("+"),
 });
 
-/** The lapse of a lease, as far as other keys can tell: the key is gone. */
+/** The lapse of a lease, as it shows at the server: the key is gone. */
 export function dropKey(both: Differential, key: string): Promise<void> {
   return both.edit("gone", "redis.call('DEL', KEYS[1])", [key], [], (space) => space.del(key));
 }

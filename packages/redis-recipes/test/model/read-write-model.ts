@@ -182,7 +182,7 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     return { status: "asked", serverMs, holders: ours, publishError: "" };
   }
 
-  /** The field of the writer is gone. `"always"`: looks at the clock, also where nobody waits. */
+  /** The field of the writer is gone. `"always"`: looks at the clock, also without waiters. */
   #endWrite(args: WriteReleaseArgs, clock?: "always"): Exclude<WriteReleaseAnswer, { status: "gone" }> {
     const { space, keys, serverMs } = this;
     if (space.hash(keys.lock).size > 1) {

@@ -38,7 +38,7 @@ export function hexOf(text: string): string {
 export class RealServer {
   readonly redis: Redis;
   readonly #ears: Redis;
-  /** Subscribes by names, as Redisson does; the ears, which hear all by a pattern, count for nobody. */
+  /** Subscribes by names, as Redisson does. `#ears` hears all by a pattern, so the scripts do not count it as a listener. */
   readonly #waiter: Redis;
   readonly #hashes = new Map<string, string>();
   #heard: Published[] = [];
@@ -70,7 +70,7 @@ export class RealServer {
     this.#waiter.disconnect();
   }
 
-  /** Whether somebody waits on a channel, as one client of Redisson's would. */
+  /** Begins or ends to wait on a channel, as one client of Redisson's would. */
   async listen(channel: string, listening: boolean): Promise<void> {
     if (listening) await this.#waiter.subscribe(channel);
     else await this.#waiter.unsubscribe(channel);

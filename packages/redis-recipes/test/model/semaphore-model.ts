@@ -1,6 +1,5 @@
 import type { SemaphoreKeys } from "../../src/layout/keys.js";
 import type { GiveAnswer, GiveArgs } from "../../src/scripts/semaphore/give.js";
-import type { PermitsAnswer, PermitsArgs } from "../../src/scripts/semaphore/permits.js";
 import type { TakeAnswer, TakeArgs } from "../../src/scripts/semaphore/take.js";
 import type { Keyspace } from "./keyspace.js";
 import { type Publishing, Wire } from "./wire.js";
@@ -56,20 +55,6 @@ export class SemaphoreModel extends Wire<SemaphoreKeys> {
     const value = addTo(space, keys.permits, args.permits);
     this.#tell(args, value);
     return { status: "given", serverMs, free: value, publishError: "" };
-  }
-
-  permits(args: PermitsArgs): PermitsAnswer {
-    const { space, keys, serverMs } = this;
-    const free = numberAt(space, keys.permits);
-    if (typeof free === "string") return { status: "conflict", serverMs, found: free };
-    const before = free ?? 0;
-    if ((args.action === "set" && free !== null) || (args.action === "drain" && free === null)) {
-      return { status: "unchanged", serverMs, free: before };
-    }
-    const after = { set: args.permits, add: before + args.permits, drain: 0 }[args.action];
-    space.set(keys.permits, String(after));
-    if (args.action !== "drain") this.#tell(args, after);
-    return { status: "changed", serverMs, before, free: after, publishError: "" };
   }
 
   #tell(args: Publishing, value: number): void {

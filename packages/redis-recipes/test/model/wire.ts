@@ -65,7 +65,7 @@ export class Wire<K extends { readonly token: string; readonly lock?: string } =
     return oursPattern.test(owner);
   }
 
-  /** By the variant of its provider. */
+  /** Whether the provider may keep the lock, by the variant in its owner's name. */
   protected mayBeKept(owner: string): boolean {
     return this.isOurs(owner) && owner[19] === "e";
   }

@@ -125,7 +125,7 @@ export class Disasters {
     figures.failovers++;
     // Mostly of nearly the same time; some are far behind or ahead.
     const clockMs = chance.of(0.8) ? chance.below(200) - 100 : chance.below(20_000) - 10_000;
-    // By a clock that is ahead, the leases of others are over.
+    // On a clock that is ahead, the leases of others are over.
     const held = clients.flatMap((client) =>
       client.valid.flatMap((handle) => (handle.remainingMs() > clockMs ? [{ client, handle }] : [])),
     );
@@ -144,7 +144,7 @@ export class Disasters {
     for (const client of clients) this.#cut(client);
   }
 
-  /** An operator frees the lock under whoever holds it. */
+  /** An operator frees the lock under its holder. */
   #force(client: SimulatedClient): void {
     const { lock, clients, say, failed } = this.#stage;
     if (!client.alive) return;

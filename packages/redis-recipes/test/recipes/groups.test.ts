@@ -2,7 +2,7 @@ import { seededRandom } from "@holdfast/core/testing";
 import { expect, it } from "vitest";
 import { Groups } from "../../src/recipes/requests/groups.js";
 
-it("groups of objects hold what was added and not removed, whether of none, one or several, and tell who is alone", () => {
+it("groups of objects hold what was added and not removed, whether of none, one or several, and know which member is alone", () => {
   const random = seededRandom(7);
   const draw = (bound: number): number => Math.floor(random() * bound);
   const all = [{ id: 0 }, { id: 1 }, { id: 2 }];

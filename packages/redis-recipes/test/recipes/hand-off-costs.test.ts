@@ -24,7 +24,7 @@ for (const { kind, keys, acquire } of [contendedMutex, contendedReadWriteLock, c
         await scene.runtime.advance(20);
       }
       costs.set(waiting, (all() - before) / 2);
-      // Nobody waits for the others, and the world stops here.
+      // The other grants are not awaited, since the simulated world stops here.
       for (const granted of line.slice(2)) granted.catch(() => {});
     }
     // A release, and the new holder's first renewal.
@@ -32,7 +32,7 @@ for (const { kind, keys, acquire } of [contendedMutex, contendedReadWriteLock, c
   });
 }
 
-/** Of each, in this run. What is counted does not grow with it. */
+/** How many holds and how many waits there are in this run. What is counted does not grow with it. */
 const many = share("holds and waits of one client", 2_000, 10_000);
 
 test("thousands of holds are renewed, and as many waits kept alive, in at most 100 calls of a period", async () => {

@@ -40,7 +40,7 @@ test("the lock freed for Java is Java's for its share of the time that our run t
   expect(waited).toBeLessThan(2 * holdMs);
 });
 
-test("Java takes it in its turn and lets go, and whoever of ours is first is granted by its message", async () => {
+test("Java takes the lock in its turn and releases it, and its message brings the grant to our first waiter at once", async () => {
   const { scene, granted } = await freedForJava(1);
   await scene.runtime.advance(30);
   expect(scene.holder).toBeUndefined();

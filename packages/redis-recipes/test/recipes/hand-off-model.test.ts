@@ -9,7 +9,7 @@ const count = full ? all : 150;
 /** Schedules whose seeds come from one: any of them can be run again alone. */
 const firstSeed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000_000);
 
-test("whatever chance does to clients, messages, clocks and masters: one holder, rising tokens, and nobody waits for ever", async () => {
+test("whatever chance does to clients, messages, clocks and masters: one holder, rising tokens, and no waiter waits for ever", async () => {
   console.log(`share ${count}/${all} schedules of the hand-off, seeds from ${firstSeed} (HOLDFAST_SEED)`);
   const sum = noFigures();
   // Schedules that never meet a case prove nothing of it. The rarest is met once in 50 of them, and the seeds are others each time.

@@ -4,7 +4,7 @@ import { lockName, Scene } from "./scene.js";
 import type { SimulatedClient } from "./simulated-client.js";
 import { calm } from "./simulated-line.js";
 
-test("a holder whose lock was taken by force is told so, and a revocable one is asked first", async () => {
+test("a holder whose lock was freed by force loses it as stolen, and a revocable one is asked first", async () => {
   const scene = new Scene();
   const client = scene.client();
   const operator = scene.client();
@@ -19,7 +19,7 @@ test("a holder whose lock was taken by force is told so, and a revocable one is 
 
 type Asked = (client: SimulatedClient) => Promise<LockHandle>;
 
-/** By kind of lock, what the driver calls it, and an acquire of it. */
+/** The kinds of lock, as the driver calls them, each with an acquire of it. */
 const asks: readonly (readonly [PrimitiveKind, Asked])[] = [
   ["mutex", (client) => client.mutex(lockName).acquire()],
   ["read-write-lock", (client) => client.provider.readWriteLock(lockName).write.acquire()],

@@ -5,7 +5,7 @@ import { keyList, keys, lockName, Scene } from "./scene.js";
 
 const rare = { heartbeatMs: 20_000, aliveMs: 70_000 };
 
-test("rule 1: a message that sat in a buffer for most of the claim lease is confirmed before the caller is told", async () => {
+test("rule 1: a message that sat in a buffer for most of the claim lease is confirmed before the caller gets the grant", async () => {
   const scene = new Scene();
   const first = await scene.acquire(scene.client());
   const waiter = scene.client({ heartbeatMs: 4_000, aliveMs: 20_000 }, { message: () => [2_500] });
@@ -46,7 +46,7 @@ test("rule 1: a message of a server whose clock was stepped forward gives no mor
   expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
 });
 
-test("rule 1: a message whose claim lease is over makes nobody a holder", async () => {
+test("rule 1: a message whose claim lease is over makes no waiter a holder", async () => {
   const scene = new Scene();
   const first = await scene.acquire(scene.client());
   const waiter = scene.client(rare, { message: () => [3_500] });
@@ -71,7 +71,7 @@ test("rule 1: when a message had to be confirmed, the token of the confirmation 
   await scene.settle(first.release());
   await scene.runtime.advance(3_050);
   expect(scene.holder).toBeUndefined();
-  // A late copy of a heartbeat makes it holder a second time, and nobody hears of that answer.
+  // A late copy of a heartbeat makes it holder a second time, and the answer to that copy reaches no client.
   const common = { aliveMs: 70_000, claimMs: 3_000, notAfterMs: null, tokenTtlMs: 0, changes: "" };
   const entry = { owner, leaseMs: 30_000, floor: 0n };
   scene.redis.execute("mutex-heartbeat", keyList, mutexHeartbeat.args(common, [entry]));
@@ -133,11 +133,11 @@ test("rule 1: a grant learnt from a heartbeat is good from when that was sent, h
   expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
 });
 
-test("rule 1: a message without the run id of its server is confirmed before the caller is told", async () => {
+test("rule 1: a message without the run id of its server is confirmed before the caller gets the grant", async () => {
   const scene = new Scene();
   const first = await scene.acquire(scene.client());
   const { granted } = await scene.queue(scene.client(rare));
-  // As from a server on which the script may not ask for it.
+  // Messages come like those of a server on which the script may not ask for the run id.
   scene.redis.runIdInMessages = false;
   await scene.settle(first.release());
   await scene.settle(granted);

@@ -5,7 +5,7 @@ import type { SimulatedClient } from "./simulated-client.js";
 
 const other = "another lock, whose renewals show the step";
 
-/** By how much the server's clock is set, and how long an answer of the moment before is on its way. */
+/** How far the server's clock is set, and how long an answer of the moment before is on its way. */
 const stepMs: Millis = 29_900;
 const lateMs: Millis = 500;
 
@@ -91,7 +91,7 @@ async function twoInASlot() {
   return { scene, first, second, leaseMs };
 }
 
-test("in a cluster a holder is told of its loss by the renewal that went along with another one", async () => {
+test("in a cluster a holder learns of its loss by the renewal that went along with that of another hold", async () => {
   const { scene, first, second, leaseMs } = await twoInASlot();
   const { lost } = second;
   scene.redis.space.del(lockName);
@@ -108,7 +108,7 @@ test("in a cluster a hold is not proven by a renewal of before the machine slept
   scene.runtime.stepWall(2 * leaseMs);
   scene.redis.offsetMs += 2 * leaseMs;
   scene.javaTakes();
-  // Without a look at the handle, which would ask by itself, until its renewal was due.
+  // The handle, which would ask by itself, is not looked at until its renewal was due.
   await scene.runtime.advance(leaseMs / 12);
   expect(lost.aborted || second.remainingMs() === 0).toBe(true);
 });
@@ -188,14 +188,14 @@ test("rule 1: a renewal that was answered before a step prolongs nothing after i
   const beside = await scene.settle(client.mutex(other).acquire());
   const handle = await scene.acquire(client);
   const confirmed = handle.confirm();
-  // How it ends is told by the handle.
+  // The outcome is read from the handle.
   confirmed.catch(() => {});
   scene.redis.onExecute = () => late(client);
   const renewals = scene.count("renew");
   while (scene.count("renew") === renewals) await scene.runtime.step();
   scene.redis.onExecute = () => {};
   inTime(client);
-  // All that is asked from now on is lost, but the one answer that shows the step.
+  // All requests from now on are lost, but the one whose answer shows the step.
   await stepNoticed(scene, beside);
   client.line.weather = { ...client.line.weather, delayMs: () => 900, reorders: () => false };
   await scene.runtime.advance(lateMs + 10);

@@ -109,7 +109,7 @@ test("rule 3: an acquire that comes to the server after its time does nothing", 
   expect(scene.holder).toBeUndefined();
 });
 
-test("rule 3: a grant for an owner that was never ours is left alone, and told of by an event", async () => {
+test("rule 3: a grant for an owner that was never ours is left alone, and reported by an event", async () => {
   const scene = new Scene();
   const client = scene.client();
   const unknown: string[] = [];
@@ -218,7 +218,7 @@ test("rule 3: an owner is known before its acquire is sent, so a hand-over may o
   await scene.settle(first.release());
   await scene.settle(granted);
   expect(scene.count("mutex-heartbeat")).toBe(0);
-  // With the answer, and not by a request after it.
+  // The grant came with the answer, and not by a request after it.
   expect(scene.runtime.nowMs() - handedMs).toBeLessThan(350);
 });
 

@@ -24,7 +24,7 @@ test("rule 6: after so many hand-offs in a row one release frees the lock for al
   }
 });
 
-test("rule 6: while Java holds, the first in line listens to its channel, and nobody behind it", async () => {
+test("rule 6: while Java holds, the first in line listens to its channel, and no waiter behind it does", async () => {
   const scene = new Scene();
   scene.javaTakes();
   const first = scene.client(rare);

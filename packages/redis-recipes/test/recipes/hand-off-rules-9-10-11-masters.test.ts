@@ -22,7 +22,7 @@ test("rule 9: with another master a hold is uncertain at once, and lost when tha
   }
 });
 
-test("rule 9: a hold in a cluster is uncertain at once when its own master is gone, whoever else still answers", async () => {
+test("rule 9: a hold in a cluster is uncertain at once when its own master is gone, though other masters still answer", async () => {
   const scene = new Scene();
   const client = scene.client();
   const handle = await scene.acquire(client);
@@ -30,7 +30,7 @@ test("rule 9: a hold in a cluster is uncertain at once when its own master is go
   expect([client.line.state, handle.state]).toEqual(["connected", "uncertain"]);
 });
 
-test("rule 9: a message of a master that is none any more makes nobody a holder", async () => {
+test("rule 9: a message of a master that was replaced makes no waiter a holder", async () => {
   const scene = new Scene();
   const first = await scene.acquire(scene.client());
   scene.redis.replicate();
@@ -76,7 +76,7 @@ test("rule 11: no grant reaches its caller before the replicas have it, be it di
   const { granted, owner } = await scene.queue(scene.client(policy));
   await scene.settle(first.release());
   const second = await scene.settle(granted);
-  // Its own renewal, answered before it was told, took everything to the replica.
+  // The new holder's own renewal, answered before its caller got the grant, took everything to the replica.
   scene.redis.failOver(0);
   expect(scene.holder).toBe(owner);
   expect(second.remainingMs()).toBeGreaterThan(0);
@@ -86,10 +86,10 @@ test("rule 9: the word of a master that was replaced meanwhile counts for nothin
   const scene = new Scene();
   const client = scene.client();
   const handle = await scene.acquire(client);
-  // As where one shard of a cluster moves: the connection to the old master stays.
+  // Plays a cluster of which one shard moves: the connection to the old master stays.
   client.line.weather = { ...client.line.weather, delayMs: () => 100 };
   const confirmed = handle.confirm();
-  // What becomes of it is told by the handle.
+  // The outcome is read from the handle.
   confirmed.catch(() => {});
   const renewals = scene.count("renew");
   while (scene.count("renew") === renewals) await scene.runtime.step();
@@ -122,7 +122,7 @@ test("rule 9: what a new master hands over on its own, under a token below one t
     client.line.mend();
     await scene.runtime.advance(0);
     client.line.weather = { ...client.line.weather, delayMs: () => 1, reorders: () => false };
-    // By the answer to something else the clock of the new master may be known.
+    // The answer to another request may have shown the clock of the new master.
     if (fresh) await scene.settle(client.mutex("another").acquire());
     await scene.settle(first.release());
     const handle = await scene.settle(granted);
@@ -159,7 +159,7 @@ test("rule 10: all keys of a script are in one slot, and our own channels begin 
   for (const { channel } of toOurs) expect(channel).toMatch(/^holdfast_grant:[0-9a-f-]{36}$/);
 });
 
-test("rule 11: a grant that a heartbeat has found is told once the replicas have a renewal of it", async () => {
+test("rule 11: a grant that a heartbeat has found reaches its caller once the replicas have a renewal of it", async () => {
   const scene = new Scene();
   const policy = { acks: 1, replicas: 1 };
   const first = await scene.acquire(scene.client(policy));

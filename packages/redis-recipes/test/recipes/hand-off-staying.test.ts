@@ -22,7 +22,7 @@ test("waiters of one client behind the first keep their places by one call in tw
   expect(Math.min(...scores)).toBeGreaterThan(nowMs);
 });
 
-test("a queue whose first waiter has died lasts as long as one lives behind it, and nobody loses its place", async () => {
+test("a queue whose first waiter has died lasts as long as a waiter lives behind it, and no waiter loses its place", async () => {
   const scene = new Scene();
   const holder = await scene.acquire(scene.client());
   const dead = scene.client();

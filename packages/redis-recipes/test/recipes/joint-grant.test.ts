@@ -22,7 +22,7 @@ function viewOf(client: SimulatedClient, name: string): ViewParts {
   return view;
 }
 
-/** As a multi-lock asks for its parts. */
+/** Asks as a multi-lock asks for its parts. */
 function acquireAll(
   client: SimulatedClient,
   waitMs = 5_000,

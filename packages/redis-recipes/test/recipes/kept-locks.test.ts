@@ -78,7 +78,7 @@ describe("a mutex that is kept on Redis", () => {
     expect(await scene.settle(waited.release())).toBe("released");
   });
 
-  test("costs a provider that keeps nothing extra where its names are used once, and tells others nothing", async () => {
+  test("costs nothing extra where the keeping provider uses each name once, and publishes no message", async () => {
     const scene = new Scene();
     const client = keeper(scene);
     for (let name = 0; name < 5; name++) {
@@ -106,7 +106,7 @@ describe("a mutex that is kept on Redis", () => {
       const askedMs = scene.runtime.nowMs();
       await scene.runtime.advance(10);
       if (owner !== null) {
-        // Those in memory ask the server at once, behind the other client.
+        // Waiters in memory ask the server at once, behind the other client.
         const next = client.mutex(lockName).acquire();
         await scene.runtime.advance(10);
         expect(scene.waiters).toHaveLength(2);
@@ -116,7 +116,7 @@ describe("a mutex that is kept on Redis", () => {
       } else {
         expect(grantedMs - askedMs).toBeLessThan(8);
       }
-      expect(reasons).toEqual(["wish"]);
+      expect(reasons).toEqual(["wanted"]);
     }
   });
 
@@ -151,7 +151,7 @@ describe("a mutex that is kept on Redis", () => {
     scene.redis.space.listeners.set(channel, 1);
     const reasons = endings(client);
     await scene.runtime.advance(1_100);
-    expect(reasons).toEqual(["wish"]);
+    expect(reasons).toEqual(["wanted"]);
     expect(scene.holder).toBeUndefined();
     expect(scene.published.map(({ channel: to }) => to)).toContain(channel);
 
@@ -180,7 +180,7 @@ describe("a mutex that is kept on Redis", () => {
       const released = owner.release();
       const asked = client.mutex(lockName).acquire();
       await scene.settle(released);
-      expect(reasons).toEqual(["whole"]);
+      expect(reasons).toEqual(["max-keep"]);
       const freedMs = scene.runtime.nowMs();
       await scene.settle(asked);
       if (javaPeers) expect(scene.runtime.nowMs() - freedMs).toBeGreaterThanOrEqual(20);
@@ -222,7 +222,7 @@ describe("a mutex that is kept on Redis", () => {
     const reasons = endings(client);
     await scene.settle(other.driver.requestRevoke("mutex", lockName));
     await scene.runtime.advance(5);
-    expect(reasons).toEqual(["wish"]);
+    expect(reasons).toEqual(["wanted"]);
     await scene.settle((await scene.acquire(client)).release());
     const second = await scene.acquire(client);
     await scene.settle(other.driver.requestRevoke("mutex", lockName));
@@ -230,7 +230,7 @@ describe("a mutex that is kept on Redis", () => {
     expect(await scene.settle(second.release())).toBe("released");
   });
 
-  test("is not kept by a grant for which the queue had to be looked at, since that does not tell the token before it", async () => {
+  test("is not kept by a grant for which the queue had to be looked at, since its answer lacks the token before it", async () => {
     const scene = new Scene();
     const client = keeper(scene);
     for (let pair = 0; pair < 4; pair++) {
@@ -354,7 +354,7 @@ describe("a mutex that is kept on Redis", () => {
     expect(await second.release()).toBe("kept");
     const next = client.mutex(lockName).acquire();
     expect((await scene.settle(next)).state).toBe("held");
-    expect(reasons).toEqual(["wish"]);
+    expect(reasons).toEqual(["wanted"]);
     expect(scene.count("prove")).toBe(0);
   });
 
@@ -450,7 +450,7 @@ describe("a mutex that is kept on Redis", () => {
 
   // -------- owners and tokens
 
-  test("tells the present owner that the lock is gone, by an answer to the owner before", async () => {
+  test("is lost for its present owner when an answer to the owner before says that the lock is gone", async () => {
     const scene = new Scene();
     const client = keeper(scene);
     const other = scene.client();

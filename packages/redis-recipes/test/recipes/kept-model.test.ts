@@ -9,7 +9,7 @@ const count = full ? all : 100;
 /** Schedules whose seeds come from one: any of them can be run again alone. */
 const firstSeed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000_000);
 
-test("whatever chance does while locks are kept for their next owners: one holder, rising tokens, and nobody waits for ever", async () => {
+test("whatever chance does while locks are kept for their next owners: one holder, rising tokens, and no waiter waits for ever", async () => {
   console.log(`share ${count}/${all} schedules of kept locks, seeds from ${firstSeed} (HOLDFAST_SEED)`);
   const sum = noFigures();
   for (let seed = firstSeed; seed < firstSeed + count; seed++) {

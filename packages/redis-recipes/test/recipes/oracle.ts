@@ -17,9 +17,9 @@ export class Oracle {
   readonly #clients: readonly SimulatedClient[];
   readonly #figures: Figures;
   readonly #broken: (what: string) => never;
-  /** Since when the backend itself may have let go of what it had confirmed. */
+  /** The last moment from which on the backend itself may have let go of what it had confirmed. */
   #disturbedMs: Millis = -Infinity;
-  /** Owners under whom an operator has freed it: until they are told they rely on what is not theirs any more. */
+  /** Owners under whom an operator has freed the lock: until the message comes they rely on what is not theirs any more. */
   readonly #robbed = new Set<string>();
   #highest = 0n;
   #highestExclusive = 0n;
@@ -47,7 +47,7 @@ export class Oracle {
     return this.#disturbedMs !== -Infinity;
   }
 
-  /** A failover, or a stepped clock: nobody is told of it before the next answer, and until then tokens alone protect. */
+  /** A failover, or a stepped clock: no client hears of it before the next answer, and until then tokens alone protect. */
   disturb(): void {
     this.#disturbedMs = this.#redis.runtime.nowMs();
   }
@@ -68,7 +68,7 @@ export class Oracle {
       this.#broken(`token ${token}, where the same client had been granted ${floor} before`);
     const own = this.#highestOf.get(client) ?? 0n;
     if (token > own) this.#highestOf.set(client, token);
-    // After a step or a failover an answer that was on its way may tell of a hold that is none any more, as one that was robbed.
+    // After a step or a failover an answer that was on its way may report a hold that has ended, and so may one to a robbed owner.
     if (!this.disturbed && this.#robbed.size === 0) {
       const before = handle.mode === "exclusive" ? this.#highest : this.#highestExclusive;
       if (token <= before) this.#broken(`token ${token} after ${before}`);

@@ -112,7 +112,7 @@ export class Schedule {
         if (kept) this.figures.lent++;
       });
       events.on("keeping-ended", ({ reason }) => {
-        if (reason === "wish") this.figures.keptUntilWish++;
+        if (reason === "wanted") this.figures.keptUntilWish++;
         if (reason === "lost") this.figures.keptUntilLost++;
       });
       events.on("unknown-grant", ({ owner }) => this.#failed(new Error(`a grant for ${owner}, never known`)));
@@ -245,7 +245,7 @@ export class Schedule {
     comeIn(this.#chance.below(3_000));
   }
 
-  // -------- the end: all is well again, so everybody has to come to an end
+  // -------- the end: all is well again, so every client has to come to an end
 
   async #end(): Promise<void> {
     this.#ending = true;

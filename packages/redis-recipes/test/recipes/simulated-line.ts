@@ -34,9 +34,9 @@ export const calm: Weather = {
 };
 
 const servers = ["127.0.0.1:6379"];
-/** As the real line. */
+/** The time-out of the real line. */
 const commandTimeoutMs: Millis = 1_000;
-/** Until a connection that led to a replica is made again, or its server asked again who it is. */
+/** When a connection that led to a replica is made again, or its server is asked again for its role. */
 const redialMs: Millis = 200;
 
 /** Timers of one moment run in any order. */
@@ -91,7 +91,7 @@ export class SimulatedLine implements RedisLine {
     for (const each of [...this.#flying]) each.breakOff();
   }
 
-  /** As where this is a cluster, and the other masters still answer. */
+  /** Cuts the connection as in a cluster whose other masters still answer. */
   cutShard(): void {
     this.#shardGone = true;
     for (const each of [...this.#brokenListeners]) each();
@@ -127,7 +127,7 @@ export class SimulatedLine implements RedisLine {
     if (subscriptions) tell("subscriptions");
   }
 
-  /** Whether anybody here listens to it. */
+  /** Whether the channel has a listener here. */
   listensTo(channel: string): boolean {
     return (this.#listeners.get(channel)?.size ?? 0) > 0;
   }
@@ -274,7 +274,7 @@ export class SimulatedLine implements RedisLine {
       };
       this.#flying.add(flying);
       const execute = (): void => {
-        // A request for a master that is none any more is executed by nobody who matters.
+        // A request for a replaced master has no effect on the present one.
         if (master !== this.#redis.runId) return;
         const executedMs = world.nowMs();
         const refusal = this.weather.refuses(script.name);
@@ -317,7 +317,7 @@ export class SimulatedLine implements RedisLine {
     });
   }
 
-  /** As the real line does with one that says that it is a replica: whatever is asked next must not go there. */
+  /** Does what the real line does with a server that says that it is a replica: whatever is asked next must not go there. */
   #refused(refusal: string): void {
     if (refusalKind(refusal) !== "not-master") return;
     this.cut();

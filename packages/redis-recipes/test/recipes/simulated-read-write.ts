@@ -65,7 +65,7 @@ export function executeReadWrite(
         floor: BigInt(text(4)),
       });
       if (answer.status !== "busy") return answer;
-      // What the recipe makes of it before anybody sees it.
+      // The recipe makes this of the answer before its callers get it.
       const { serverMs, holderPttlMs, behindWriter } = answer;
       return { status: "busy", serverMs, againMs: behindWriter || holderPttlMs < 0 ? null : holderPttlMs };
     }

@@ -20,9 +20,9 @@ export class SimulatedRedis {
   runId = "a".repeat(40);
   /** What the clock shows beside the runtime's. */
   offsetMs = 1_700_000_000_000;
-  /** By what share it goes faster than the runtime's. */
+  /** The share by which it goes faster than the runtime's. */
   drift = 0;
-  /** By script name, since the start. */
+  /** How often each script was executed since the start, by its name. */
   readonly executed = new Map<string, number>();
   /** Hears each message as it is published. */
   onPublish: (channel: string, message: string) => void = () => {};
@@ -63,7 +63,7 @@ export class SimulatedRedis {
   failOver(clockMs: Millis): void {
     const { listeners } = this.space;
     this.space = copyOf(this.#replica);
-    // Whoever listened has subscribed again.
+    // All listeners have subscribed again.
     for (const [channel, count] of listeners) this.space.listeners.set(channel, count);
     this.runId = String(++this.#failovers).padStart(40, "b");
     this.offsetMs += clockMs;
@@ -76,7 +76,7 @@ export class SimulatedRedis {
     return this.space;
   }
 
-  /** Who holds, by their fields in the hash. */
+  /** The holders' fields in the hash. */
   fieldsOf(name: string): readonly string[] {
     const { now } = this;
     return now.type(name) === "hash" ? [...now.hash(name).keys()].filter((field) => field !== "mode") : [];

@@ -1,3 +1,4 @@
+import type { LockHandle } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { ReplyError } from "../../src/client/errors.js";
 import { lockName, Scene } from "./scene.js";
@@ -60,6 +61,21 @@ test.each(kinds)(
     expect(scene.redis.now.keys.has(lockName)).toBe(false);
     // And nothing stands in the way of the next one.
     await scene.settle((await scene.acquire(client, { waitMs: 1_000 })).release());
+  },
+);
+
+test.each(kinds)(
+  "%s with acks counts the question for the server's clock as a round trip of its first grant",
+  async (_what, ask) => {
+    const scene = new Scene();
+    const client = scene.client({ acks: 1, replicas: 1 });
+    const counted: number[] = [];
+    client.provider.events.on("acquire-settled", ({ roundTrips }) => void counted.push(roundTrips));
+    for (let turn = 0; turn < 2; turn++) {
+      const handle = (await scene.settle(ask(client))) as LockHandle;
+      await scene.settle(handle.release());
+    }
+    expect(counted).toEqual([2, 1]);
   },
 );
 

@@ -7,7 +7,7 @@ import type { KeptGrants } from "../../src/recipes/grants/kept-grants.js";
 import { type GrantSpec, RedisGrant } from "../../src/recipes/grants/redis-grant.js";
 import type { Requests } from "../../src/recipes/requests/requests.js";
 
-/** More than are told in the turn of the event loop in which something happens, and than are asked about at a time. */
+/** More holds than are notified in the turn of the event loop in which something happens, and than are asked about at a time. */
 const many = 1_200;
 const askedAtATime = 500;
 
@@ -136,7 +136,7 @@ it("the late answer of a master that was replaced ends no hold which the present
 });
 
 describe("very many holds of one provider", () => {
-  it("are told of a break in turns, and one that is asked before its turn is in doubt at once", async () => {
+  it("are notified of a break in turns, and one that is asked before its turn is in doubt at once", async () => {
     breakContact();
     expect([...heardBy(0), ...heardBy(-2)]).toEqual(["uncertain"]);
     at(-2).grant.validUntilMs();
@@ -144,12 +144,12 @@ describe("very many holds of one provider", () => {
     await eachHears(["uncertain"]);
   });
 
-  it("are told of a break at once where their callers do not have them: nothing is delivered unproven", () => {
+  it("are notified of a break at once where their callers do not have them: nothing is delivered unproven", () => {
     breakContact();
     expect(heardBy(-1)).toEqual(["uncertain"]);
   });
 
-  it("are told of a break at once where the next owner does not have the lock yet that was kept", () => {
+  it("are notified of a break at once where the next owner does not have the kept lock yet", () => {
     at(600).state.delivered = false;
     at(600).grant.lend();
     breakContact();
@@ -171,7 +171,7 @@ describe("very many holds of one provider", () => {
       await turn();
       expect(unanswered.length).toBeLessThanOrEqual(askedAtATime);
     }
-    // Those that were asked about while the second round began have had their answer behind it.
+    // Holds that were asked about while the second round began have had their answer behind it.
     expect(new Set(asked).size).toBeGreaterThanOrEqual(many - askedAtATime);
     expect(asked.length).toBe(new Set(asked).size);
   });
@@ -190,7 +190,7 @@ describe("very many holds of one provider", () => {
     expect([...seen].filter(isOther)).toHaveLength(askedAtATime);
   });
 
-  it("are in doubt once another master was there, also if it has gone again before they were told", async () => {
+  it("are in doubt once another master was there, also if it has gone again before they were notified", async () => {
     master = "m2";
     holds.masterChanged();
     master = "m1";
@@ -220,7 +220,7 @@ describe("very many holds of one provider", () => {
     await eachHears(["uncertain", "recovered"]);
   });
 
-  it("are not kept, and lent to nobody, after a break that they were not told of", () => {
+  it("are neither kept nor lent after a break of which they were not notified yet", () => {
     expect(at(-3).grant.keep()).toBe(true);
     breakContact();
     line.state = "connected";

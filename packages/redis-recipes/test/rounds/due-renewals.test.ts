@@ -62,7 +62,7 @@ describe("due renewals", () => {
     return await renewal;
   };
 
-  it("that go along tell a holder whose entry is gone", async () => {
+  it("that go along report the loss to a holder whose entry is gone", async () => {
     const { runtime, hold } = scene();
     const [one, other] = [hold(0), hold(0)];
     await settle(runtime, other.renewals.due(leaseMs));
@@ -72,7 +72,7 @@ describe("due renewals", () => {
     expect([one.toldGone, other.toldGone]).toEqual([0, 1]);
   });
 
-  it("of one slot go together, and whoever went along is not due when its own turn comes", async () => {
+  it("of one slot go together, and a hold that went along is not due when its own turn comes", async () => {
     const { runtime, hold } = scene();
     const [one, other] = [hold(0), hold(0)];
     await settle(runtime, other.renewals.due(leaseMs));
@@ -133,7 +133,7 @@ describe("due renewals", () => {
     expect(other.sentMs).toHaveLength(2);
   });
 
-  it("have no slots on one server: each waits for company, and nobody goes along", async () => {
+  it("have no slots on one server: each waits for company, and no hold goes along", async () => {
     const { runtime, hold } = scene();
     const [one, other] = [hold(null), hold(null)];
     await settle(runtime, other.renewals.due(leaseMs));

@@ -1,6 +1,6 @@
 import { type SimulatedRuntime, seededRandom, simulatedRuntime } from "@holdfast/core/testing";
 import { describe, expect, it } from "vitest";
-import { Rounds } from "../../src/recipes/queue/rounds.js";
+import { Rounds } from "../../src/recipes/requests/rounds.js";
 
 const periodMs = 1_000;
 
@@ -68,7 +68,7 @@ describe("rounds", () => {
     expect(own).toEqual(others);
   });
 
-  it("leave nobody without a turn for longer than a period, whoever comes and goes", async () => {
+  it("leave no member without a turn for longer than a period, while members come and go", async () => {
     const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 2 ** 31);
     console.log(`seed ${seed} (HOLDFAST_SEED)`);
     const random = seededRandom(seed);
@@ -104,7 +104,7 @@ describe("rounds", () => {
     expect(Math.max(...gaps)).toBeLessThanOrEqual(periodMs + 1);
   });
 
-  it("rest when nobody is left, and when they are closed", async () => {
+  it("have no timer when no member is left, and when they are closed", async () => {
     const scene = new Scene();
     const only = scene.add(0, 3);
     scene.rounds.remove(only);

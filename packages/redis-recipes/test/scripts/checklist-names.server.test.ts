@@ -7,9 +7,9 @@ import { redisLocks } from "../../src/provider/redis-locks.js";
 import { fairAcquire } from "../../src/scripts/fair/acquire.js";
 import { mutexForce } from "../../src/scripts/mutex/force.js";
 import { readAcquire } from "../../src/scripts/read-write/read-acquire.js";
-import { semaphorePermits } from "../../src/scripts/semaphore/permits.js";
+import { semaphoreGive } from "../../src/scripts/semaphore/give.js";
 import { stage } from "../model/stage.js";
-import { anna, bert, callsOn, fair, java, lock, name } from "./checklist-calls.js";
+import { anna, bert, callsOn, fair, java, lock, name, semaphore } from "./checklist-calls.js";
 
 const on = stage();
 const { see, take, free, fairTake, fairFree, write, read, unwrite, unread, sc, takePermits, ids, latch } =
@@ -26,7 +26,7 @@ describe("layout 1: names", () => {
     floor: 0n,
     changes: "",
   };
-  // Without braces they are put around the name; where there is one already nothing is.
+  // A name without braces gets them around it; where there is one already nothing is added.
   test.each([
     ["plain", "redisson_lock_token:{plain}", "{plain}"],
     ["a{b}c", "redisson_lock_token:a{b}c", "a{b}c"],
@@ -79,8 +79,13 @@ test("layout 14: a decimal number, and never a negative one, in every message on
   const step = async (seen: Promise<{ readonly published: readonly (readonly [string, string])[] }>) => {
     published.push(...(await seen).published);
   };
-  const permits = (action: "set" | "add", count: number) =>
-    see(semaphorePermits, [name], semaphorePermits.args({ action, permits: count, ...sc }));
+  const marker = `${semaphore.markerPrefix}u:1`;
+  const giving = semaphoreGive.args({ permits: 4, markerMs: 1_000, ...sc });
+  const give = async (number: string) => {
+    await on.server.redis.set(name, number);
+    await on.server.redis.set(marker, "taken");
+    return await see(semaphoreGive, [name, marker], giving);
+  };
   const force = {
     expected: "",
     publish: "publish" as const,
@@ -102,8 +107,7 @@ test("layout 14: a decimal number, and never a negative one, in every message on
   await on.server.redis.flushall();
   for (const call of [read, unread, write, read, unwrite]) await step(call(anna));
   await on.server.redis.flushall();
-  for (const count of [2, -5, 4]) await step(permits("add", count));
-  await step(permits("set", 3));
+  for (const number of ["0", "-7", "-4"]) await step(give(number));
   await on.server.redis.flushall();
   await step(takePermits(ids("a", "b")));
   await on.server.redis.flushall();

@@ -56,7 +56,7 @@ describe("layout 10: transitions of the mode", () => {
     expect((await unread(bert)).keys.has(name)).toBe(false);
   });
 
-  test("a reader is no writer: it waits like everybody else", async () => {
+  test("a reader is no writer: as a writer it waits like any other owner", async () => {
     await read(anna);
     expect((await write(anna)).answer).toMatchObject({ status: "queued", holder: "" });
   });

@@ -62,7 +62,7 @@ afterAll(async () => {
 const [anna, bert] = ourOwners as [string, string];
 
 test.each(["plain", "a{b}c", "{x}", "a:{b}"])(
-  "in a cluster every kind of lock works on %s, and tells sharded subscribers",
+  "in a cluster every kind of lock works on %s, and its messages reach sharded subscribers",
   async (name) => {
     const run = async <R>(
       script: Script<R>,
@@ -196,7 +196,7 @@ test.each(["plain", "a{b}c", "{x}", "a:{b}"])(
   },
 );
 
-test("a latch with a name that may be one tells sharded subscribers when it opens", async () => {
+test("a latch with a name that is allowed publishes to sharded subscribers when it opens", async () => {
   const channel = redissonChannels.latch("gate");
   await ears.ssubscribe(channel);
   heard.length = 0;

@@ -9,7 +9,7 @@ const on = stage();
 const name = "orders";
 const keys = mutexKeys(name);
 const channel = redissonChannels.mutex(name);
-/** Of a provider that keeps nothing, and of one that may keep locks. */
+/** An owner of a provider that keeps nothing, and one of a provider that may keep locks. */
 const [plain, , , marked] = ourOwners as [string, string, string, string];
 const contender = "33333333-3333-8333-a333-333333333333:1";
 const waiting = "33333333-3333-8333-a333-333333333333:2";
@@ -69,7 +69,7 @@ describe("what scripts do for locks that may be kept", () => {
     expect((await acquire(contender, { asksKeeper: true })).answer.status).toBe("busy");
   });
 
-  test("a grant of a free lock tells the token before its own, and only where that is asked for", async () => {
+  test("a grant of a free lock comes with the token before its own, and only where that is asked for", async () => {
     expect((await acquire(marked, { tellsBefore: true })).answer).toMatchObject({ before: 0n });
     const before = BigInt(await tokenKey());
     await on.server.redis.del(name);

@@ -107,7 +107,7 @@ test("a request after its date does nothing", async () => {
   expect(await on.server.redis.keys("*")).toEqual([]);
 });
 
-test("where publishing is forbidden the hand-over stands, and the answer says why nobody was told", async () => {
+test("where publishing is forbidden the hand-over stands, and the answer says why no message was sent", async () => {
   await on.server.redis.call("ACL", "SETUSER", "quiet", "on", ">secret", "~*", "+@all", "resetchannels");
   await take(anna);
   await take(bert);
@@ -272,7 +272,7 @@ test("a reader among a thousand ends with no more commands than one among two hu
       keysOf(owner),
       readRelease.args({ ...passing(owner), readersTurnMs: 0, holdPrefix }),
     );
-  // One that is not among the first to end, and is to be the last.
+  // A reader that is not among the first that are looked at, and is to be the last.
   const last = readers[500] as string;
   await on.server.redis.pexpire(readHoldKey(name, last), 60_000);
   await on.server.redis.pexpire(name, 60_000);
@@ -291,7 +291,7 @@ test("a reader among a thousand ends with no more commands than one among two hu
 test("a reader ends as a whole where the holds of others cannot be read, and those count as alive", async () => {
   for (const owner of [anna, bert])
     await on.server.run(readAcquire, readHoldKeyList(name, owner), readAcquire.args(standing(owner)));
-  // As of a key that has gone ahead of its slot: it cannot be read at this server.
+  // The user may not read the other hold's key, like a key that has gone ahead of its slot: it cannot be read at this server.
   const own = readHoldKeyList(name, anna).flatMap((key) => `~${key}`);
   await on.server.redis.call("ACL", "SETUSER", "apart", "on", ">secret", ...own, "+@all", "allchannels");
   const apart = on.server.redis.duplicate({ username: "apart", password: "secret", lazyConnect: true });

@@ -10,8 +10,8 @@ import { writeRelease } from "../../src/scripts/read-write/write-release.js";
 import type { CallScript } from "../../src/scripts/script.js";
 import { javaOwners, ourOwners, stage } from "../model/stage.js";
 
-// A lock that is free and that nobody waits for is taken and given back by a few commands. Each test below is red when the short
-// way loses the condition that it names.
+// A lock that is free and without waiters is taken and given back by a few commands. Each test below fails when the short way loses
+// the condition in its title.
 
 const on = stage();
 const name = "orders";
@@ -56,7 +56,7 @@ const unwrite = (owner: string) =>
   );
 const see = <A, R>(script: CallScript<A, R>, args: A) => on.server.step(script.lua, list, script.args(args));
 
-/** Of what `work` does at the server, those that call a script among them. */
+/** How many commands the server executes for `work`, those that call a script among them. */
 async function commandsOf(work: () => Promise<unknown>): Promise<number> {
   await on.server.hashOf(mutexAcquire.lua);
   await on.server.hashOf(mutexRelease.lua);
@@ -129,13 +129,13 @@ describe("commands at the server, the calls of the scripts among them", () => {
 });
 
 describe("an acquire takes the short way only", () => {
-  test("while nobody holds: a lock of Java's is waited for", async () => {
+  test("of a lock without a holder: one that Java holds is waited for", async () => {
     await on.server.redis.hset(name, java, "1");
     expect(await take(anna)).toMatchObject({ status: "queued", holder: java, holderPttlMs: -1 });
     expect(await on.server.redis.hgetall(name)).toEqual({ [java]: "1" });
   });
 
-  test("while nobody waits: it does not pass a live waiter of a lock whose holder has lapsed", async () => {
+  test("while there is no waiter: it does not pass a live waiter of a lock whose holder has lapsed", async () => {
     await take(anna);
     await take(bert);
     await on.server.redis.del(name);
@@ -187,7 +187,7 @@ describe("an acquire takes the short way only", () => {
     expect(await on.server.redis.pttl(keys.token)).toBe(-1);
   });
 
-  test("where no changes are published: of a lock whose changes are, each is told", async () => {
+  test("where no changes are published: of a lock whose changes are, each one is published", async () => {
     const { after, raw } = await see(mutexAcquire, standing(anna, { changes: "changed" }));
     expect(mutexAcquire.parse(raw)).toMatchObject({ status: "granted", pttlMs: 30_000 });
     expect(after.published).toEqual([{ channel: "changed", message: "1" }]);
@@ -236,7 +236,7 @@ describe("the answer of the short way", () => {
     expect(raw).toEqual(["granted", expect.any(Number), expect.any(String), 30_000, expect.any(String)]);
   });
 
-  test("of a release is 1 where all were told, and says why they were not", async () => {
+  test("of a release is 1 where its message was published, and says why it was not", async () => {
     await take(anna);
     const channel = redissonChannels.mutex(name);
     const { raw, after } = await see(mutexRelease, passing(anna, channel));
@@ -259,7 +259,7 @@ describe("the answer of the short way", () => {
     }
   });
 
-  test.each(["none", "both"] as const)("a release that is told by %s takes the long way", async (publish) => {
+  test.each(["none", "both"] as const)("a release published by %s takes the long way", async (publish) => {
     await take(anna);
     const given = { ...passing(anna, redissonChannels.mutex(name)), publish };
     const { raw, after } = await see(mutexRelease, given);
@@ -317,7 +317,7 @@ describe("a release takes the short way only", () => {
     expect(await on.server.redis.hgetall(name)).toEqual({ [anna]: "1" });
   });
 
-  test("for a hold that is there: of one that has lapsed nobody is told", async () => {
+  test("for a hold that is there: for one that has lapsed nothing is published", async () => {
     await take(anna);
     await on.server.redis.del(name);
     const { raw, after } = await see(mutexRelease, passing(anna, redissonChannels.mutex(name)));
@@ -325,7 +325,7 @@ describe("a release takes the short way only", () => {
     expect(after.published).toEqual([]);
   });
 
-  test("for a hold that was alone: a reader of Java's that came in beside it stays, and nobody is told", async () => {
+  test("for a hold that was alone: a reader of Java's that came in beside it stays, and nothing is published", async () => {
     await take(anna);
     await on.server.redis.hset(name, "mode", "read", java, "1");
     const { raw, after } = await see(mutexRelease, passing(anna, redissonChannels.mutex(name)));
@@ -334,7 +334,7 @@ describe("a release takes the short way only", () => {
     expect(await on.server.redis.hgetall(name)).toEqual({ mode: "read", [java]: "1" });
   });
 
-  test("while nobody waits: the next of ours is made holder", async () => {
+  test("of a lock without waiters: else the next of ours is made holder", async () => {
     await take(anna);
     await take(bert);
     expect(await free(anna)).toMatchObject({ status: "handed", next: bert });

@@ -60,7 +60,7 @@ test("an owner that was dropped, or granted, or that never stood there, has to a
   expect(await on.server.redis.zrange(keys.alive, 0, "-1")).toEqual([other]);
 });
 
-test("a window of which half has passed is whole again, and one that is over too where nobody has dropped the waiter", async () => {
+test("a window of which half has passed is whole again, and so is one that is over unless the waiter was dropped", async () => {
   const owners = waiters(2);
   await queue(owners);
   await on.server.redis.zadd(keys.alive, 1, owners[0] as string);

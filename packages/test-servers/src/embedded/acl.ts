@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { isIP } from "node:net";
 import { type Acl, errorCodes, openAcl, type RequestedAcl } from "@holdfast/zk-protocol";
 
-/** Who a connection is. Identities are added by `auth` and die with the connection. */
+/** One identity of a connection. Identities are added by `auth` and die with the connection. */
 export interface Identity {
   readonly scheme: "ip" | "digest" | "super";
   readonly id: string;
@@ -15,7 +15,7 @@ export function ipIdentity(address: string): Identity {
   return { scheme: "ip", id: address.replace(/^::ffff:/, "") };
 }
 
-/** Of `user:password`; the id keeps a hash of both, as stored in ACLs. */
+/** The identity of `user:password`; the id keeps a hash of both, as stored in ACLs. */
 export function digestIdentity(userAndPassword: Uint8Array): Identity {
   const text = Buffer.from(userAndPassword).toString("utf8");
   const hash = createHash("sha1").update(text).digest("base64");
@@ -73,7 +73,7 @@ const validIds: ReadonlyMap<string, (id: string) => boolean> = new Map([
   ["ip", (id) => parseNetwork(id) !== undefined],
 ]);
 
-/** What somebody without ADMIN is shown: the users, but not the hashes of their passwords. */
+/** The list as a client without ADMIN sees it: the users, but not the hashes of their passwords. */
 export function maskAcl(acl: readonly Acl[]): readonly Acl[] {
   return acl.map((entry) =>
     entry.scheme === "digest" ? { ...entry, id: `${entry.id.split(":")[0] ?? ""}:x` } : entry,

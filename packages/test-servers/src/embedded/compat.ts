@@ -3,9 +3,9 @@ import type { OpName } from "@holdfast/zk-protocol";
 /** Releases whose differences the embedded server can play. "3.8" is the one it was measured against. */
 export type Compat = "3.4" | "3.5" | "3.6" | "3.8" | "3.9";
 
-/** What changed between releases, as far as locks can tell. */
+/** What changed between releases, as far as it concerns locks. */
 export interface Behaviour {
-  /** As `srvr` prints it. */
+  /** The version as `srvr` prints it. */
   readonly version: string;
   /** From 3.9 an event carries the zxid of its change; before, -1. */
   readonly eventsCarryZxid: boolean;

@@ -30,7 +30,7 @@ export interface ConnectionHost {
   flushSoon(connection: Connection): void;
   /** All frames of one chunk are through. */
   onBatchEnd(): void;
-  /** The connection serves nobody any more; its socket may still be there. */
+  /** The connection serves its client no longer; its socket may still be there. */
   onClosed(connection: Connection): void;
   /** Its socket is gone as well. */
   onGone(connection: Connection): void;

@@ -8,11 +8,11 @@ import type { NodeKind } from "./tree.js";
 
 /** A session of the embedded server, as it is now. */
 export interface EmbeddedSession {
-  /** As the client was given it. */
+  /** The id that the client was given. */
   readonly id: bigint;
   /** The 16 bytes with which a client takes the session up again. */
   readonly password: Uint8Array;
-  /** As granted, in milliseconds. */
+  /** The time-out as granted, in milliseconds. */
   readonly timeoutMs: number;
   /** Whether a connection serves it now. */
   readonly connected: boolean;
@@ -63,7 +63,7 @@ export class EmbeddedZooKeeper {
     this.operator = new Operator(() => core.state);
   }
 
-  /** As `startEmbeddedZooKeeper`. */
+  /** Does what `startEmbeddedZooKeeper` does. */
   static async start(options: EmbeddedZooKeeperOptions = {}): Promise<EmbeddedZooKeeper> {
     const core = new ServerCore(options);
     await core.listen();

@@ -3,7 +3,7 @@ import type { Connection } from "./connection.js";
 import type { State } from "./state.js";
 import type { Watcher, WatchTable } from "./watches.js";
 
-/** What the words tell about, besides the state. */
+/** What the answers to the words are read from. */
 export interface WordSource {
   readonly state: State;
   readonly port: number;

@@ -13,8 +13,8 @@ import type { Client, State } from "./state.js";
 import { check, create, type Outcome, remove, setData, type Transaction } from "./writes.js";
 
 /**
- * All steps or none. A failure is told step by step and leaves the reply without an error: 0 before the
- * culprit, its own code, RuntimeInconsistency after it.
+ * Applies all steps or none. The reply to a failure has no error itself, but a code for each step: 0 before the
+ * step that failed, its own code, RuntimeInconsistency after it.
  */
 export function multi(txn: Transaction, request: MultiRequest): MultiResponse {
   const { tree } = txn.state;

@@ -5,7 +5,7 @@ import type { Compat } from "./compat.js";
 export interface EmbeddedZooKeeperOptions {
   /** Default: one that is free. */
   readonly port?: number;
-  /** Address to listen at; default 127.0.0.1. Whoever reaches another one may read and write everything. */
+  /** Address to listen at; default 127.0.0.1. Every client that reaches another one may read and write everything. */
   readonly host?: string;
   /** ZooKeeper's `tickTime` in milliseconds; default 500. Sessions get 2 to 20 of them. */
   readonly tickTimeMs?: number;

@@ -26,7 +26,7 @@ export class Outbox {
     readonly clock: Clock;
     isPaused(): boolean;
     write(bytes: Buffer): void;
-    /** All that was in has gone out. */
+    /** Called when all that was in has gone out. */
     emptied(): void;
   }) {
     this.#clock = options.clock;
@@ -58,7 +58,7 @@ export class Outbox {
     this.#queue.splice(at === -1 ? this.#queue.length : at, 0, ...frames);
   }
 
-  /** Of the last `count` entries keeps the first `kept`. */
+  /** Keeps the first `kept` of the last `count` entries. */
   truncate(count: number, kept: number): void {
     this.#queue.length = Math.max(0, this.#queue.length - count + kept);
   }

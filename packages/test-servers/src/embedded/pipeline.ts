@@ -64,7 +64,7 @@ export class Pipeline {
       connection.block(verdict.until, () => this.#greet(connection, request, verdict.next()));
       return;
     }
-    // Somebody who has seen the future is told nothing: another member may know it.
+    // A client that has seen a later zxid than this server gets no answer: another member may know that zxid.
     if (verdict?.kind === "close" || request.lastZxidSeen > state.zxid) {
       connection.close("drop");
       return;
@@ -86,7 +86,7 @@ export class Pipeline {
     }
     const earlier = this.#host.connectionOf(request.sessionId);
     if (earlier !== undefined) {
-      // This comes before the password is looked at, so anybody who names a session kicks its owner.
+      // This comes before the password is looked at, so any client that names a session ends its owner's connection.
       if (move) earlier.moved = true;
       else earlier.close("drop");
     }
@@ -206,7 +206,7 @@ function send(connection: Connection, frame: Buffer, verdict: OutVerdict): void 
   if (verdict.next === "stall") connection.outbox.stall();
 }
 
-/** Without a session it says that there is none. Clients before 3.4 neither send nor expect the flag for read-only. */
+/** The answer to a handshake; without a session it says that there is none. Clients before 3.4 neither send nor expect the flag for read-only. */
 function greeting(session: Session | undefined, withReadOnly: boolean): Buffer {
   return encodeFrame(
     encodeConnectResponse({

@@ -95,7 +95,7 @@ const handlers: Handlers = {
     }
     return undefined;
   },
-  // Without a configuration for it a server cannot do SASL.
+  // A server without a configuration for SASL cannot do it.
   sasl: () => errorCodes.AuthFailed,
   // Between servers it makes a session; a client that has one is greeted again.
   createSession: () => undefined,

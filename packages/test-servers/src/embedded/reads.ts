@@ -36,7 +36,7 @@ function watchOnce(table: WatchTable, client: Client, request: PathWatchRequest)
   if (request.watch && !client.losesWatch) table.add(client, request.path, WatchMode.oneShot);
 }
 
-/** Anybody may ask up to 3.8, and a watch waits for a node that is not there. */
+/** Up to 3.8 every client may ask, and a watch waits for a node that is not there. */
 export function exists(state: State, client: Client, request: PathWatchRequest): Outcome<StatResponse> {
   if (request.path.includes("\0")) return errorCodes.BadArguments;
   const node = treeFor(state, client).get(request.path);
@@ -174,7 +174,7 @@ function removeBoth(state: State, client: Client, path: string, modes?: number):
   return ofChild || ofData;
 }
 
-/** Says yes when anybody watches the path, as 3.8.0 does. */
+/** Says yes when any client watches the path, as 3.8.0 does. */
 export function checkWatches(state: State, request: CheckWatchesRequest): Outcome<undefined> {
   const { data, child } = state.watches;
   const { path, type } = request;
@@ -184,9 +184,9 @@ export function checkWatches(state: State, request: CheckWatchesRequest): Outcom
 }
 
 /**
- * Watches of an earlier connection of the same client. What happened since `relativeZxid` is told at
- * once, before the answer, and not told once only where two lists name a node. Lasting watches are
- * put back, never told what they missed.
+ * Sets the watches of an earlier connection of the same client. A change since `relativeZxid` is sent as an
+ * event at once, before the answer, and more than once only where two lists name its node. Lasting watches
+ * are put back and get no events of what they missed.
  */
 export function setWatches(state: State, client: Client, request: SetWatches2Request): undefined {
   if (client.losesWatch) return undefined;

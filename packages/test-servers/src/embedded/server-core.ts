@@ -30,7 +30,7 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
   readonly #behaviour: Behaviour;
   readonly #words: ReadonlySet<string>;
   readonly #pipeline: Pipeline;
-  /** Those with a socket, whether they serve somebody or not. */
+  /** All connections with a socket, whether or not they still serve a client. */
   readonly #connections = new Set<Connection>();
   readonly #bySession = new Map<bigint, Connection>();
   readonly #impatience = new Map<Connection, () => void>();
@@ -158,7 +158,7 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
     this.#state.sessions.expired += 1;
     if (connection === undefined || how === "keep" || this.faults.outlives(connection)) return;
     const events = connection.outbox.pushed - before;
-    // Of the events about their own nodes, clients have seen all, some and none before the end.
+    // Clients have been seen to get all, some and none of the events about their own nodes before the end.
     if (events > 0) connection.outbox.truncate(events, this.random.below(events + 1));
     connection.close(how);
   }

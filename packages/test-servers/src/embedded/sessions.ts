@@ -4,7 +4,7 @@ import { passwordLength } from "@holdfast/zk-protocol";
 export interface Session {
   readonly id: bigint;
   readonly password: Buffer;
-  /** As granted at the last handshake. */
+  /** The time-out as granted at the last handshake. */
   timeoutMs: number;
   /** End of the tick in which it runs out, on the clock of the server. */
   expiresAtMs: number;
@@ -12,7 +12,7 @@ export interface Session {
 }
 
 /**
- * Who is alive. Deadlines are rounded up to the ends of ticks, so that a session runs out between one
+ * The sessions that are alive. Deadlines are rounded up to the ends of ticks, so that a session runs out between one
  * time-out and one time-out plus one tick after its last packet.
  */
 export class Sessions {

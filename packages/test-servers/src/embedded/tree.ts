@@ -4,7 +4,7 @@ export type NodeKind = "persistent" | "ephemeral" | "container" | "ttl";
 
 const noNames: ReadonlySet<string> = new Set();
 const readOnlyAcl: readonly Acl[] = [{ perms: 1, scheme: "world", id: "anyone" }];
-/** Beyond it the counter of created children cannot count. */
+/** The highest value of the counter of created children. */
 export const maxCounter = 2_147_483_647;
 
 /** One node. Written by `Tree` only. */
@@ -82,8 +82,8 @@ export interface NodeInit {
 }
 
 /**
- * The nodes, and nothing that checks: whoever calls has made sure that the change is legal. While
- * `journal` is set, each change adds to it what takes it back.
+ * The nodes, without any checks: the caller has made sure that the change is legal. While `journal` is
+ * set, each change adds to it the function that takes it back.
  */
 export class Tree {
   readonly root: TreeNode;
@@ -120,7 +120,7 @@ export class Tree {
     this.#attach(system, "config", new TreeNode({ ...bare, path: "/zookeeper/config", acl: readOnlyAcl }));
   }
 
-  /** As `srvr` counts: the root has two names and counts twice. */
+  /** The number of nodes as `srvr` counts: the root has two names and counts twice. */
   get nodeCount(): number {
     return this.#nodes.size;
   }

@@ -15,7 +15,7 @@ import { allowed, type Identity } from "./acl.js";
 export class Notice {
   readonly type: WatchEventType;
   readonly path: string;
-  /** Of the change; what travels is -1 up to 3.8. */
+  /** The zxid of the change; what travels is -1 up to 3.8. */
   readonly zxid: bigint;
   readonly #headerZxid: bigint;
   #frame: Buffer | undefined;
@@ -36,7 +36,7 @@ export class Notice {
   }
 }
 
-/** Who gets events: one connection, not one session. */
+/** The receiver of events: one connection, not one session. */
 export interface Watcher {
   /** 0n for an operator inside the process. */
   readonly sessionId: bigint;
@@ -104,7 +104,7 @@ export class WatchTable {
     return true;
   }
 
-  /** Whether anybody watches exactly this path. */
+  /** Whether any client watches exactly this path. */
   watched(path: string): boolean {
     return this.#byPath.has(path);
   }
@@ -117,8 +117,8 @@ export class WatchTable {
   }
 
   /**
-   * Tells everybody concerned but `except`, and returns whom it concerned. Who may not read a node of this
-   * `acl` is not told, though a one-shot watch is used up all the same.
+   * Sends the notice to all watchers that it concerns but `except`, and returns those that it concerns. A
+   * watcher that may not read a node of this `acl` gets nothing, though its one-shot watch is used up.
    */
   trigger(
     notice: Notice,
@@ -181,7 +181,7 @@ function recursiveOf(modes: number): number {
 export interface Change {
   readonly type: "created" | "deleted" | "data-changed";
   readonly path: string;
-  /** Of the node, and of its parent. */
+  /** The ACL of the node, and that of its parent. */
   readonly acl: readonly Acl[];
   readonly parentAcl: readonly Acl[];
 }
@@ -215,7 +215,7 @@ export class Watches {
     const notice = this.notice(type, path, zxid);
     const told = this.data.trigger(notice, acl);
     if (type === "data-changed") return;
-    // Who watched data and children of a deleted node hears of it once.
+    // A client that watched both data and children of a deleted node gets one event.
     if (type === "deleted") this.child.trigger(notice, acl, told);
     const slash = path.lastIndexOf("/");
     this.child.trigger(

@@ -22,7 +22,7 @@ const sequentialFlags: ReadonlySet<number> = new Set([2, 3, 6]);
 const fixedPaths: ReadonlySet<string> = new Set(["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"]);
 const maxTtlMs = 0xff_ffff_ffffn;
 
-/** One transaction being applied: changes gather in `changes`, to be told when all of it is done. */
+/** One transaction being applied: its changes gather in `changes`, and fire their watches when all of it is done. */
 export interface Transaction {
   readonly state: State;
   readonly client: Client;
@@ -47,7 +47,7 @@ export function create(
     return errorCodes.BadArguments;
   }
   const kind = kindOf(op, flags);
-  // Nobody would ever take away the node of a session that is over.
+  // The node of a session that is over would never be deleted.
   if (kind === "ephemeral" && state.sessions.get(client.sessionId) === undefined) {
     return errorCodes.SessionExpired;
   }
@@ -115,7 +115,7 @@ export function setData(txn: Transaction, request: SetDataRequest): Outcome<Tree
   return node;
 }
 
-/** Nobody is told of it. */
+/** A new access list fires no watch. */
 export function setAcl(txn: Transaction, request: SetACLRequest): Outcome<TreeNode> {
   if (!isValidPath(request.path)) return errorCodes.BadArguments;
   const acl = fixAcl(request.acl, txn.client.identities);

@@ -83,7 +83,7 @@ const components: Readonly<Record<ComponentName, Component>> = {
     what: "a PostgreSQL server",
     found: findPostgres,
     packages: ["postgresql"],
-    // Without it the package makes a database of its own and starts a service for it on port 5432.
+    // Without this setting the package makes a database of its own and starts a service for it on port 5432.
     setting: { path: "/etc/postgresql-common/createcluster.conf", text: "create_main_cluster = off\n" },
   },
   pgbouncer: {
@@ -192,11 +192,7 @@ export async function ensureZooKeeper(options: Omit<EnsureOptions, "only"> = {})
 
 /** The server to start, or an error that says how to get one. */
 export function requireZooKeeper(): ZooKeeperInstall {
-  const install = findZooKeeper();
-  if (install === undefined) {
-    throw new NotInstalledError("no ZooKeeper server on this machine; run: npx holdfast-servers ensure");
-  }
-  return install;
+  return required(findZooKeeper(), "ZooKeeper server", "java,zookeeper");
 }
 
 /** `ensure` for what `startRedis` and its likes need, then `findRedis`. */
@@ -207,45 +203,37 @@ export async function ensureRedis(options: Omit<EnsureOptions, "only"> = {}): Pr
 
 /** The server to start, or an error that says how to get one. */
 export function requirePostgres(): PostgresInstall {
-  const install = findPostgres();
-  if (install === undefined) {
-    throw new NotInstalledError("no PostgreSQL server on this machine; run: npx holdfast-servers ensure");
-  }
-  return install;
+  return required(findPostgres(), "PostgreSQL server", "postgresql");
 }
 
 /** The program, or an error that says how to get it. */
 export function requirePgBouncer(): string {
-  return required(findPgBouncer(), "PgBouncer");
+  return required(findPgBouncer(), "PgBouncer", "pgbouncer");
 }
 
 /** The program, or an error that says how to get it. */
 export function requirePromtool(): string {
-  return required(findPromtool(), "promtool");
+  return required(findPromtool(), "promtool", "promtool");
 }
 
 /** The program, or an error that says how to get it. */
 export function requireChromium(): string {
-  return required(findChromium(), "Chromium");
+  return required(findChromium(), "Chromium", "chromium");
 }
 
 /** The file, or an error that says how to get it. */
 export function requireComposeSchema(): string {
-  return required(findComposeSchema(), "schema of Compose files");
+  return required(findComposeSchema(), "schema of Compose files", "compose-schema");
 }
 
-function required(found: string | undefined, what: string): string {
+function required<T>(found: T | undefined, what: string, only: string): T {
   if (found !== undefined) return found;
-  throw new NotInstalledError(`no ${what} on this machine; run: npx holdfast-servers ensure`);
+  throw new NotInstalledError(`no ${what} on this machine; run: npx holdfast-servers ensure --only ${only}`);
 }
 
 /** The server to start, or an error that says how to get one. */
 export function requireRedis(): RedisInstall {
-  const install = findRedis();
-  if (install === undefined) {
-    throw new NotInstalledError("no Redis server on this machine; run: npx holdfast-servers ensure");
-  }
-  return install;
+  return required(findRedis(), "Redis server", "redis");
 }
 
 function missingOf(names: readonly ComponentName[]): ComponentName[] {
@@ -274,7 +262,7 @@ function whatToDo(
   }
   if (missing.includes("zookeeper")) {
     lines.push(
-      "Elsewhere: unpack a release of Apache ZooKeeper (3.5 or later) and set ZOOKEEPER_HOME to its folder.",
+      "Elsewhere: unpack a release of Apache ZooKeeper (3.5.1 or later) and set ZOOKEEPER_HOME to its folder.",
     );
   }
   if (missing.includes("curator")) {

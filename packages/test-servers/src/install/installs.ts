@@ -14,7 +14,7 @@ export interface ZooKeeperInstall {
 
 /** Apache Curator's recipes with what they need. */
 export interface CuratorInstall {
-  /** For `java -cp`. */
+  /** The argument for `java -cp`. */
   classPath: string;
   /** Where it was found. */
   from: string;
@@ -56,7 +56,7 @@ const debianPostgres = "/usr/lib/postgresql";
 export const unpackedFolder = "/usr/local/lib/holdfast";
 const composeSchemaName = "compose_spec.json";
 const debianPythonPackages = "/usr/lib/python3/dist-packages";
-/** For an interpreter that is asked what it can import: those that take longer count as unable to. */
+/** How long an interpreter may take to say what it can import: one that takes longer counts as unable to. */
 const askPythonWithinMs = 10_000;
 const oldestJava = 11;
 

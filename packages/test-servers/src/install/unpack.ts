@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { NotInstalledError } from "../errors.js";
 import { runApt } from "./run-apt.js";
 
-/** One file of a Debian package whose installation would start a service or bring much that nobody needs here. */
+/** One file of a Debian package whose installation would start a service or bring much that is not needed here. */
 export interface UnpackedFile {
   packageName: string;
   /** In the package, without the slash in front. */
@@ -38,7 +38,7 @@ export async function unpack(apt: string, file: UnpackedFile, folder: string): P
     }
     mkdirSync(folder, { recursive: true });
     const place = join(folder, basename(file.path));
-    // Whoever looks meanwhile finds no file or a whole one.
+    // A process that looks meanwhile finds no file or a whole one.
     const beside = `${place}.${process.pid}`;
     copyFileSync(join(scratch, "unpacked", file.path), beside);
     chmodSync(beside, file.mode);

@@ -28,7 +28,7 @@ export function followSuite(
   steps: { start(): Promise<void>; heal(): Promise<void>; stop(): Promise<void> },
 ): void {
   const { before, after } = "before" in hooks ? hooks : { before: hooks.beforeAll, after: hooks.afterAll };
-  // Without arguments: a framework may pass a context or take a parameter for a callback to wait for.
+  // The callbacks take no arguments: a framework may pass a context or take a parameter for a callback to wait for.
   before(() => steps.start());
   hooks.afterEach?.(() => steps.heal());
   after(() => steps.stop());

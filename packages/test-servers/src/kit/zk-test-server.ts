@@ -196,7 +196,7 @@ export class ZkTestServer {
  * `await using` ends it.
  */
 export function zkTestServer(options: SuiteZkTestServerOptions): ZkTestServer;
-/** Without `hooks`: starts the server at once, and resolves when it runs. */
+/** The form without `hooks`: starts the server at once, and resolves when it runs. */
 export function zkTestServer(options?: ZkTestServerOptions): Promise<ZkTestServer>;
 export function zkTestServer(
   options: ZkTestServerOptions & { readonly hooks?: SuiteHooks } = {},

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A fresh folder in the system's temporary folder. Whoever makes one removes it with `removeScratchFolder`. */
+/** A fresh folder in the system's temporary folder. The caller removes it with `removeScratchFolder`. */
 export function makeScratchFolder(name: string): string {
   return mkdtempSync(join(realpathSync(tmpdir()), `holdfast-${name}-`));
 }

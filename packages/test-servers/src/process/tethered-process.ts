@@ -10,7 +10,7 @@ import { eventually } from "../eventually.js";
 // the watchdog over to init, and its pid may belong to a stranger by now. SIGCONT goes first so that a paused server
 // leaves no stopped process waiting for its reaper. The word "done" on the pipe means that we live, know that the
 // server has ended and take care of its folder ourselves. What the shell says on the pipe means that the watchdog stands:
-// whoever paused the shell before that would leave a stopped process for good if he died.
+// if we paused the shell before that and then died, a stopped process would be left for good.
 const leash = `
 (
   trap '' HUP INT TERM
@@ -77,7 +77,7 @@ export class TetheredProcess {
     });
     child.unref();
     pipe.unref();
-    pipe.on("error", () => {}); // somebody killed the watchdog
+    pipe.on("error", () => {}); // the watchdog was killed
   }
 
   static async spawn(options: TetheredOptions): Promise<TetheredProcess> {
@@ -88,8 +88,8 @@ export class TetheredProcess {
         env: { ...process.env, HOLDFAST_SCRATCH: options.scratchFolder ?? "" },
         // Not standard input: Node closes that by itself when the child ends, before we could say "done".
         stdio: ["ignore", log, log, "pipe"],
-        // What is sent to our process group as a whole reaches neither: whoever holds locks on the server needs it a moment longer
-        // than a terminal's interrupt takes, and a group that is killed has nobody else to clean up.
+        // A signal to our process group as a whole reaches neither: clients that hold locks on the server need it a moment longer
+        // than a terminal's interrupt takes, and when the group is killed, only the watchdog is left to clean up.
         detached: true,
       });
       await new Promise<void>((resolve, reject) => {

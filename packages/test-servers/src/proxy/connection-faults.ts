@@ -28,9 +28,9 @@ export type UpFate =
   /** The server never hears of it. */
   | { readonly kind: "drop" }
   | { readonly kind: "close"; readonly reset: boolean }
-  /** As `drop`; the client gets these bytes and FIN. */
+  /** Like `drop`, but the client gets these bytes and FIN. */
   | { readonly kind: "reply-and-close"; readonly bytes: Buffer }
-  /** As `drop`, and the connection is deaf and mute from here on. */
+  /** Like `drop`, and the connection is deaf and mute from here on. */
   | { readonly kind: "deaf" };
 
 /** What becomes of a reply or event. `next` as in the embedded server. */

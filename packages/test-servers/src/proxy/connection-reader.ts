@@ -152,7 +152,7 @@ function reading(read: () => void): void {
   try {
     read();
   } catch (error) {
-    // Somebody tests how the other side takes broken bytes; they are passed on as they are.
+    // A test may send broken bytes to see how the other side takes them: they are passed on as they are.
     if (!(error instanceof ProtocolError)) throw error;
   }
 }

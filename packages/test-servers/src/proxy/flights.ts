@@ -1,7 +1,7 @@
 /** What leaves on one connection, and is answered there. */
 export interface Travelling {
   readonly connection: number;
-  /** Of its connection, counted from 1; set when it leaves. */
+  /** The number of the flight on its connection, counted from 1; set when it leaves. */
   flight?: number | undefined;
 }
 

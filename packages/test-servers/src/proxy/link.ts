@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 import { resetSocket } from "../reset-socket.js";
 import { type Shape, Shaper, type StreamItem } from "./shaper.js";
 
-/** As seen from the client: `up` goes to the server, `down` comes back. */
+/** The direction as seen from the client: `up` goes to the server, `down` comes back. */
 export type Direction = "up" | "down";
 
 /** What the proxy does with the items of one direction at this moment. */
@@ -29,7 +29,7 @@ export interface LinkRules {
 
 const redialMs = 20;
 
-// Beyond this many undelivered bytes the source is not read any more.
+// With more undelivered bytes than this the source is not read any more.
 const highWaterBytes = 1 << 20;
 
 /**
@@ -172,7 +172,7 @@ export class Link {
     const policy = this.#rules.policy(this, "up");
     if (policy === "swallow") {
       this.damaged.up = true;
-      // There is nobody to tell the server about, and nothing to keep for a client that has gone.
+      // A client that resets before the server was dialed ends the link: the server knows nothing of it, and nothing has to be kept.
       if (!this.dialed && item === "rst") this.reset();
       return;
     }

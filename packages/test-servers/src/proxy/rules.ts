@@ -12,7 +12,7 @@ export interface FrameMatch {
   connection?: number;
   /** The rule begins with the n-th matching frame from now on; default 1. */
   nth?: number;
-  /** For how many matching frames it holds; default 1, for events Infinity. */
+  /** How many matching frames it acts on; default 1, for events Infinity. */
   times?: number;
 }
 

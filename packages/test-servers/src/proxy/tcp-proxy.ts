@@ -48,7 +48,7 @@ export interface ProxyOptions {
         /** Its port. */
         port: number;
       };
-  /** For error messages; default the target. */
+  /** The name in error messages; default the target. */
   name?: string;
   /** Port on 127.0.0.1; default a fresh one. */
   port?: number;
@@ -109,7 +109,7 @@ export class TcpProxy {
     };
   }
 
-  /** As `startProxy`. */
+  /** Does what `startProxy` does. */
   static async start(options: ProxyOptions): Promise<TcpProxy> {
     const proxy = new TcpProxy(options, options.port ?? (await freePort()));
     await proxy.listen();

@@ -27,11 +27,11 @@ export interface ZooKeeperProxyOptions extends ProxyOptions {
 export interface ProxiedSession {
   /** Number of the connection, as in the trace. */
   connection: number;
-  /** As the server gave it. */
+  /** The id that the server gave. */
   sessionId: bigint;
   /** The 16 bytes that the server gave with it. */
   password: Uint8Array;
-  /** As granted by the server, in milliseconds. */
+  /** The time-out as granted by the server, in milliseconds. */
   timeoutMs: number;
   /** When the server's answer was read, on the clock of `performance.now()`: the latest of several proxies is the one in use. */
   at: number;
@@ -59,7 +59,7 @@ export class ZooKeeperProxy extends TcpProxy {
     this.#budget = new Budget(options.ignore ?? ["ping", "sync"]);
   }
 
-  /** As `startZooKeeperProxy`. */
+  /** Does what `startZooKeeperProxy` does. */
   static override async start(options: ZooKeeperProxyOptions): Promise<ZooKeeperProxy> {
     const proxy = new ZooKeeperProxy(options, options.port ?? (await freePort()));
     await proxy.listen();

@@ -3,8 +3,8 @@ import { type RedisProxy, type RedisProxyOptions, startRedisProxy } from "../pro
 import type { RedisProcess } from "./redis-process.js";
 
 /**
- * A proxy for each server of a set, for clients alone: the servers talk to each other past them. Whatever a server
- * tells a client about addresses names proxies.
+ * A proxy for each server of a set, for clients alone: the servers talk to each other past them. All
+ * addresses that a server sends to a client name proxies.
  */
 export class ClientProxies {
   readonly #proxies = new Map<RedisProcess, RedisProxy>();

@@ -18,7 +18,7 @@ export function parseRow(line: string): ClusterRow {
     flags: flags.split(","),
     masterId,
     linked: link === "connected",
-    // A slot under way is told in brackets besides.
+    // A slot that is being moved is listed once more, in brackets.
     ranges: slots
       .filter((range) => !range.startsWith("["))
       .map((range) => {
@@ -28,7 +28,7 @@ export function parseRow(line: string): ClusterRow {
   };
 }
 
-/** Who has which slots and who follows whom, whoever was asked. Servers that are down count for nothing. */
+/** The slots of each server and the master it follows, as text that is equal for equal views. Servers that are down are left out. */
 export function shapeOf(rows: readonly ClusterRow[]): string {
   return rows
     .filter(({ flags }) => !flags.some((flag) => flag.startsWith("fail")))

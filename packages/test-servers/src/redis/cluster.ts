@@ -23,8 +23,8 @@ export interface StartRedisClusterOptions extends RedisOptions {
   /** Silence after which a server is taken for down, in milliseconds; default 2,000. */
   nodeTimeoutMs?: number;
   /**
-   * Puts a `RedisProxy` in front of each server, for clients alone; `addresses`, redirections and all that servers tell
-   * name proxies then. Default false. Not with TLS.
+   * Puts a `RedisProxy` in front of each server, for clients alone; `addresses`, redirections and all addresses that
+   * servers send name proxies then. Default false. Not with TLS.
    */
   clientProxies?: boolean | Pick<RedisProxyOptions, "ignore" | "traceLimit">;
 }
@@ -42,7 +42,7 @@ export class RedisCluster {
     this.#admin = admin;
   }
 
-  /** As `startRedisCluster`. */
+  /** Does what `startRedisCluster` does. */
   static async start(options: StartRedisClusterOptions = {}): Promise<RedisCluster> {
     const { masters = 3, replicas = 1, clientProxies = false } = options;
     const secrets = makeSecrets(options);
@@ -240,7 +240,7 @@ export class RedisCluster {
           try {
             return await node.command("CLUSTER", "REPLICATE", id);
           } catch (error) {
-            // Until they have shaken hands it does not know whom it is to follow.
+            // Until they have shaken hands the replica does not know the node that it is to follow.
             if (!(error instanceof RedisReplyError)) throw error;
             // A server gives a handshake up after a second or the node time-out, as on a busy machine, and does not begin another by itself.
             if (performance.now() - metMs > meetAgainMs) {

@@ -5,15 +5,15 @@ import { RedisProcess } from "./redis-process.js";
 /** Which connections CLIENT KILL is about. */
 export type RedisClientType = "normal" | "pubsub" | "replica" | "master";
 
-/** What ROLE tells. */
+/** The answer to ROLE. */
 export interface RedisRole {
   /** What it is now. */
   role: "master" | "replica";
-  /** Of a replica: the port it follows, and `connected` when it does. */
+  /** The port of the master that a replica follows. */
   masterPort?: number;
-  /** The state of the link to that master. */
+  /** The state of the link to that master: `connected` once the replica follows it. */
   link?: string;
-  /** Of a master: how many replicas follow it and have all that it had when they came. */
+  /** How many replicas follow a master and have all that it had when they came. */
   replicas?: number;
   /** How far the stream of changes has got. */
   offset: number;

@@ -25,7 +25,7 @@ export interface RedisConnectionOptions {
   host?: string;
   /** ACL user; default the default user. */
   username?: string;
-  /** Without it nothing authenticates. */
+  /** The password; without one nothing authenticates. */
   password?: string;
   /** The certificate to trust, as PEM; its presence means TLS. */
   ca?: string;
@@ -62,7 +62,7 @@ export class RedisConnection {
 
   /**
    * Connects, and authenticates where there is a password.
-   * @throws UnreachableError whose `reason` tells a dead server from a silent one.
+   * @throws UnreachableError whose `reason` distinguishes a dead server from a silent one.
    */
   static async connect(options: RedisConnectionOptions): Promise<RedisConnection> {
     const { port, host = "127.0.0.1", ca, username, password } = options;

@@ -15,7 +15,7 @@ export interface RedisOptions {
    * what clients are to trust; they need no certificate themselves. Default false.
    */
   tls?: boolean | RedisCertificate;
-  /** As in redis.conf, such as `"64mb"`; default no limit. */
+  /** The `maxmemory` of redis.conf, such as `"64mb"`; default no limit. */
   maxMemory?: string;
   /** What is evicted at the limit; default `"noeviction"`, the only one that locks can live with. */
   maxMemoryPolicy?: string;
@@ -31,7 +31,7 @@ export interface RedisOptions {
   startWithinMs?: number;
 }
 
-/** Who may do everything. */
+/** The user who may do everything. */
 export interface RedisAdmin {
   readonly username: string;
   readonly password: string;
@@ -39,7 +39,7 @@ export interface RedisAdmin {
 
 /** What the servers of one set have in common and what is made up for them at the start. */
 export interface RedisSecrets {
-  /** Absent where everybody may do everything. */
+  /** Absent where every client may do everything. */
   readonly admin: RedisAdmin | undefined;
   readonly tls: RedisCertificate | undefined;
 }

@@ -72,7 +72,7 @@ export class RedisProcess {
     return this.#process?.running ?? false;
   }
 
-  /** With TLS: what a client is to trust (`ca`). Undefined without. */
+  /** What a client is to trust (`ca`) where there is TLS; undefined where there is none. */
   get tls(): { readonly ca: string } | undefined {
     const { tls } = this.#place.secrets;
     return tls === undefined ? undefined : { ca: tls.certificate };
@@ -156,7 +156,7 @@ export class RedisProcess {
     return await connection.command(...words);
   }
 
-  /** A connection with all rights, for more than one command. Whoever opens it closes it. */
+  /** A connection with all rights, for more than one command. The caller closes it. */
   connect(options: Partial<RedisConnectionOptions> = {}): Promise<RedisConnection> {
     const { admin } = this.#place.secrets;
     const ca = this.tls?.ca;
@@ -169,7 +169,7 @@ export class RedisProcess {
     });
   }
 
-  /** The fields that INFO tells, all or those of one section. */
+  /** The fields of INFO, all or those of one section. */
   async info(section = "default"): Promise<Readonly<Record<string, string>>> {
     const text = String(await this.command("INFO", section));
     const fields = text.split("\r\n").flatMap((line) => {
@@ -226,7 +226,7 @@ export class RedisProcess {
   #lines(): string[] {
     const { port, lines, secrets } = this.#place;
     const common = [`bind ${this.host}`, `dir ${this.dataDir}`, "daemonize no", 'logfile ""'];
-    // It would answer nobody from elsewhere without a password.
+    // In protected mode a server without a password would refuse clients from other addresses.
     if (this.host !== loopback) common.push("protected-mode no");
     if (secrets.tls === undefined) return [...common, `port ${port}`, ...lines, ""];
     const certificate = join(this.#folder, "certificate.pem");

@@ -26,8 +26,8 @@ export interface StartRedisReplicaSetOptions extends RedisOptions {
    */
   replicationProxies?: boolean;
   /**
-   * Puts a `RedisProxy` in front of each server and Sentinel, for clients alone; `sentinelAddresses` and all that
-   * Sentinels tell name proxies then. Default false. Not with TLS.
+   * Puts a `RedisProxy` in front of each server and Sentinel, for clients alone; `sentinelAddresses` and all
+   * addresses that Sentinels send name proxies then. Default false. Not with TLS.
    */
   clientProxies?: boolean | Pick<RedisProxyOptions, "ignore" | "traceLimit">;
   /** Where each data server runs; default all on 127.0.0.1. Not with proxies of either kind. */

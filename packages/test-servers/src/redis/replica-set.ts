@@ -50,7 +50,7 @@ export class RedisReplicaSet {
     this.#proxies = proxies;
   }
 
-  /** As `startRedisReplicaSet`. */
+  /** Does what `startRedisReplicaSet` does. */
   static async start(options: StartRedisReplicaSetOptions = {}): Promise<RedisReplicaSet> {
     const { replicas = 2, sentinels = 3, name = "holdfast", clientProxies = false } = options;
     const secrets = makeSecrets(options);

@@ -10,8 +10,8 @@ const introductionBytes = 4_096;
 const introduction = /\r\nlistening-port\r\n\$\d+\r\n(\d+)\r\n/i;
 
 /**
- * The way to a server that Sentinels, replicas and clients are told of. It knows the connections of replicas by what
- * they say of themselves, and holds those back that are cut.
+ * The proxy in front of a server whose port Sentinels, replicas and clients are given. It recognises the connections of
+ * replicas by what they say of themselves, and holds those back that are cut.
  *
  * A cut holds bytes back and delivers them when it is healed, as a network does that repeats what was lost. A replica
  * that is stopped instead has everything that the kernel took for it meanwhile.

@@ -39,7 +39,7 @@ export class RedisSentinel extends RedisProcess {
 
   /** What it lacks to have a master and so many replicas and other Sentinels, all of which it hears, as text. */
   async misses(name: string, replicas: number, fellows: number): Promise<string | undefined> {
-    // Of other flags, one tells what a fellow thought of the old master up to five seconds ago.
+    // Other flags do not count: one of them is what another Sentinel thought of the old master up to five seconds ago.
     const well = ({ flags = "" }: Record<string, string>): boolean =>
       !/s_down|o_down|disconnected|failover_in_progress/.test(flags);
     const master = await this.list("MASTER", name);

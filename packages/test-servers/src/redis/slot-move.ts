@@ -35,7 +35,7 @@ export class SlotMove {
     this.#admin = admin;
   }
 
-  /** For the cluster. */
+  /** Begins the move of a slot; the cluster calls it. */
   static async begin(
     slot: number,
     from: RedisNode,

@@ -43,7 +43,7 @@ export class ZooKeeperEnsemble {
     this.#startWithinMs = startWithinMs;
   }
 
-  /** As `startEnsemble`. */
+  /** Does what `startEnsemble` does. */
   static async start(options: StartEnsembleOptions = {}): Promise<ZooKeeperEnsemble> {
     const install = requireZooKeeper();
     const count = options.ports?.length ?? options.nodes ?? 3;

@@ -16,7 +16,7 @@ import { TestServerError, UnknownSessionError } from "../errors.js";
 export interface ExpireSessionOptions {
   /** `host:port`, several separated by commas: the first that accepts the connection is used. */
   connectString: string;
-  /** As the server gave it. */
+  /** The id that the server gave. */
   sessionId: bigint;
   /** The 16 bytes that the server gave with the session. */
   password: Uint8Array;

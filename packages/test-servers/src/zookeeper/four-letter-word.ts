@@ -15,8 +15,8 @@ export interface FourLetterOptions {
  * Sends one of ZooKeeper's four-letter words and returns the text of the answer.
  *
  * A word that is not on the server's whitelist is answered with a sentence that says so.
- * @throws UnreachableError whose `reason` tells a dead server (refused), a stopped one (timeout) and one that is
- * starting or stopping (closed without a byte) apart.
+ * @throws UnreachableError whose `reason` distinguishes a dead server (refused), a stopped one (timeout) and one that is
+ * starting or stopping (closed without a byte).
  */
 export function fourLetterWord(word: string, options: FourLetterOptions): Promise<string> {
   const host = options.host ?? "127.0.0.1";

@@ -29,8 +29,8 @@ export interface ZooKeeperOptions {
    */
   sequences?: Readonly<Record<string, number>>;
   /**
-   * Whether the server answers over HTTP too, on a fresh port of 127.0.0.1, without asking who asks; default false. The node's
-   * `adminPort` tells where.
+   * Whether the server answers over HTTP too, on a fresh port of 127.0.0.1 and to every client; default false. The node's
+   * `adminPort` is that port.
    */
   adminServer?: boolean;
   /** What may be asked on the client port; default all. ZooKeeper's own default is `srvr` alone. */

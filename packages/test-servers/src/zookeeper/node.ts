@@ -10,7 +10,7 @@ import { type FourLetterOptions, fourLetterWord, type Srvr, srvr } from "./four-
 import { javaArguments, type NodeFiles, writeNodeFiles, type ZooKeeperOptions } from "./node-files.js";
 import { writeSequences } from "./transaction-log.js";
 
-/** What tells one node of an ensemble from another; a server on its own has no id. */
+/** What distinguishes the nodes of an ensemble; a server on its own has no id. */
 export interface NodePlace {
   install: ZooKeeperInstall;
   port: number;
@@ -197,7 +197,7 @@ export class ZooKeeperNode {
     return this.stop();
   }
 
-  /** Without a jar that it needs the server starts all the same, and has no AdminServer. */
+  /** Whether the AdminServer answers. A server that lacks a jar for it starts all the same, without it. */
   async #adminAnswers(): Promise<boolean> {
     if (this.adminPort === undefined) return true;
     try {

@@ -34,7 +34,7 @@ export function writeSequences(dataDir: string, sequences: Readonly<Record<strin
       new Writer()
         .text(path)
         .int32(0) // empty data
-        .int32(1) // one entry in the access list: everything for everybody
+        .int32(1) // one entry in the access list: all rights for every client
         .int32(31)
         .text("world")
         .text("anyone")

@@ -20,7 +20,7 @@ import type { Wire } from "./support/wire.js";
 const lost = "the server closed the connection";
 const idOf = (wire: Wire): bigint => wire.session.sessionId;
 
-/** All that the server has sent to it so far is here. */
+/** Resolves when all that the server has sent to the client so far is here. */
 async function settled(wire: Wire): Promise<void> {
   await wire.ask("ping", undefined);
 }
@@ -125,7 +125,7 @@ test("8. a session ends between a create and its reply, which still says Ok", as
   expect(await statOf(other, "/e")).toBeNull();
 });
 
-test("9. and 11. a reconnect is told that the session is over, or is told nothing", async () => {
+test("9. and 11. a reconnect gets the answer that the session is over, or no answer", async () => {
   await using bench = await Bench.start();
   const wire = await bench.open();
   bench.server.faults.on({ op: "connect", session: idOf(wire) }, { do: "close" });

@@ -50,7 +50,7 @@ test("garbage closes its own connection and disturbs no other", async () => {
   expect(bench.server.describe()).toBe(before);
 });
 
-test("a peer that announces much and sends little holds up nobody", async () => {
+test("a peer that announces much and sends little holds up no other client", async () => {
   await using bench = await Bench.start();
   const length = Buffer.alloc(4);
   length.writeInt32BE(0xfffff);
@@ -61,7 +61,7 @@ test("a peer that announces much and sends little holds up nobody", async () => 
   expect(await create(await bench.open(), "/a")).toBe("/a");
 });
 
-test("a thousand idle connections disturb nobody, and are closed without a handshake", async () => {
+test("a thousand idle connections disturb no client, and are closed without a handshake", async () => {
   const clock = new ManualClock();
   await using bench = await Bench.start({ clock });
   const idle = Array.from({ length: 1_000 }, () => bench.raw());
@@ -167,7 +167,7 @@ test("the server goes on in a process whose timers are faked", async () => {
   await closed; // by expiry
 });
 
-test("operators see and change nodes without a session, and are told what a client would be", async () => {
+test("operators see and change nodes without a session, and get the errors that a client would get", async () => {
   await using bench = await Bench.start();
   const { operator } = bench.server;
   expect(operator.create("/a", { data: Buffer.from("1") })).toBe("/a");
@@ -190,7 +190,7 @@ test("stopping ends connections and gives the port back", async () => {
   await third.stop();
 });
 
-test("a listing shows exactly the children, whoever made them", async () => {
+test("a listing shows exactly the children, of all clients", async () => {
   await using bench = await Bench.start();
   const wires = [await bench.open(), await bench.open()];
   await Promise.all(

@@ -174,7 +174,7 @@ test("watches of a connection are not left behind when it goes", () => {
   expect([state.watches.data.count, state.watches.child.count]).toEqual([0, 0]);
 });
 
-test("setWatches2 puts lasting watches back, tells nothing of the past, and each change once", () => {
+test("setWatches2 puts lasting watches back, sends no events of the past, and each later change once", () => {
   const { party } = machine();
   const [wire, writer] = [party(), party()];
   for (const path of ["/p", "/r"]) writer.get("create", createOf(path));
@@ -214,7 +214,7 @@ test("from 3.9 on exists needs READ, and a check outside of a multi costs the co
     expect(other.ask("exists", { path: "/absent", watch: false }).err).toBe(-101);
     expect(owner.get("exists", { path: "/closed", watch: false }).stat.version).toBe(0);
     owner.ask("setData", { path: "/closed", data: null, version: -1 });
-    // A watch that was refused with its read tells nothing; the one of 3.8 may not tell either.
+    // 3.9 refused the watch with its read; 3.8 has set it, but its client may not read the node and gets no event.
     expect(other.events).toEqual([]);
     const check = { path: "/absent", version: -1 };
     expect(owner.ask("multi", { ops: [{ op: "check", request: check }] }).err).toBe(0);
@@ -378,7 +378,7 @@ test("no ephemeral is made for a session that is over", () => {
   expect(wire.ask("create", createOf("/p")).err).toBe(0);
 });
 
-test("an event reaches only who may read its node, the parent's for a list; in old releases everybody", () => {
+test("an event reaches only clients that may read its node, or the parent for a list; in old releases all", () => {
   for (const [compat, told] of [
     ["3.8", ["children-changed /", "deleted /open"]],
     ["3.6", ["created /closed", "children-changed /", "deleted /open"]],

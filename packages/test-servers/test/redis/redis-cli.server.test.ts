@@ -83,7 +83,9 @@ test("REDIS_SERVER names the server to run, and one that names none is an error 
   expect(named).toMatchObject({ code: 0, err: "" });
   const wrong = await printed(["redis"], 1, "SIGINT", { REDIS_SERVER: "/no/such/program" });
   expect(wrong).toMatchObject({ code: 1, told: [] });
-  expect(wrong.err).toContain("no Redis server on this machine; run: npx holdfast-servers ensure");
+  expect(wrong.err).toContain(
+    "no Redis server on this machine; run: npx holdfast-servers ensure --only redis",
+  );
   const ensure = await printed(["ensure", "--only", "redis"], 1, "SIGINT", {
     REDIS_SERVER: "/no/such/program",
   });

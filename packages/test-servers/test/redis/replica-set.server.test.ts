@@ -73,7 +73,7 @@ describe("a master, two replicas and three sentinels", () => {
     const startMs = performance.now();
     const old = await set.killMaster();
     const next = await set.untilMaster({ not: old });
-    // Nobody believes it before its silence has lasted for `downAfterMs`.
+    // Sentinels do not take it for down before its silence has lasted for `downAfterMs`.
     expect(performance.now() - startMs).toBeGreaterThan(800);
     expect(await has(next, "kept")).toBe(true);
     await old.restart();
@@ -82,7 +82,7 @@ describe("a master, two replicas and three sentinels", () => {
     expect(await set.master()).toBe(next);
   });
 
-  test("a paused master is replaced, and says that it is master until it is told", async () => {
+  test("a paused master is replaced, and says that it is master until it is demoted", async () => {
     const old = await set.master();
     await old.pause();
     const next = await set.untilMaster({ not: old });
@@ -159,7 +159,7 @@ describe("a set behind proxies", () => {
     expect(ports).toHaveLength(2);
     for (const port of ports) expect(proxies).toContain(port);
 
-    // With every proxy shut, nobody else notices.
+    // When every proxy is shut, only clients notice.
     await Promise.all(set.nodes.map((node) => set.proxyOf(node).setMode("hole")));
     await expect(connection.command("PING")).rejects.toMatchObject({ reason: "timeout" });
     expect(await set.master()).toBe(master);
@@ -167,7 +167,7 @@ describe("a set behind proxies", () => {
     await Promise.all(set.nodes.map((node) => set.proxyOf(node).setMode("ok")));
   });
 
-  test("sentinels tell subscribers of a switch with the addresses of proxies", async () => {
+  test("the messages of Sentinels about a switch have the addresses of proxies", async () => {
     using subscriber = await RedisConnection.connect(set.sentinelAddresses[0] ?? { port: 0 });
     await subscriber.command("SUBSCRIBE", "+switch-master");
     const old = await set.master();

@@ -195,7 +195,7 @@ describe("replies and what answers nothing", () => {
     expect(get("+v\r\n")).toEqual(["reply", "GET", "k", "GET", true]);
   });
 
-  test("an array that looks like a message is a reply where nobody has subscribed", () => {
+  test("an array that looks like a message is a reply on a connection without subscriptions", () => {
     const { send, get } = reading();
     send("LRANGE", "l", "0", "-1");
     expect(get("*3\r\n+message\r\n+a\r\n+b\r\n")).toEqual(["reply", "LRANGE", "l", "LRANGE", true]);
@@ -219,7 +219,7 @@ describe("replies and what answers nothing", () => {
   });
 });
 
-test("ports are put in place of others only where an address is told", () => {
+test("ports are replaced only where an address stands", () => {
   const ports = new Map([[12_345, 23_456]]);
   const entry = {
     connection: 1,

@@ -16,7 +16,7 @@ import {
 } from "@holdfast/zk-protocol";
 import { eventually, freePort } from "../../src/index.js";
 
-/** Shakes hands like a ZooKeeper server, and then answers only what and when it is told to. */
+/** Shakes hands like a ZooKeeper server, and then answers only what the test has it answer, and when. */
 export class ScriptedServer {
   readonly connectString: string;
   readonly connections: ScriptedConnection[] = [];

@@ -122,7 +122,7 @@ export class WireClient {
         this.#waiting.push({ xid, op, resolve, reject }),
       );
     });
-    // Whoever does not look at a reply must not fail by it.
+    // A reply that a test does not look at must not fail it.
     for (const reply of replies) reply.catch(() => {});
     this.#socket.write(Buffer.concat(frames));
     return replies;

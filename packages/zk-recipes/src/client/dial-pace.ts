@@ -8,7 +8,7 @@ import type { ConnectionManager } from "./library.js";
  */
 export class DialPace {
   readonly #manager: ConnectionManager;
-  /** As its owner has set it, while ours is in its place. */
+  /** The pause as the client's owner has set it, while ours is in its place. */
   #ownMs: number | null = null;
   #dials = 0;
 

@@ -25,7 +25,7 @@ export interface IncomingListener {
   nonsense(reason: string): void;
 }
 
-/** The frames that come on a link, each handed to whoever it is for: answers in the order of the requests. */
+/** The frames that come on a link, each handed to the request or listener it is for: answers in the order of the requests. */
 export class Incoming {
   readonly #manager: ConnectionManager;
   readonly #pending: PendingQueue<Packet | LibraryPacket>;

@@ -12,7 +12,7 @@ import { type ConnectionManager, type LibraryPacket, libraryError, ManagerState 
 /** Packets the library queues by itself; after a cut they are out of date, and the link sends its own. */
 const housekeeping: ReadonlySet<number> = new Set([opCodes.auth, opCodes.setWatches, opCodes.ping]);
 
-/** States from which the library does not connect again, with what its queue is told. */
+/** States from which the library does not connect again, with the error code for what is in its queue. */
 const closeCodes: ReadonlyMap<number, number> = new Map([
   [ManagerState.closing, errorCodes.ConnectionLoss],
   [ManagerState.sessionExpired, errorCodes.SessionExpired],

@@ -21,7 +21,7 @@ export interface LinkListener {
   authFailed(cause: Error): void;
   /** Nothing can be sent from here on; `down` follows when the socket is closed. */
   broken(): void;
-  /** A connection, or an attempt at one, has ended. The packets in flight are told right after. */
+  /** A connection, or an attempt at one, has ended. The packets in flight get their errors right after. */
   down(cause: Error | null, wasUp: boolean): void;
   /** The client was closed, or has come to its end. */
   over(): void;

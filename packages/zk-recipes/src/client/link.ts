@@ -43,7 +43,7 @@ export class Link {
   readonly pending: PendingQueue<Packet | LibraryPacket> = new PendingQueue();
   readonly #manager: ConnectionManager;
   readonly library: LibrarySide;
-  /** Of a given client; our own have a `Dialer`. */
+  /** Set for a given client; our own clients have a `Dialer`. */
   readonly pace: DialPace | null;
   readonly #outgoing: Outgoing;
   readonly #incoming: Incoming;
@@ -102,7 +102,7 @@ export class Link {
     return this.library.watchesPath(path, table) || queue.some(asks) || this.pending.contents().some(asks);
   }
 
-  /** As `ReadTurns.behind`. */
+  /** See `ReadTurns.behind`. */
   get behind(): boolean {
     return this.#turns?.behind === true;
   }
@@ -111,17 +111,17 @@ export class Link {
     return this.#manager.sessionId.readBigInt64BE();
   }
 
-  /** As granted; before the first handshake as asked for. */
+  /** The time-out as granted; before the first handshake as asked for. */
   get timeoutMs(): Millis {
     return this.#manager.sessionTimeout;
   }
 
-  /** From replies, so over 0 once there was one. */
+  /** The zxid of the last reply, so over 0 once there was one. */
   get lastZxid(): bigint {
     return this.#manager.zxid.readBigInt64BE();
   }
 
-  /** Since when the present attempt at a connection has been under way; null when there is none. */
+  /** When the present attempt at a connection began; null when there is none. */
   get attemptSinceMs(): Millis | null {
     return this.#attemptSinceMs;
   }
@@ -151,7 +151,7 @@ export class Link {
     this.#outgoing.send(op, request, packet);
   }
 
-  /** As `Outgoing.writes`. */
+  /** See `Outgoing.writes`. */
   get writes(): number {
     return this.#outgoing.writes;
   }

@@ -11,7 +11,7 @@ export interface ManagerHooks {
   readonly closed: () => void;
   /** The library is about to write requests of its own. */
   readonly readable: () => void;
-  /** Its state became so, before its own listeners are told. */
+  /** The manager's state became so, before its own listeners are called. */
   readonly connecting: () => void;
   readonly closing: () => void;
 }

@@ -61,7 +61,7 @@ export class Outgoing {
     const frames = this.#frames.take();
     if (frames === null) return;
     const { socket } = this.#manager;
-    // Where it is destroyed, its `close` is coming and tells the packets.
+    // A destroyed socket is about to emit `close`, which fails the packets.
     if (socket !== undefined && !socket.destroyed) socket.write(frames);
   }
 

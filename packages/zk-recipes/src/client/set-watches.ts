@@ -43,7 +43,7 @@ type ListedPaths = { readonly [list in keyof WatchedPaths]: readonly string[] };
 
 /** What is in either. `b`: the library's. */
 export function mergePaths(a: WatchedPaths, b: ListedPaths): WatchedPaths {
-  // Of our own client: then there may be very many in `a`, and each is there once.
+  // The library of our own client watches nothing: then there may be very many in `a`, and each is there once.
   if (b.data.length + b.exist.length + b.child.length === 0) return a;
   const union = (name: keyof WatchedPaths): string[] => [...new Set([...a[name], ...b[name]])];
   return { data: union("data"), exist: union("exist"), child: union("child") };

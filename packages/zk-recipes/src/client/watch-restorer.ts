@@ -30,7 +30,7 @@ export class WatchRestorer {
     this.#clock = clock;
   }
 
-  /** `lastZxid`: the last one that a server has told. `sent`: all are on their way, over the connection that is there now. */
+  /** `lastZxid`: the latest zxid that a server has sent. `sent`: called when all are on their way, over the connection that is there now. */
   restore(paths: WatchedPaths, lastZxid: bigint, sent: () => void): void {
     const round = ++this.#round;
     const sinceZxid = this.#missingSince ?? lastZxid;
@@ -56,7 +56,7 @@ export class WatchRestorer {
 
   #restored({ err }: ReplyHeader): void {
     if (err !== 0) {
-      // Without them a waiter would sleep for ever.
+      // Without its watch a waiter would sleep for ever.
       this.#desk.failed(new ZooKeeperError(err, { op: "setWatches" }));
       return;
     }

@@ -44,7 +44,7 @@ export function foreignLeases(path: string, names: readonly string[]): ForeignCh
     .map((child) => ({ type: "foreign-child", path, child, effect: "takes-permit" }));
 }
 
-/** Beside `locks` and `leases`; what belongs to another recipe is told as a mixed path. */
+/** Foreign children beside `locks` and `leases`; children of another recipe are reported as mixed kinds. */
 export function strangersBeside(path: string, names: readonly string[]): ForeignChild[] {
   return names
     .filter((name) => familyOf(name) === null && !isKazooName(name))
@@ -67,8 +67,8 @@ export function kazooNames(path: string, names: readonly string[]): KazooNames[]
 }
 
 /**
- * `stat` is that of the path, and tells the counter also while nobody queues: `cversion` counts creations and deletions, so
- * with the children that are there it tells the creations, which is what the server numbers by.
+ * `stat` is that of the path, and shows the counter also while the queue is empty: `cversion` counts creations and deletions, so
+ * with the number of children it gives the creations, by which the server numbers.
  */
 export function sequenceHigh(path: string, names: readonly string[], stat: Stat | null): SequenceHigh[] {
   const counted = stat === null ? 0 : (stat.cversion + stat.numChildren) >>> 1;

@@ -15,8 +15,8 @@ export interface ForeignChild {
   readonly path: string;
   readonly child: string;
   /**
-   * `"blocks"`: it sorts before a contender, who waits for as long as it is there. `"takes-permit"`: a semaphore counts it as a
-   * lease. `"none"`: it sorts behind all, or nobody counts it.
+   * `"blocks"`: it sorts before a contender, which waits for as long as it is there. `"takes-permit"`: a semaphore counts it as a
+   * lease. `"none"`: it sorts behind all, or is not counted.
    */
   readonly effect: "blocks" | "takes-permit" | "none";
 }
@@ -45,8 +45,8 @@ export interface SequenceHigh {
 /**
  * A read that waits in the queue while its own session holds the write: as Curator up to 5.4.0 makes it when a writer takes read
  * (CURATOR-621). When that writer drops the write, its read goes on at the tail, and a writer queued before it is granted beside it. A
- * reader of another thread of that process looks the same, so this is a suspicion, and it can be told only while
- * the write is there. Nobody can wait for such a read: where it is a mere waiter, both would wait for ever.
+ * reader of another thread of that process looks the same, so this is a suspicion, and it can be seen only while the write is
+ * there. No client can wait for the end of such a read: where it is a mere waiter, both would wait for ever.
  */
 export interface PossibleOldDowngrade {
   readonly type: "possible-old-downgrade";
@@ -63,7 +63,7 @@ export interface KazooNames {
   readonly children: readonly string[];
 }
 
-/** The path is the `leases` of a semaphore, whose queue is beside it. Nobody should use it as a lock of its own. */
+/** The path is the `leases` of a semaphore, whose queue is beside it. It should not be used as a lock of its own. */
 export interface LonePermits {
   readonly type: "lone-permits";
   readonly path: string;

@@ -5,7 +5,7 @@ import { InvalidPathError, parentOf, validatePath } from "@holdfast/zk-protocol"
 export interface PathOptions {
   /** From the connect string; must exist at the server. `""` for none. */
   readonly chroot: string;
-  /** As Curator's `namespace`: one more level below the chroot, made when first needed. `""` for none. */
+  /** Curator's `namespace`: one more level below the chroot, made when first needed. `""` for none. */
   readonly namespace: string;
   /** Where relative names land. */
   readonly root: string;

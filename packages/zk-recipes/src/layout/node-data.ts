@@ -20,8 +20,8 @@ function localAddress(): string {
 }
 
 /**
- * Data of our queue nodes. Exactly Curator's default, the address; with `identity` a JSON text behind it that tells
- * operators who this is.
+ * Data of our queue nodes. Exactly Curator's default, the address; with `identity` a JSON text behind it that shows
+ * operators which client this is.
  */
 export function nodeData(identity: boolean, label: string | null): Uint8Array {
   const address = localAddress();
@@ -35,8 +35,8 @@ export type ElectionLayout = "latch" | "selector";
 
 /**
  * Data of a candidate. A label is written as it is, with `identity` too: Curator shows the whole data as the id of the
- * participant. Without one a `LeaderLatch` has no bytes and a `LeaderSelector` Curator's default, unless `identity` has
- * something to tell. Throws `InvalidArgumentError` for the one label that would be taken for a request to resign.
+ * participant. Without one a `LeaderLatch` has no bytes and a `LeaderSelector` Curator's default, unless `identity` is
+ * set. Throws `InvalidArgumentError` for the one label that would be taken for a request to resign.
  */
 export function candidateData(layout: ElectionLayout, identity: boolean, label: string | null): Uint8Array {
   if (label !== null && label !== "") {
@@ -71,7 +71,7 @@ export function readNodeData(data: Uint8Array | null): NodeDataView {
 }
 
 /**
- * As `readNodeData`, of a candidate. The data of a latch is an id whatever it looks like, an address too; a selector that has
+ * Like `readNodeData`, for a candidate. The data of a latch is an id whatever it looks like, an address too; a selector that has
  * only an address shows Curator's default.
  */
 export function readCandidateData(layout: ElectionLayout, data: Uint8Array | null): NodeDataView {
@@ -88,7 +88,7 @@ function printable(data: Uint8Array | null): string | null {
   return /[\u0000-\u0008\u000e-\u001f\ufffd]/.test(text) ? null : text;
 }
 
-/** Who wrote a node's data, where `identity` told that. */
+/** The client that wrote a node's data, as `identity` made it write. */
 export interface NodeIdentity {
   readonly label: string | null;
   readonly host: string | null;
@@ -102,7 +102,7 @@ export function readIdentity(data: Uint8Array | null): NodeIdentity | null {
   return json === undefined ? null : parseIdentity(json);
 }
 
-/** `label host:pid` of the JSON that `identity` wrote, or the text itself when it is somebody else's JSON. */
+/** `label host:pid` of the JSON that `identity` wrote, or the text itself when another program wrote the JSON. */
 function identityLabel(json: string): string {
   const about = parseIdentity(json);
   if (about === null) return json;

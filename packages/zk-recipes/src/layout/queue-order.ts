@@ -11,7 +11,7 @@ export const leaseBase = "lease-";
 /** From here on a lock reports its counter; the server's saturates at 2^31 - 1 and then several contenders hold. */
 export const sequenceWarnFrom = 1_000_000_000;
 
-/** From here on nobody may queue. */
+/** From here on no contender of this library may queue. */
 export const sequenceRefuseFrom = 2_000_000_000;
 
 /**
@@ -44,7 +44,7 @@ export function sequenceOf(name: string, ...bases: readonly string[]): number | 
   return /^(\d{10}|-\d{9,10})$/.test(key) ? Number(key) : null;
 }
 
-/** Whether the server numbered this node for a queue of these base names, whoever made it. */
+/** Whether the server numbered this node for a queue of these base names, whichever client made it. */
 export function isContender(name: string, ...bases: readonly string[]): boolean {
   return bases.some((base) => name.includes(base)) && sequenceOf(name, ...bases) !== null;
 }

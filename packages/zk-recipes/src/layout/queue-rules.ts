@@ -10,11 +10,11 @@ import {
 } from "./queue-order.js";
 import { familyOf, type LayoutFamily } from "./recognise.js";
 
-/** Whom a contender waits for; both `null` when its turn has come. */
+/** The nodes that a contender waits for; both `null` when its turn has come. */
 export interface Ahead {
   /** Its end may make us a holder. */
   readonly predecessor: string | null;
-  /** Its end makes our predecessor first: told of it, we stand second in time. */
+  /** Its end makes our predecessor first: with a watch on it, we learn in time that we stand second. */
   readonly twoAhead: string | null;
 }
 
@@ -58,7 +58,7 @@ export const latchRule: QueueRule = {
 
 const readWriteBases = [readBase, writeBase];
 
-/** `InterProcessReadWriteLock.writeLock()`: alone at the head, whoever is ahead. */
+/** `InterProcessReadWriteLock.writeLock()`: alone at the head, behind neither a reader nor a writer. */
 export const writeRule: QueueRule = {
   family: "read-write-lock",
   base: writeBase,
@@ -115,7 +115,7 @@ export function viewQueue(
     }
     if (position >= 0 && sortKey(name, ...rule.bases) <= sortKey(own, ...rule.bases)) {
       throw new LayoutConflictError(
-        `${lockName}: the foreign child ${name} of ${path} sorts before every contender, so nobody would ever be granted; delete it or use another name`,
+        `${lockName}: the foreign child ${name} of ${path} sorts before every contender, so no contender would ever be granted; delete it or use another name`,
         { lockName, backend: "zookeeper" },
       );
     }

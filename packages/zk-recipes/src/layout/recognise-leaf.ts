@@ -22,7 +22,7 @@ export function recogniseLeaf(tree: BareTree, hints: TreeHints): RecognisedTree 
   return kind === null ? nothing : { ...nothing, kind: expected(kind, hints.kind), guessed: true };
 }
 
-/** A lock that is one ephemeral node, made by whoever came first; a member of a group looks the same. */
+/** A lock that is one ephemeral node, held by the client that made it; a member of a group looks the same. */
 function loneHolder(tree: BareTree, hints: TreeHints): RecognisedTree {
   const node = { name: baseName(tree.path), stat: tree.stat, data: tree.data };
   const holder = describeNode("mutex", parentOf(tree.path), node, "exclusive", hints);
@@ -30,8 +30,8 @@ function loneHolder(tree: BareTree, hints: TreeHints): RecognisedTree {
 }
 
 /**
- * By the bytes: 4 of a `SharedCount` or 8 of a `DistributedAtomicLong`, unless they are a text, as the addresses of a
- * set `DistributedBarrier` are.
+ * The kind of a value by its bytes: 4 of a `SharedCount` or 8 of a `DistributedAtomicLong`, unless they are a text, as the
+ * addresses of a set `DistributedBarrier` are.
  */
 function valueKind(data: Uint8Array | null): PrimitiveKind | null {
   if (data === null || data.length === 0) return null;

@@ -5,7 +5,7 @@ import { parseProtectedName } from "./queue-order.js";
 import { isKazooName, type LayoutFamily } from "./recognise.js";
 import type { TreeHints, TreeNode, TreeParticipant } from "./tree.js";
 
-/** One participant as its node tells. */
+/** One participant, as its node shows it. */
 export function describeNode(
   family: LayoutFamily,
   parent: string,
@@ -28,7 +28,7 @@ export function describeNode(
   };
 }
 
-/** For those whose names have no order: the oldest node first, as far as that was read. */
+/** The order of participants whose names have none: the oldest node first, as far as that was read. */
 export function byAge(a: TreeParticipant, b: TreeParticipant): number {
   if (a.token !== null && b.token !== null && a.token !== b.token) return a.token < b.token ? -1 : 1;
   return a.name < b.name ? -1 : 1;

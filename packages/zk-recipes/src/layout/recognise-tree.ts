@@ -11,7 +11,7 @@ import type { BareTree, RecognisedTree, TreeHints, TreeNode, TreeParticipant } f
 
 /**
  * What a tree says about the recipe that uses it, who holds, who waits and in which order, and what an operator should look
- * at. Pure: it takes what was read, of a path that nobody may have told it anything about. Never throws, whatever is there.
+ * at. Pure: it takes what was read, also of a path about which nothing else is known. Never throws, whatever is there.
  *
  * That a node is there does not prove that its process still believes in it, nor its absence that it stopped.
  */
@@ -27,9 +27,9 @@ export function recogniseTree(tree: BareTree, hints: TreeHints = {}): Recognised
   return { ...found, findings: [...findings, ...found.findings] };
 }
 
-/** Of several: what the reader expects, else the one whose name sorts first, so that the server's order of listing decides nothing. */
+/** Which of several families counts: the expected one, else the one whose name sorts first, so that the server's order of listing decides nothing. */
 function familyAmong(names: readonly string[], { kind }: TreeHints): LayoutFamily | null {
-  // Both kinds of double barrier have `ready`: the members tell which it is.
+  // Both kinds of double barrier have `ready`: the names of the members decide.
   const telling = names.filter((name) => name !== "ready");
   const families = (telling.length > 0 ? telling : [...names])
     .sort()
@@ -109,8 +109,8 @@ function modeOf(family: LayoutFamily, name: string): LockMode {
 }
 
 /**
- * Creation of the node; of a read beside a write it is the write's. Such a read, left alone, stands before nodes that are older
- * than it: then nobody can tell its token any more.
+ * The `czxid` of the node; for a read beside a write, that of the write. Such a read, left alone, stands before nodes that are older
+ * than it: then its token cannot be found any more.
  */
 function readWriteToken(queue: readonly TreeNode[], at: number): bigint | null {
   const node = queue[at] as TreeNode;
@@ -122,7 +122,7 @@ function readWriteToken(queue: readonly TreeNode[], at: number): bigint | null {
   return queue.slice(at + 1).some(({ stat }) => stat !== null && stat.czxid < own) ? null : own;
 }
 
-/** Those who have entered wait until `ready` is there; from then on they are inside, until they leave. */
+/** Members that have entered wait until `ready` is there; from then on they are inside, until they leave. */
 function recogniseMembers(tree: BareTree, hints: TreeHints): RecognisedTree {
   const members: TreeParticipant[] = tree.children
     .filter(({ name }) => name !== "ready" && familyOf(name) === "double-barrier")

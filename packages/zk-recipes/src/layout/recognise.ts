@@ -27,7 +27,7 @@ const markers: readonly (readonly [LayoutFamily, RegExp])[] = [
   ["double-barrier", new RegExp(`^(ready|${uuid})$`)],
 ];
 
-/** The family that a child's name belongs to, or `null` when it is nobody's that we know. */
+/** The family that a child's name belongs to, or `null` when it belongs to none that we know. */
 export function familyOf(name: string): LayoutFamily | null {
   if (isContender(name, mutexBase)) return "mutex";
   return markers.find(([, pattern]) => pattern.test(name))?.[0] ?? null;
@@ -69,7 +69,7 @@ const basesOf: Readonly<Partial<Record<LayoutFamily, readonly string[]>>> = {
 export interface QueueOrder {
   /** All children, as Curator sorts them. */
   readonly order: readonly string[];
-  /** Those that the server has numbered for this recipe. */
+  /** The children that the server has numbered for this recipe. */
   readonly contenders: readonly string[];
   /** The first of the contenders, as many as hold at once; the rest waits. */
   readonly holding: number;

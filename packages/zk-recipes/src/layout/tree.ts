@@ -16,11 +16,11 @@ export interface TreeBranch {
   readonly children: readonly TreeNode[];
 }
 
-/** What was found at a path, by whoever read it; its parts may be from different moments. */
+/** What a reader found at a path; its parts may be from different moments. */
 export interface BareTree extends TreeBranch {
   readonly path: string;
   readonly data: Uint8Array | null;
-  /** Of a semaphore: what is below its children of these names. */
+  /** For a semaphore, what is below its children of these names. */
   readonly locks?: TreeBranch;
   readonly leases?: TreeBranch;
 }
@@ -29,13 +29,13 @@ export interface BareTree extends TreeBranch {
 export interface TreeHints {
   /** The kind of primitive that is expected: decides between kinds with the same nodes, and where several are mixed. */
   readonly kind?: PrimitiveKind;
-  /** Permits of the semaphore: only with it can a lease that still waits be told from those that are held. */
+  /** How many permits the semaphore has: without it a lease that still waits cannot be distinguished from those that are held. */
   readonly limit?: number | undefined;
   /** Paths of nodes that the reader itself has made. */
   readonly ours?: (path: string) => boolean;
 }
 
-/** A holder or waiter, as its node tells. */
+/** A holder or waiter, as its node shows it. */
 export interface TreeParticipant {
   readonly path: string;
   readonly name: string;
@@ -44,7 +44,7 @@ export interface TreeParticipant {
   readonly session: bigint | null;
   /** When the node was made, in milliseconds since 1970 by the server's clock: since then it waits, or waited. */
   readonly sinceMs: number | null;
-  /** Its fencing token; `null` where the node cannot tell it. */
+  /** Its fencing token; `null` where the node does not show it. */
   readonly token: bigint | null;
   readonly label: string | null;
   readonly address: string | null;
@@ -55,7 +55,7 @@ export interface RecognisedTree {
   readonly family: LayoutFamily | null;
   /** `null` when nothing is recognised. */
   readonly kind: PrimitiveKind | null;
-  /** The kind is a guess: a node alone, whose bytes could be anybody's. */
+  /** The kind is a guess: a node alone, whose bytes could be those of any program. */
   readonly guessed: boolean;
   readonly holders: readonly TreeParticipant[];
   /** In the order of the queue. */

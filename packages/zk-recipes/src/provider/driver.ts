@@ -33,8 +33,8 @@ import {
 import { watchQueue } from "../recipes/queue/watch-queue.js";
 import { fetchCount, type PermitCount } from "../recipes/semaphore/permit-count.js";
 import { checkBatch, SemaphoreAttempt } from "../recipes/semaphore/semaphore-attempt.js";
-import type { SessionSequence } from "../recipes/session/session-sequence.js";
 import type { SessionAttempt } from "../recipes/session-attempt.js";
+import type { SessionSequence } from "../recipes/session-sequence.js";
 
 export const capabilities: Capabilities = {
   backend: "zookeeper",
@@ -91,7 +91,7 @@ const queued: ReadonlySet<PrimitiveKind> = new Set([
   "reentrant-read-write-lock",
 ]);
 
-/** Those of them of which several are asked for in one attempt. */
+/** The kinds among them whose locks can be asked for together, in one attempt. */
 const joint: ReadonlySet<PrimitiveKind> = new Set(["mutex", "read-write-lock"]);
 
 /** Curator's recipes as core's driver. */
@@ -179,7 +179,7 @@ export class ZooKeeperDriver implements LockDriver {
     return started(new DowngradeAttempt(this.#options, write as ZooKeeperGrant, revocable, listener));
   }
 
-  /** Without a shared count no server keeps the limit: then it is what the client was given. */
+  /** The limit by the shared count. Without a count no server keeps the limit: then it is what the client was given. */
   async limit(name: string, given: PermitLimit | null): Promise<number> {
     const limit = this.#countOf(given);
     if (typeof limit === "number") return limit;

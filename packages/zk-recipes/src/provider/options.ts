@@ -35,7 +35,7 @@ export interface ZooKeeperLocksOptions extends ProviderOptions {
    */
   readonly sessionTimeoutMs?: Millis;
 
-  /** As Curator's `namespace`: one more level above all paths, absolute lock names included. Default none. */
+  /** Curator's `namespace`: one more level above all paths, absolute lock names included. Default none. */
   readonly namespace?: string;
 
   /** Absolute path under which relative lock names land, one segment each; default `/holdfast`. */

@@ -25,7 +25,7 @@ import {
 } from "@holdfast/core/internal";
 import { nodeData } from "../layout/node-data.js";
 import { RetryingRequests } from "../recipes/requests/retrying-requests.js";
-import { SessionSequence } from "../recipes/session/session-sequence.js";
+import { SessionSequence } from "../recipes/session-sequence.js";
 import { ZooKeeperBarrier } from "../rendezvous/barrier.js";
 import { ZooKeeperDoubleBarrier } from "../rendezvous/double-barrier.js";
 import { GroupView } from "../rendezvous/group.js";
@@ -87,7 +87,7 @@ export interface ZooKeeperLocks extends LockProvider<FencingToken> {
    */
   naiveMutex(name: string, options?: AcquireOptions): Mutex<FencingToken>;
 
-  /** As of every provider, in the layout of Curator's `LeaderLatch`, or in that of `LeaderSelector`. */
+  /** The election that every provider has, in the layout of Curator's `LeaderLatch` or in that of `LeaderSelector`. */
   leaderElection(name: string, options?: ZooKeeperElectionOptions): LeaderElection<FencingToken>;
 
   /**
@@ -130,7 +130,7 @@ export interface ZooKeeperLocks extends LockProvider<FencingToken> {
 /** What an election on ZooKeeper takes. */
 export interface ZooKeeperElectionOptions extends CandidacyOptions {
   /**
-   * Whose nodes the candidates make: Curator's `LeaderLatch` (default) or its `LeaderSelector`, which are those of a mutex. All
+   * Which nodes the candidates make: those of Curator's `LeaderLatch` (default) or of its `LeaderSelector`, which are those of a mutex. All
    * candidates for one name must agree: a candidate that finds the other form rejects with `LayoutConflictError`. Looking on
    * (`leader()`, `participants()`, `observe()`) reads both. The label is the id that Curator's participants show.
    */

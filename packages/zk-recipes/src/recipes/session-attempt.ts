@@ -7,7 +7,7 @@ import type { OwnNode } from "./grant/own-node-watch.js";
 import type { GrantParts, ZooKeeperGrant } from "./grant/zookeeper-grant.js";
 import type { DeletionOutcome, SharedName } from "./session/deletions.js";
 import { eviction, requestFailure } from "./session/failures.js";
-import type { SessionContext } from "./session/session-context.js";
+import type { SessionContext } from "./session-context.js";
 
 /** What is asked for at one path. */
 export interface LockSpec extends Pick<GrantParts, "lockName" | "data" | "revocable"> {

@@ -33,7 +33,7 @@ export class ZooKeeperDoubleBarrier implements DoubleBarrierStore {
     try {
       await awaitValue(calls.engine, bounds, entrance, (full) => full);
     } catch (error) {
-      // Once we have begun to tell the others to start, there is no way back: they count on us.
+      // Once we have begun to let the others start, there is no way back: they count on us.
       if (calls.engine.closed || !(await entrance.opened())) {
         await entrance.withdraw();
         throw error;

@@ -17,7 +17,7 @@ import {
   type RetryingRequests,
 } from "../recipes/requests/retrying-requests.js";
 import { eviction } from "../recipes/session/failures.js";
-import type { SessionContext } from "../recipes/session/session-context.js";
+import type { SessionContext } from "../recipes/session-context.js";
 import type { Outcome, WatchHandle } from "../session/types.js";
 import { anyOlder, membersOf, readyName } from "./round-nodes.js";
 
@@ -38,7 +38,7 @@ interface Look {
 }
 
 /**
- * The way into a double barrier. Each look takes a seat where there is none of ours, and tells whether the round is
+ * The way into a double barrier. Each look takes a seat where there is none of ours, and finds out whether the round is
  * full; the last to come makes `ready`, which wakes the others.
  */
 export class Entrance implements Watched<boolean> {
@@ -47,7 +47,7 @@ export class Entrance implements Watched<boolean> {
   readonly #data: Uint8Array;
   readonly #parent: string;
   readonly #lockName: string;
-  /** One for all sessions, so that a node of a session that is ending is not counted beside its successor. */
+  /** One id for all sessions, so that a node of a session that is ending is not counted beside its successor. */
   readonly #id: string;
   #changed: () => void = () => {};
   #place: Place | null = null;
@@ -108,7 +108,7 @@ export class Entrance implements Watched<boolean> {
     await takenBack(this.#calls.engine, this.#parent, this.#leaveNothing(context));
   }
 
-  /** Behind the look under way: its second flight, with the parents that were missing, could make the node after an earlier delete. */
+  /** Deletes the node after the look under way, whose second flight, with the parents that were missing, could make it after an earlier delete. */
   async #leaveNothing(context: SessionContext): Promise<void> {
     await Promise.allSettled([this.#looking]);
     await new Promise<void>((resolve) => context.deletions.delete(this.#path, () => resolve()));

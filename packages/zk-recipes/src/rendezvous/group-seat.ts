@@ -10,7 +10,7 @@ import {
   type RetryingRequests,
   refusalOf,
 } from "../recipes/requests/retrying-requests.js";
-import type { SessionContext } from "../recipes/session/session-context.js";
+import type { SessionContext } from "../recipes/session-context.js";
 import type { Outcome, RequestError } from "../session/types.js";
 
 /** How often a seat that cannot be put back is tried again. */
@@ -24,7 +24,7 @@ export class GroupSeat implements AsyncDisposable {
   /** Sessions of ours that may have made it. A node of one that has ended here goes as soon as the server knows. */
   readonly #sessions = new Set<bigint>();
   #context: SessionContext | null = null;
-  /** Of the last node that this seat has made. */
+  /** The czxid of the last node that this seat has made. */
   #czxid: bigint | null = null;
   #watch: OwnNodeWatch | null = null;
   #notOver: () => void = () => {};
@@ -145,7 +145,7 @@ export class GroupSeat implements AsyncDisposable {
     await settledWithin(engine.runtime, ended, engine.options.releaseTimeoutMs, { ref: true });
   }
 
-  /** Behind the create under way: its second flight, with the parents that were missing, could make the node after an earlier delete. */
+  /** Deletes the node after the create under way, whose second flight, with the parents that were missing, could make it after an earlier delete. */
   async #takeAway(): Promise<void> {
     await Promise.allSettled([this.#creating]);
     const { path } = this.#call;
@@ -169,7 +169,7 @@ export class GroupSeat implements AsyncDisposable {
     });
   }
 
-  /** By a create of this seat, not of another member of this provider that has the id already. */
+  /** Whether a create of this seat made the node, not that of another member of this provider that has the id already. */
   #isOurs({ ephemeralOwner, czxid }: Stat): boolean {
     return (
       this.#sessions.has(ephemeralOwner) && !this.#calls.sessions.context.isClaimed(this.#call.path, czxid)

@@ -6,7 +6,7 @@ import {
   outcomeOf,
   type RetryingRequests,
 } from "../recipes/requests/retrying-requests.js";
-import type { SessionContext } from "../recipes/session/session-context.js";
+import type { SessionContext } from "../recipes/session-context.js";
 import type { Outcome, WatchHandle, WatchListener } from "../session/types.js";
 import type { GroupMember } from "../values/api.js";
 
@@ -65,7 +65,7 @@ export class GroupWatch implements Watched<readonly GroupMember[]> {
     const members: GroupMember[] = [];
     for (const [index, read] of (await Promise.all(reads)).entries()) {
       if (!read.ok) return read;
-      // Gone since the listing, which its watch then tells.
+      // Gone since the listing, whose watch then fires.
       if (read.value === null) continue;
       members.push({ id: ids[index] as string, data: Uint8Array.from(read.value.data ?? []) });
     }

@@ -2,7 +2,7 @@ import type { LatchStore } from "@holdfast/core/internal";
 import { decodeInt, encodeInt } from "../layout/numbers.js";
 import type { CallInfo, RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import { type FoundNode, WatchedNode } from "../recipes/requests/watched-node.js";
-import type { SessionContext } from "../recipes/session/session-context.js";
+import type { SessionContext } from "../recipes/session-context.js";
 import { update } from "../values/counter.js";
 
 /**

@@ -39,7 +39,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
           const refusal = refusalOf(error);
           if (refusal !== null && !isPassing(refusal) && !isCondition(refusal.code))
             throw calls.failure(call, error);
-          // The answer was lost or another client was faster: what is there now tells.
+          // The answer was lost or another client was faster: the next read shows which.
           if (tries > 1) await calls.rest(call, tries, startedMs, error);
         }
       }),

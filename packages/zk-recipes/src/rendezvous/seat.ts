@@ -26,9 +26,9 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   readonly #ownWatch: OwnNodeWatch;
   readonly #notOver: () => void;
   #listener: (reason: LossReason) => void = () => {};
-  /** Who was there when our node went; `null` before. */
+  /** The members that were there when our node went; `null` before. */
   #company: ReadonlySet<string> | null = null;
-  /** Of our node. */
+  /** Resolves once our node is deleted. */
   #deletion: Promise<void> = Promise.resolve();
   #changed: () => void = () => {};
   #watch: WatchHandle | null = null;
@@ -86,7 +86,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
       const awaited = this.#company === null ? this.#step(members) : this.#remaining(members);
       if (awaited === null) {
         const last = members.every((name) => name === this.#place.node.name);
-        // Behind the delete of our own node, without waiting for its answer.
+        // `ready` is deleted behind our own node, without waiting for that answer.
         await Promise.all([this.#deletion, last ? this.#deleteReady(call) : null]);
         return true;
       }

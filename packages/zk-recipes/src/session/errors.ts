@@ -34,7 +34,7 @@ export class OutcomeUnknownError extends Error {
 
 /**
  * The session is over. A request in flight may have been applied before that; its ephemeral nodes go in any case.
- * `cause` tells why, where that is more than the end of the lease.
+ * `cause` says why, where that is more than the end of the lease.
  */
 export class SessionLostError extends Error {
   override readonly name = "SessionLostError";
@@ -46,7 +46,7 @@ export class SessionLostError extends Error {
   }
 }
 
-/** For those who waited for a connection that did not come. */
+/** The error of calls that have waited for a connection that did not come. */
 export function noConnection({ tookMs, refused, servers, lastCause, detail }: VainWait): BackendError {
   const what = refused ? "every server refused" : "no server answered";
   return new BackendError(

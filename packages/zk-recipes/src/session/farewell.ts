@@ -5,7 +5,7 @@ import { PlainPacket } from "../client/pending-queue.js";
 import { noPaths, type WatchedPaths } from "../client/set-watches.js";
 
 /**
- * The end of a session of our own: tells the server, so that its nodes go now rather than at the session time-out. Over as many
+ * The end of a session of our own: closes it at the server, so that its nodes go now rather than at the session time-out. Over as many
  * connections as it takes within the limit, then lets go of everything whatever the server does.
  */
 export class Farewell implements LinkListener {

@@ -15,7 +15,7 @@ const marginShare = 0.02;
 const suspiciousDriftMs: Millis = 100;
 
 /**
- * Until when the server is known to keep the session.
+ * Knows until when the server keeps the session.
  *
  * Fed by what passed through the leader only (writes, `sync`, handshakes): a ping or a read may have been answered by a
  * follower that was cut off seconds ago, while the leader has given our nodes away. Counted from when the activity was
@@ -37,7 +37,7 @@ export class LeaseClock {
     return { atMs: this.#runtime.nowMs(), wallMs: this.#runtime.wallMs() };
   }
 
-  /** As granted in the last handshake that counted, 0 before. */
+  /** The time-out as granted in the last handshake that counted, 0 before. */
   get timeoutMs(): Millis {
     return this.#timeoutMs;
   }
@@ -68,7 +68,7 @@ export class LeaseClock {
     this.#provedBy = null;
   }
 
-  /** By the monotonic clock alone. `-Infinity` without a proof. */
+  /** The end of the lease by the monotonic clock alone. `-Infinity` without a proof. */
   endMs(): Millis {
     return this.#proof === null ? -Infinity : this.#proof.atMs + this.#timeoutMs - this.#marginMs();
   }
@@ -172,7 +172,7 @@ const reportShare = 1 / 4;
 const grainShare = 1 / 64;
 
 /**
- * When requests were sent on the present connection, to tell what an answered proof proves.
+ * When requests were sent on the present connection, to find what an answered proof proves.
  *
  * A follower hands a request on to its leader without touching the session there: the leader counts on from what the
  * follower last reported. An answer that passed through the leader proves that every report before it has arrived, and

@@ -28,7 +28,7 @@ const askAgainMs: Millis = 250;
 
 /**
  * The ephemeral nodes of a session over an adopted client. When our lease ends first, the client may still get its session back,
- * and we may not close it: nodes of a lock that nobody here holds any more would block everybody for as long as the client
+ * and we may not close it: nodes of a lock that is not held here any more would block all clients for as long as this client
  * lives. So they are deleted one by one as soon as the client is connected.
  */
 export class Leftovers implements LinkListener {
@@ -77,7 +77,7 @@ export class Leftovers implements LinkListener {
     };
   }
 
-  /** As if each step had been sent alone, except that all were applied or none. */
+  /** Tracks the steps as if each had been sent alone, except that all were applied or none. */
   #trackAll<T>({ ops }: RequestOf<"multi">, settle: Settle<T>): Settle<T> {
     const asked = ops.flatMap((step) => (isEphemeralCreate(step) ? [step.request.path] : []));
     if (asked.length === 0) return settle;
@@ -96,7 +96,7 @@ export class Leftovers implements LinkListener {
     };
   }
 
-  /** Of a name that others use too, its one node shows by its owner whether it is ours. */
+  /** Notes a node that may be ours. Where others use its name too, the owner of the one node shows whether it is. */
   #doubt(path: string): void {
     if (isOursAlone(path)) this.#doubtful.add(path);
     else this.#paths.add(path);
@@ -190,7 +190,7 @@ export class Leftovers implements LinkListener {
     });
   }
 
-  /** By their parents' children. */
+  /** Looks for the doubtful nodes among the children of their parents. */
   #lookForDoubtful(link: Link, lags: () => boolean): void {
     this.#looking = true;
     const sought = new Set(this.#doubtful);
@@ -262,7 +262,7 @@ function isEphemeralCreate(step: MultiOp): step is CreateStep {
   return (step.op === "create" || step.op === "create2") && isEphemeral(step.request.flags);
 }
 
-/** By the UUID that an attempt puts in front of its node's name, and not by one in the name of the lock. */
+/** Whether the name is ours alone: by the UUID that an attempt puts in front of its node's name, and not by one in the name of the lock. */
 function isOursAlone(path: string): boolean {
   return parseProtectedName(baseName(path)) !== null;
 }

@@ -186,7 +186,7 @@ export class LinkedSession implements ZooKeeperSession {
     return this.#closing;
   }
 
-  /** Before anything is promised, so that holds are in doubt first. */
+  /** Called before anything is promised, so that holds are in doubt first. */
   #noticeSleep(): void {
     if (this.#lease.slept && this.#states.told === "connected") this.#watchdog.check();
   }

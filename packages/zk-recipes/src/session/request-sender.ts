@@ -70,12 +70,12 @@ export class RequestSender {
     this.#desk = desk;
   }
 
-  /** Calls in flight that somebody outside waits for; keep-alives are not among them. */
+  /** Calls in flight that code outside the session waits for; keep-alives are not among them. */
   get awaited(): number {
     return this.#awaited;
   }
 
-  /** `awaited`: by somebody outside. */
+  /** `awaited`: by code outside the session. */
   send<K extends OpName>(
     op: K,
     request: RequestOf<K>,
@@ -83,7 +83,7 @@ export class RequestSender {
     awaited: boolean,
   ): void {
     const { link, lease, leftovers } = this.#parts;
-    // Those that leave in one write have one time: that of the first is never too late.
+    // Requests that leave in one write have one time: that of the first is never too late.
     if (this.#stamp === null || this.#write !== link.writes) {
       this.#stamp = lease.stamp();
       this.#write = link.writes;
@@ -148,7 +148,7 @@ class Call<K extends OpName> extends Packet {
   readonly op: K;
   readonly path: string | undefined;
   readonly sent: Stamp;
-  /** Somebody outside the session waits for it. */
+  /** Code outside the session waits for it. */
   readonly awaited: boolean;
   readonly #sender: RequestSender;
   #settle: Settle<ResponseOf<K>> | null;

@@ -13,7 +13,7 @@ import type { Watchdog } from "./watchdog.js";
 
 type StateListener = (state: SessionState | "closed") => void;
 
-/** The state of a session, whom it is told, and what ended it. */
+/** The state of a session, its listeners, and what ended it. */
 export class SessionStates {
   readonly #lease: LeaseClock;
   readonly #runtime: Runtime;
@@ -28,12 +28,12 @@ export class SessionStates {
     this.#runtime = runtime;
   }
 
-  /** As its listeners have been told. */
+  /** The state that its listeners know. */
   get told(): SessionState | "closed" {
     return this.#state;
   }
 
-  /** Also tells a lease that ran out while the loop was blocked, before the timer that makes it known has run. */
+  /** Also `"lost"` for a lease that ran out while the loop was blocked, before the timer that makes it known has run. */
   get now(): SessionState | "closed" {
     return this.ranOut ? "lost" : this.#state;
   }
@@ -112,7 +112,7 @@ export class SessionContact implements LinkListener {
   /** Attempts in a row that a server refused. */
   refusals = 0;
   readonly #parts: ContactParts;
-  /** Of the connection under way; null when the handshake left before an adopted client was ours. */
+  /** When the handshake of the connection under way was sent; null when it left before an adopted client was ours. */
   #greetingSent: Stamp | null = null;
   #greetingAsksForNew = false;
 

@@ -5,13 +5,13 @@ import { Farewell } from "./farewell.js";
 import type { Leftovers } from "./leftovers.js";
 
 /**
- * What becomes of the client below a session that is over: one of our own tells the server and ends; a user's own is let go
+ * What becomes of the client below a session that is over: one of our own closes it at the server and ends; a user's own is let go
  * of, as soon as nothing of ours is left in its session.
  */
 export class SessionEnding {
   readonly #link: Link;
   readonly #runtime: Runtime;
-  /** Of an adopted client's session, which we cannot end. */
+  /** Set for an adopted client, whose session we cannot end. */
   readonly #leftovers: Leftovers | null;
   readonly #released: (() => void) | undefined;
   #farewell: Farewell | null = null;
@@ -23,7 +23,7 @@ export class SessionEnding {
     this.#released = released;
   }
 
-  /** The session was lost; nobody waits. */
+  /** The session was lost; no caller waits for the end of its client. */
   lost(): void {
     if (this.#leftovers === null) {
       this.#farewell = new Farewell(this.#link, this.#runtime, this.#link.timeoutMs, false);

@@ -36,7 +36,7 @@ export interface UnreadWatch {
 export interface WatchHandle {
   /** Stops listening, without a request: at most one late event of the server is ignored. */
   drop(): void;
-  /** Stops listening and, when nobody else here watches the path, tells the server to forget it too. */
+  /** Stops listening and, when no other listener here watches the path, has the server forget it too. */
   remove(): void;
 }
 
@@ -45,12 +45,12 @@ export type SessionLossReason = "lease" | "expired" | "auth";
 
 /**
  * One ZooKeeper session from its first connection to its end, over as many connections as it takes.
- * Once `lost` or `closed` it stays so; whoever wants to go on opens another.
+ * Once `lost` or `closed` it stays so; a caller that wants to go on opens another.
  *
  * All callbacks run synchronously in the order of the frames on the wire: when one runs, every
  * frame received before has been handled. When a connection ends, listeners of the state hear of it
- * first, then the requests that were in flight, oldest first. A callback that throws holds nobody up;
- * its error comes out as an uncaught exception.
+ * first, then the requests that were in flight, oldest first. A callback that throws does not hold up the
+ * others; its error comes out as an uncaught exception.
  *
  * The process is held while a request, a watch or `whenConnected()` is pending, not by an idle session.
  * Paths are the server's own, absolute, without any chroot.
@@ -64,7 +64,7 @@ export interface ZooKeeperSession {
   /** Why it is `lost`; `null` while it is not. */
   readonly lossReason: SessionLossReason | null;
 
-  /** As the server granted it; 0 until the first handshake. */
+  /** The time-out as the server granted it; 0 until the first handshake. */
   readonly timeoutMs: Millis;
 
   /** Monotonic time at which the last bytes came from a server; `-Infinity` before the first ones. */
@@ -132,7 +132,7 @@ export interface ZooKeeperSession {
 
   /**
    * Resolves when `connected`. Rejects with `BackendError` (naming servers and the last cause) after
-   * `waitMs`, or at one second when every server refused in a full round; with `SessionLostError` when it ends.
+   * `waitMs`, or from 900 ms on when every server refused in a full round; with `SessionLostError` when it ends.
    */
   whenConnected(options?: { waitMs?: Millis; signal?: AbortSignal }): Promise<void>;
 

@@ -23,7 +23,7 @@ const tablesOf: { readonly [T in WatchEventType]: readonly WatchTable[] } = {
   created: ["data"],
   "data-changed": ["data"],
   "children-changed": ["child"],
-  // The server tells a session once, whichever of its tables has the node.
+  // The server sends a session one event, whichever of its tables has the node.
   deleted: ["data", "child"],
 };
 
@@ -52,7 +52,7 @@ export class WatchRegistry {
     this.#size += 1;
   }
 
-  /** Ends the interest; `true` when nobody else here asks for that path and table. */
+  /** Ends the interest; `true` when no other listener here asks for that path and table. */
   end(watch: Watch): boolean {
     if (watch.phase === "over") return false;
     watch.phase = "over";
@@ -102,7 +102,7 @@ export class WatchRegistry {
     };
   }
 
-  /** The session is over: nobody hears anything any more. */
+  /** The session is over: no listener is called any more. */
   clear(): void {
     for (const table of [this.#tables.data, this.#tables.child]) {
       for (const watches of table.values()) for (const watch of watches) watch.phase = "over";

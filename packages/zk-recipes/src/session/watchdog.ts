@@ -9,7 +9,7 @@ const leastAttemptMs: Millis = 200;
 /** The first limit of a handshake where the share of the time-out is longer; each mute server in a row doubles it. */
 const firstAttemptMs: Millis = 3_000;
 const leastTickMs: Millis = 5;
-/** A timer this late, or bytes handled this long after the timer was due, tell that the loop was blocked. */
+/** A timer this late, or bytes handled this long after the timer was due, show that the loop was blocked. */
 const blockedMs: Millis = 100;
 
 /** What the watchdog knows of its session, and what it makes it do. */

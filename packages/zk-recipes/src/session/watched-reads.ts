@@ -74,7 +74,7 @@ class DeskWatch<T> implements Watch, WatchHandle {
 
 /**
  * Sends a read that sets a watch. The listener belongs to the watch from the moment the answer is handled, not before: an
- * event in front of the answer tells of an earlier watch on the path.
+ * event in front of the answer is about an earlier watch on the path.
  */
 export function watchByRead<K extends WatchedOp, T>(
   desk: WatchDesk,

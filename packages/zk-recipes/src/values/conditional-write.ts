@@ -32,7 +32,7 @@ export function judge(seen: Stat | null, now: FoundNode | null, written: Uint8Ar
  * stat, or to `null` when it was not written because another client was faster.
  *
  * When the answer is lost, the state is read behind a `sync`. Where that proves the write was not applied it is sent
- * again under the same condition, which can hold only once; where the state cannot tell, it rejects with a `BackendError`
+ * again under the same condition, which can hold only once; where the state does not show it, it rejects with a `BackendError`
  * that is not retryable.
  */
 export async function conditionalWrite(

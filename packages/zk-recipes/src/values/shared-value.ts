@@ -46,7 +46,7 @@ export class SharedValueView<T> implements SharedValue<T> {
   readonly #call: CallInfo;
   readonly #seed: Uint8Array;
   readonly #codec: ValueCodec<T>;
-  /** As this view has seen it last. */
+  /** The Stat of the node as this view has seen it last. */
   #known: Stat | null = null;
 
   constructor(calls: RetryingRequests, name: string, seed: Uint8Array, codec: ValueCodec<T>) {

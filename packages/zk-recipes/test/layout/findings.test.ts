@@ -23,7 +23,7 @@ describe("a foreign child", () => {
     expect(late).toMatchObject({ holders: [], waiters: [{}] });
   });
 
-  it("that sorts behind all is in nobody's way", () => {
+  it("that sorts behind all blocks no contender", () => {
     expect(findings(tree([lock(0), node("zzz", 0)]))).toEqual([
       { type: "foreign-child", path, child: "zzz", effect: "none" },
     ]);
@@ -56,7 +56,7 @@ describe("a foreign child", () => {
 });
 
 describe("two kinds on one path", () => {
-  it("are told with a child of each, and the one that is asked for is shown", () => {
+  it("are reported with a child of each, and the one that is asked for is shown", () => {
     const [mutex, latch] = [lock(0), node(named(latchBase, 1), 2, "id")];
     const bare = tree([latch, mutex]);
     expect(findings(bare)).toEqual([
@@ -96,7 +96,7 @@ describe("the sequence counter", () => {
     expect(findings(tree([lock("-2147483648")]))).toMatchObject([{ type: "sequence-high", level: "refuse" }]);
   });
 
-  it("is told of by the path itself, as the number of the next child, when the queue has gone down", () => {
+  it("is found in the stat of the path, as the number of the next child, when the queue has gone down", () => {
     // 1,500,000,000 made and all but one deleted: the server's counter of both has turned negative.
     const cversion = (2 * 1_500_000_000 - 1) | 0;
     const bare = tree([lock("0000000007")], { stat: stat({ cversion, numChildren: 1 }) });

@@ -16,7 +16,7 @@ describe("node data", () => {
     expect(Buffer.from(nodeData(false, "a label")).toString()).toMatch(/^\d{1,3}(\.\d{1,3}){3}$/);
   });
 
-  it("tells who we are only with identity, the address first", () => {
+  it("names our label, host and process only with identity, the address first", () => {
     const view = readNodeData(nodeData(true, "nightly"));
     expect(view).toEqual({
       address: expect.stringMatching(/^[\d.]+$/),
@@ -76,7 +76,7 @@ describe("a candidate's data", () => {
     });
   });
 
-  it("with identity tells who stands there without a label", () => {
+  it("with identity shows host and process of a candidate without a label", () => {
     expect(readCandidateData("latch", candidateData("latch", true, null))).toMatchObject({
       label: `${hostname()}:${process.pid}`,
       identified: true,

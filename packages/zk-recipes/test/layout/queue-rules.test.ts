@@ -26,7 +26,7 @@ describe("the queue of a read-write lock", () => {
     expect(inQueueOrder([...queue].reverse(), ...readRule.bases)).toEqual(queue);
   });
 
-  it("has a writer wait for whoever is right ahead", () => {
+  it("has a writer wait for the node right ahead", () => {
     expect(view(queue, write(2), writeRule).predecessor).toBe(read(1));
     expect(view(queue, write(0), writeRule).predecessor).toBeNull();
   });

@@ -14,7 +14,7 @@ const write = (sequence: number, session: number): TreeNode =>
   node(named(writeBase, sequence, session), session);
 
 describe("the queue of a mutex", () => {
-  it("has the lowest number as its holder and tells session, age, token and data of everybody", () => {
+  it("has the lowest number as its holder and shows session, age, token and data of all participants", () => {
     const [first, second] = [lock(3, 7, "job-1"), lock(4, 8)];
     const found = recogniseTree(tree([second, first]));
     expect(found).toMatchObject({ family: "mutex", kind: "mutex", guessed: false, findings: [] });
@@ -43,7 +43,7 @@ describe("the queue of a mutex", () => {
     expect(recogniseTree(mutex, { kind: "semaphore" }).kind).toBe("mutex");
   });
 
-  it("tells the reader's own nodes, and those with the text of `identity`", () => {
+  it("marks the reader's own nodes, and those with the text of `identity`", () => {
     const [own, ours] = [lock(0, 1), lock(1, 2, '192.0.2.1 {"host":"h","pid":1}')];
     const found = recogniseTree(tree([own, ours]), { ours: (path) => path.endsWith(own.name) });
     expect([...found.holders, ...found.waiters].map(({ recognisedAs }) => recognisedAs)).toEqual([
@@ -90,7 +90,7 @@ describe("the queue of a read-write lock", () => {
     },
   );
 
-  it("does not tell a token for a read that its writer has left in front of older nodes", () => {
+  it("shows no token for a read that its writer has left in front of older nodes", () => {
     const waiting = write(5, 2);
     const left = read(4, 1);
     const found = recogniseTree(tree([waiting, left]));
@@ -133,13 +133,13 @@ describe("a semaphore", () => {
     expect(found.holders).toMatchObject([{ mode: "exclusive", session: 1n }]);
   });
 
-  it("is told by its permits alone when they are looked at by themselves", () => {
+  it("is recognised by its permits alone when they are looked at by themselves", () => {
     const found = recogniseTree(tree([a, b], { path: "/app/lock/leases" }));
     expect(names(found.holders)).toEqual(names([a, b]));
     expect(found.findings).toEqual([{ type: "lone-permits", path: "/app/lock/leases", permits: 2 }]);
   });
 
-  it("nobody has used yet, or read further, is recognised all the same", () => {
+  it("that is not used yet, or was not read further, is recognised all the same", () => {
     expect(recogniseTree(tree(sub))).toMatchObject({ kind: "semaphore", holders: [], waiters: [] });
   });
 });
@@ -266,7 +266,7 @@ describe("any tree at all", () => {
     { requiredKeys: [] },
   );
 
-  it(`is read without an error, and nobody is named twice [seed ${seed}]`, () => {
+  it(`is read without an error, and no participant is named twice [seed ${seed}]`, () => {
     fc.assert(
       fc.property(anyTree, hints, (bare, given) => {
         const unique = (branchOf: readonly TreeNode[]): TreeNode[] => [
@@ -306,7 +306,7 @@ describe("any tree at all", () => {
         const other = recogniseTree(tree([...nodes].reverse()));
         expect(names(other.holders)).toEqual(names(one.holders));
         expect(names(other.waiters)).toEqual(names(one.waiters));
-        // Nobody who waits would be let in beside those who hold.
+        // No waiter would be let in beside the holders.
         const modes = new Set(one.holders.map(({ mode }) => mode));
         expect(one.holders.length === 1 || !modes.has("exclusive")).toBe(true);
         expect(one.holders).not.toEqual([]);

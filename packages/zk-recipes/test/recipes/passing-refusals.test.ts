@@ -6,7 +6,7 @@ import { mutexRule } from "../../src/layout/queue-rules.js";
 import { OwnNodeWatch } from "../../src/recipes/grant/own-node-watch.js";
 import { NaiveAttempt } from "../../src/recipes/naive/naive-attempt.js";
 import { QueueAttempt } from "../../src/recipes/queue/queue-attempt.js";
-import { SessionContext } from "../../src/recipes/session/session-context.js";
+import { SessionContext } from "../../src/recipes/session-context.js";
 import { RecordedAttempt } from "./support/recorded-attempt.js";
 import { ScriptedSequence, stateOf } from "./support/scripted-sequence.js";
 import { ScriptedSession, stat } from "./support/scripted-session.js";

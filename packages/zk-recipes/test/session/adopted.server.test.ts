@@ -86,7 +86,7 @@ describe("a session over a client of the user's", () => {
     expect(session.leaseUntilMs()).toBeGreaterThan(runtime.nowMs());
   });
 
-  test("is promised nothing before a first answer of its own: nobody saw the handshake being sent", async () => {
+  test("is promised nothing before a first answer of its own: the time at which the handshake was sent is not known", async () => {
     const client = clientOf();
     await connect(client);
     const session = adopt(client);

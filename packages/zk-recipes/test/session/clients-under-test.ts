@@ -10,11 +10,11 @@ import { createRequest, open, runtime } from "./support.js";
  */
 export interface ClientUnderTest {
   readonly name: "stock" | "ours";
-  /** What it tells its user. */
+  /** Whether it says that it is connected. */
   readonly connected: boolean;
   /** The state it gives when asked, in its own words. */
   readonly state: string;
-  /** It has told that its session is over. */
+  /** It has reported that its session is over. */
   readonly over: boolean;
   /** What it would have thrown out of a socket handler, which ends the process. */
   readonly thrown: readonly Error[];
@@ -44,7 +44,7 @@ export interface Wishes {
   readonly auth?: { scheme: string; auth: string };
 }
 
-/** Waits for the first connection unless told otherwise. Servers are tried in the order given. */
+/** Waits for the first connection unless `wait` is `false`. Servers are tried in the order given. */
 export type MakeClient = (connect: string, wishes: Wishes, wait?: boolean) => Promise<ClientUnderTest>;
 
 export const stock: MakeClient = async (connect, wishes, wait = true) => {
@@ -116,7 +116,7 @@ function stockUnderTest({ client, manager, states, thrown }: StockClient): Clien
   };
 }
 
-/** A request the library does not know, as anybody would first try it: with its own request objects. */
+/** A request the library does not know, as a user would first try it: with the library's own request objects. */
 async function stockRaw(
   manager: ConnectionManager,
   op: RawOp,

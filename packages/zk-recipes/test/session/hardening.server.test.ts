@@ -38,7 +38,7 @@ function testStock(title: string, body: () => Promise<void>): void {
 
 describe("what the library gets wrong and the session does not:", () => {
   describe("a silent peer", () => {
-    /** Whether the client has told, within two time-outs, that the peer in its hole is of no use. */
+    /** Whether the client has noticed, within two time-outs, that the peer in its hole is of no use. */
     async function noticed(make: MakeClient): Promise<boolean> {
       const proxy = await startProxy({ target: server.connectString });
       onTestFinished(() => proxy.close());
@@ -49,7 +49,7 @@ describe("what the library gets wrong and the session does not:", () => {
       return !client.connected;
     }
 
-    testStock("is believed by stock for as long as anybody looks", async () =>
+    testStock("is believed by stock for as long as the test looks", async () =>
       expect(await noticed(stock)).toBe(false),
     );
     test("is noticed by us", async () => expect(await noticed(ours)).toBe(true));
@@ -294,7 +294,7 @@ describe("what the library gets wrong and the session does not:", () => {
       expect(done).toEqual([0, 1, 2, 3]);
       expect(client.thrown.length).toBe(1);
     });
-    test("holds nobody else up with us, and its error is not hidden", async () => {
+    test("does not hold up the others with us, and its error is not hidden", async () => {
       const { done, uncaught } = await handled(ours);
       expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
       expect(uncaught).toEqual(["thrown by a callback"]);

@@ -4,7 +4,7 @@ import { ReadTurns } from "../../src/client/read-turns.js";
 import { ScriptedServer, someStat } from "./scripted-server.js";
 import { open, runtime as system } from "./support.js";
 
-/** A clock that work moves, a loop that turns when it is told to, and a socket. */
+/** A clock that work moves, an event loop that turns only when the test turns it, and a socket. */
 class Scene {
   nowMs = 1_000;
   readonly calls: string[] = [];
@@ -133,7 +133,7 @@ describe("a session that bounds its turns", () => {
     const expected: string[] = [];
     const asked: number[] = [];
     server.onRequest = ({ op, xid }, connection) => {
-      // Who has said goodbye answers nothing more: bytes from then on would make a reset of the end.
+      // A server that has said goodbye answers nothing more: bytes from then on would make a reset of the end.
       if (op !== "exists") return connection.socket.writableEnded;
       if (asked.length === answers) return false;
       asked.push(xid);

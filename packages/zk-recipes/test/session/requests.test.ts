@@ -410,7 +410,7 @@ describe("watches", () => {
     expect(heard).toEqual(["a armed", "a data-changed", "b armed", "b deleted"]);
   });
 
-  test("of a read that failed are not there: the listener is told, and no event reaches it", async () => {
+  test("of a read that failed are not there: the listener gets the error, and no event reaches it", async () => {
     const { server, heard, watch, settle } = await armed();
     server.onRequest = (request, connection) => {
       if (request.op !== "getData") return false;

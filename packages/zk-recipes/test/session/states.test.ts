@@ -304,7 +304,7 @@ describe("a mute server that comes after a cut", () => {
 });
 
 describe("a client adopted while its handshake is on the way", () => {
-  test("is promised nothing from that handshake, as nobody knows when it was sent", async () => {
+  test("is promised nothing from that handshake, as the time at which it was sent is not known", async () => {
     const server = await ScriptedServer.start();
     const { greet } = server;
     server.greet = () => null;
@@ -370,7 +370,7 @@ describe("a session", () => {
     const first = session.request("exists", { path: "/a", watch: false });
     session.send("exists", { path: "/b", watch: false }, () => {});
     await first;
-    // Whoever repeats a refused request as long as the state says connected would never yield again.
+    // Code that repeats a refused request as long as the state says connected would never yield again.
     expect(session.state).toBe("suspended");
     const refused = await outcomeOf(session, "getData", { path: "/b", watch: false });
     expect(refused.ok ? null : refused.error.name).toBe("NotConnectedError");
@@ -655,7 +655,7 @@ describe("whenConnected", () => {
     expect(tookMs).toBeLessThan(connectTimeoutMs);
   });
 
-  test("waits for connectTimeoutMs at a black hole, and less if told so", async () => {
+  test("waits for connectTimeoutMs at a black hole, and less where `waitMs` is less", async () => {
     const server = await ScriptedServer.start();
     server.greet = () => null;
     const session = openTo(server, { connectTimeoutMs: 1_300 });

@@ -8,7 +8,7 @@ import { parseConnectString } from "../../src/session/connect-string.js";
 export interface StockClient {
   readonly client: Client;
   readonly manager: ConnectionManager;
-  /** Every state it told, in order. */
+  /** Every state it reported, in order. */
   readonly states: readonly string[];
   /** What it would have thrown out of a socket handler, which ends the process. */
   readonly thrown: readonly Error[];

@@ -103,7 +103,7 @@ describe("closing, as the library does it and as we do:", () => {
       expect(client.getState()).toBe(zookeeper.State.DISCONNECTED);
     });
 
-    test("is told with us, to who waits and to who listens", async () => {
+    test("is reported with us, to the calls that wait and to the listeners", async () => {
       const server = await ScriptedServer.start();
       const session = open(server.connectString);
       await session.whenConnected();

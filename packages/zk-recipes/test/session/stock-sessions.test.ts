@@ -86,7 +86,7 @@ describe("what becomes of a session over the library and over us:", () => {
       expect(server.last.handshake?.sessionId).toBe(server.sessionId);
     });
 
-    test("is told that it is over with us, and no server is bothered", async () => {
+    test("refuses the wait for a connection with us, and no server is bothered", async () => {
       const server = await ScriptedServer.start();
       const session = open(server.connectString);
       await session.whenConnected();
@@ -198,8 +198,8 @@ describe("what becomes of a session over the library and over us:", () => {
       expect([...received].sort((a, b) => a - b)).toEqual([0, 2 * greetingBytes]);
     });
 
-    // There is no connect() to call twice: a session dials from the start, and whoever wants it waits.
-    test("is not possible with us: one socket serves all who wait", async () => {
+    // There is no connect() to call twice: a session dials from the start, and a caller that needs it waits.
+    test("is not possible with us: one socket serves all calls that wait", async () => {
       const server = await ScriptedServer.start();
       const session = open(server.connectString);
       await Promise.all([session.whenConnected(), session.whenConnected()]);

@@ -98,7 +98,7 @@ describe("what becomes of watches with the library and with us:", () => {
     });
   });
 
-  describe("an event of a type that nobody knows", () => {
+  describe("an event of an unknown type", () => {
     async function outcome(
       make: MakeClient,
     ): Promise<{ thrown: number; answer: string | null; later: string | null }> {

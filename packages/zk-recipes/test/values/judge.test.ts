@@ -22,7 +22,7 @@ describe("a write whose answer was lost", () => {
     expect(judge(at(2 ** 31 - 1), found(-(2 ** 31), theirs), ours)).toBe("passed-over");
   });
 
-  it("cannot be told from somebody else's of the same bytes", () => {
+  it("cannot be distinguished from another client's of the same bytes", () => {
     expect(judge(at(3), found(4, ours), ours)).toBe("unknown");
     expect(judge(null, found(0, ours), ours)).toBe("unknown");
   });

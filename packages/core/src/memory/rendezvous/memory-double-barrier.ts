@@ -39,7 +39,7 @@ class MemorySeat implements BarrierSeat, Waiting {
   readonly #name: string;
   readonly #parties: number;
   #phase: "entering" | "in" | "over" = "entering";
-  /** Whom leaving waits for: those who were there then. */
+  /** The members that leaving waits for: those that were there when it began. */
   #company: readonly object[] = [];
   #listener: (reason: LossReason) => void = () => {};
   readonly #stopListening: Disposable;
@@ -134,7 +134,7 @@ class MemorySeat implements BarrierSeat, Waiting {
     this.#listener(reason);
   }
 
-  /** Tells all that look, ourselves too: while entering, the next look takes the seat again once contact is back. */
+  /** Notifies all watchers, also our own: while entering, the next look takes the seat again once contact is back. */
   #vacate(): void {
     const round = this.#board.round(this.#name);
     round.members.delete(this);

@@ -23,7 +23,7 @@ const expiryGraceMs: Millis = 2;
 
 /** A lock of a kind that has no queue of ours. */
 export interface PolledLock {
-  /** As the caller gave it. */
+  /** The name as the caller gave it. */
   readonly name: string;
   readonly keys: LockKeys;
   readonly scripts: PolledScripts;
@@ -61,7 +61,7 @@ export class PolledAttempt implements Attempt {
   #roundTrips = 0;
   /** Something of ours may be at the server, or on its way there. */
   #mayBeThere = false;
-  /** As in `Requests.runLast`. */
+  /** See `Requests.runLast`. */
   #lateUntilMs: number | null = null;
   #sentMs: Millis = 0;
 
@@ -132,7 +132,7 @@ export class PolledAttempt implements Attempt {
     if (wakes !== null) {
       const waiter = { size: this.#request.permits, ready: () => this.#wake(), wake: this.#messaged };
       this.#leave = this.#client.channelWaiters.enter(this.#asking.keys.channel, "redisson", wakes, waiter);
-      // Until messages arrive or a sleep is over, whichever comes first: a subscription is no condition of a grant.
+      // It waits until messages arrive or a sleep is over, whichever comes first: a subscription is no condition of a grant.
       await this.#sleep(againMs, 1);
       // What was published between the first try and the subscription is known by trying again.
       againMs = 0;
@@ -168,6 +168,7 @@ export class PolledAttempt implements Attempt {
     this.#woken = false;
     if (requests.lacksClock(this.#key)) {
       const { lock, field } = this.#held;
+      this.#roundTrips++;
       await requests.batches.ask(lock.renewal, lock.renewKeys, { field, leaseMs: this.#leaseMs });
       if (this.#over) return { againMs: null };
     }
@@ -329,7 +330,7 @@ export class PolledAttempt implements Attempt {
     }
     if (reply === null) return false;
     this.#mayBeThere = false;
-    // Of permits taken together one that is gone is the loss of all.
+    // Where permits were taken together, one that is gone is the loss of all.
     const whole = reply.permits === undefined || reply.permits === this.#asking.permitIds.length;
     return (reply.ended && whole) || repeated;
   }

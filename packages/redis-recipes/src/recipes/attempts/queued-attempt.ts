@@ -58,7 +58,7 @@ export class QueuedAttempt implements Attempt, Wait {
   #roundTrips = 0;
   /** Something of these owners may be at the server. */
   #mayBeThere = false;
-  /** As in `Requests.runLast`. */
+  /** See `Requests.runLast`. */
   #lateUntilMs: number | null = null;
   /** The token key's value in the last answer: no message with a token up to this is news. */
   #voidUpTo = 0n;
@@ -67,7 +67,7 @@ export class QueuedAttempt implements Attempt, Wait {
   #watch: PlaceWatch | undefined;
   /** Set while a request that may not wait stays behind a holder that may keep the lock for no owner. */
   #endAsking: (() => void) | undefined;
-  /** Until others can read the label. */
+  /** Resolves once others can read the label. */
   #labelled: Promise<unknown> | undefined;
   #takenBack: Promise<void> | undefined;
   #withdrawn = false;
@@ -199,6 +199,7 @@ export class QueuedAttempt implements Attempt, Wait {
     if (this.#phase !== "asking") return;
     if (requests.lacksClock(this.lock.key)) {
       const entry = { field: this.lock.fieldOf(this.owner), leaseMs: this.leaseMs };
+      this.#roundTrips++;
       try {
         await requests.batches.ask(this.lock.renewal, this.lock.renewKeys, entry);
       } catch (error) {
@@ -429,7 +430,7 @@ export class QueuedAttempt implements Attempt, Wait {
   }
 }
 
-/** Of a grant of a free lock that has told the token before its own. */
+/** The place of a grant among the grants of its lock; `undefined` where the answer does not have the token before. */
 function placeOf({ token, before }: Granted): GrantPlace | undefined {
   return before === undefined ? undefined : { at: String(token), after: String(before) };
 }

@@ -40,7 +40,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   #looking: Promise<unknown> = Promise.resolve();
   /** Monotonic; until then the others count us. */
   #countsUntilMs: Millis = 0;
-  /** Whom leaving waits for: those who were there then. */
+  /** The members that leaving waits for: those that were there when it began. */
   #company: readonly string[] = [];
   #listener: (reason: LossReason) => void = () => {};
   #stop: () => void = () => {};
@@ -132,7 +132,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     await this.#call("leave", false);
   }
 
-  /** Of one who never passed. Waits for the answer of a server that answers; a seat that is left behind ends by itself. */
+  /** Takes back the seat of a member that has not passed. Waits for a server that answers; a seat that is left behind ends by itself. */
   async withdraw(): Promise<void> {
     this.#end("over");
     const gone = this.#looking.then(() => this.#call("leave", false));

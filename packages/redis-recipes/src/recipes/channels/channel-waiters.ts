@@ -9,7 +9,7 @@ export function cappedSleepMs(runtime: Runtime): Millis {
 }
 
 export interface ChannelWaiter {
-  /** How much of what a message tells this one would use up. */
+  /** How much of the number in a message this waiter would use up. */
   readonly size: number;
   /** Called once, as soon as messages arrive. */
   readonly ready: () => void;

@@ -11,7 +11,7 @@ export interface Renewable {
   validUntilMs(): Millis;
   /** `null`: the server has it no more. */
   renewWithin(leaseMs: Millis, withinMs: Millis): Promise<Millis | null>;
-  /** Tells its holder what only this renewal has heard. */
+  /** Reports the loss to the holder, for a renewal that core did not ask for: core does not see its answer. */
   gone(): void;
   /** Others in the same slot, whose renewal costs no call when it goes with this one. */
   besides(): Iterable<DueRenewals>;
@@ -35,7 +35,7 @@ const freshShare = 1 / 4;
  */
 export class DueRenewals {
   readonly #hold: Renewable;
-  /** Of the last one that was due; `null`: none was, and it may be a hold that has to end after its first lease. */
+  /** The lease of the last renewal that was due; `null`: none was, and it may be a hold that has to end after its first lease. */
   #leaseMs: Millis | null = null;
   #pending: Promise<Millis | null> | undefined;
 

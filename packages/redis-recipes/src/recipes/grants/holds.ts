@@ -22,15 +22,15 @@ const claimAfterShare = 1 / 30;
 
 /** The lock of a grant, as far as a grant has to know it. */
 export interface GrantedLock {
-  /** As the caller gave it. */
+  /** The name as the caller gave it. */
   readonly name: string;
   /** Decides which master has to confirm the grant. */
   readonly key: string;
-  /** Who may hold beside a holder. */
+  /** Which other clients may hold beside a holder. */
   readonly sharing: "none" | "readers" | "any";
   readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
   readonly renewKeys: readonly string[];
-  /** Of kinds with a queue of ours. */
+  /** Set for kinds with a queue of ours. */
   readonly proof?: { readonly keys: readonly string[]; readonly channel: string };
 }
 
@@ -38,14 +38,14 @@ export interface GrantedLock {
 export interface Held extends Pick<Renewable, "slot" | "ended" | "validUntilMs"> {
   readonly spec: {
     readonly owner: string;
-    /** As the server knows it. */
+    /** The name by which the server knows the hold. */
     readonly field: string;
     readonly lock: GrantedLock;
   };
   readonly token: FencingToken;
   readonly permitIds: readonly string[];
   readonly renewals: DueRenewals;
-  /** Of the master that confirmed it last. */
+  /** Run id of the master that confirmed it last. */
   readonly runId: string;
   /** Asks the server whether it still stands. Resolves when that was answered or has failed for the first time; never rejects. */
   recheck(): Promise<void>;
@@ -53,7 +53,7 @@ export interface Held extends Pick<Renewable, "slot" | "ended" | "validUntilMs">
   claim(): Promise<void>;
   /** Its caller has it. */
   readonly delivered: boolean;
-  /** It is in doubt from now on, and whoever asks it hears so. Its holder is told by `hear()`. */
+  /** The hold is in doubt from now on, and each later question gets this answer. `hear()` notifies its holder. */
   doubt(): void;
   hear(): void;
   revokeAsked(): void;
@@ -179,12 +179,12 @@ export class Holds {
     return holds.filter((hold) => hold !== undefined);
   }
 
-  /** Those on one key, such as the takes of a semaphore. */
+  /** The holds on one key, such as the takes of a semaphore. */
   on(key: string): readonly Held[] {
     return [...this.#byKey.of(key)];
   }
 
-  /** In a cluster, those whose renewals fit into one call. */
+  /** The holds of one slot: in a cluster their renewals fit into one call. */
   inSlot(slot: number | null): readonly Held[] {
     return slot === null ? [] : [...this.#bySlot.of(slot)];
   }
@@ -227,7 +227,7 @@ export class Holds {
     this.#tellDoubted();
   }
 
-  /** The holders of very many are told in later turns of the event loop. No list is made of them, because the others have nothing to hear. */
+  /** Notifies the holders; with very many holds some in later turns of the event loop. No list is made: without doubt `hear()` does nothing. */
   #tellDoubted(): void {
     inSlices(this.#requests.runtime, this.#holds.values(), (hold) => hold.hear());
   }
@@ -262,7 +262,7 @@ export class Holds {
     return [...byMaster.values()].map((holds) => holds.values());
   }
 
-  /** Of each hold the present one, asked once for each slot: the slots of very many keys would take too long. */
+  /** Gives the present master of each hold; asked once for each slot, because the slots of very many keys would take too long. */
   #masters(): (hold: Held) => string | null {
     const masters = new Map<number | null, string | null>();
     return ({ slot, spec }) => {

@@ -12,7 +12,7 @@ export type Proof = BatchAnswer<Extract<ProveAnswer, { readonly status: "renewed
 /** A grant, as far as keeping it has to know it. */
 export interface Provable extends Pick<Held, "slot" | "ended" | "runId" | "token" | "validUntilMs"> {
   readonly spec: Held["spec"] & { readonly leaseMs: Millis; readonly found: { readonly runId: string } };
-  /** As `KeptGrants.hearing`, at the grant. */
+  /** What `KeptGrants.hearing` gave at the grant. */
   readonly hearing: Hearing | null;
   /** `null` when it is gone, which was reported by then. Rejects as a renewal. */
   askProof(reserves: boolean): Promise<Proof | null>;
@@ -115,7 +115,7 @@ export class KeptGrant implements Proven {
     this.#state.answered();
   }
 
-  /** Those between what was reserved before and `above` are another client's to know: the key was raised by its request. */
+  /** Tokens between what was reserved before and `above` are not ours: the request of another client has raised the key. */
   #reserved({ above, token }: Proof["reply"]): void {
     if (token <= this.#upTo || token <= above) return;
     if (above > this.#upTo) this.#token = above > this.#token ? above : this.#token;

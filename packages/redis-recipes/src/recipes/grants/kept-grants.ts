@@ -2,16 +2,16 @@ import type { Millis } from "@holdfast/core";
 import { ClockJump, pause } from "@holdfast/core/internal";
 import { type ProveAnswer, type ProveEntry, prove } from "../../scripts/mutex/prove.js";
 import type { Hearing } from "../queue/grant-channel.js";
-import { Rounds } from "../queue/rounds.js";
 import type { BatchKind } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
+import { Rounds } from "../requests/rounds.js";
 
 /** So many kept locks are proven by one call at most. */
 const proofLimit = 200;
 /** What Java has to itself after a lock was given back for it, as after a run of hand-offs. */
 const javasTurnMs: Millis = 20;
 
-/** One that is kept. */
+/** A grant that is kept. */
 export interface Proven {
   readonly slot: number | null;
   /** Its last proof is old, and may be out of date. */
@@ -32,7 +32,7 @@ export class KeptGrants {
   readonly requests: Requests;
   /** Leases that were proven before the machine slept prove nothing. */
   readonly jumps: ClockJump;
-  /** As `GrantChannel.hearing`. */
+  /** See `GrantChannel.hearing`. */
   readonly hearing: () => Hearing | null;
   readonly rounds: Rounds<Proven>;
   /** Locks that were given back for Java: this provider asks for them again once Java has had its turn. */
@@ -63,7 +63,7 @@ export class KeptGrants {
     this.#javas.set(key, turn);
   }
 
-  /** Until Java has had its turn; `undefined` where none is due. */
+  /** Resolves once Java has had its turn; `undefined` where none is due. */
   javasTurn(key: string): Promise<void> | undefined {
     return this.#javas.get(key);
   }

@@ -6,14 +6,14 @@ import type { Requests } from "../requests/requests.js";
 
 /** A master that was cut off or stopped may answer for as long as that after another has its place. */
 const rememberedMs: Millis = 60_000;
-/** Those answered last stay. */
+/** How many requests are remembered; those that were answered last stay. */
 const mostRemembered = 10_000;
 
 interface LastRequest {
   readonly call: BoundCall<{ readonly serverMs: number }>;
   readonly key: string;
   readonly untilMs: Millis;
-  /** Of the master that answered last. */
+  /** Run id of the master that answered last. */
   runId: string;
   asking: boolean;
 }
@@ -25,7 +25,7 @@ interface LastRequest {
  */
 export class LastRequests {
   readonly #requests: Requests;
-  /** By their calls. */
+  /** The requests by their calls. */
   readonly #remembered: RecentMap<LastRequest["call"], LastRequest>;
 
   constructor(requests: Requests) {

@@ -20,11 +20,11 @@ import { type KeptGrants, proofs } from "./kept-grants.js";
 /** What an answer or a message of the server says of a grant. */
 export interface Found {
   readonly token: FencingToken;
-  /** By our clock, with the margin taken off. */
+  /** When the lease ends by our clock, with the margin taken off. */
   readonly untilMs: Millis;
   /** When the request was sent, or the message came, that says that it is held. */
   readonly askedMs: Millis;
-  /** Of the master that granted it. */
+  /** Run id of the master that granted it. */
   readonly runId: string;
 }
 
@@ -39,7 +39,7 @@ export function foundIn(
 export interface GrantSpec extends Pick<Grant, "roundTrips" | "contended" | "place"> {
   readonly lock: GrantedLock;
   readonly owner: string;
-  /** As the server and `inspect` know it. */
+  /** The name by which the server and `inspect` know the hold. */
   readonly field: string;
   /** Default none. */
   readonly permitIds?: readonly string[];
@@ -75,7 +75,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   readonly #holds: Holds;
   readonly #keptGrants: KeptGrants | null;
   readonly #learntMs: Millis;
-  /** As `KeptGrants.hearing`, at the grant. */
+  /** What `KeptGrants.hearing` gave at the grant. */
   readonly hearing: Hearing | null;
   /** That of the latest owner. */
   token: FencingToken;
@@ -84,9 +84,9 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   /** Another client has asked for the lock since the grant, or messages may be missing. */
   #wished = false;
   #state!: GrantState;
-  /** It is in doubt, and its holder is not told yet. */
+  /** The grant is in doubt, and its holder is not notified yet. */
   #unheard = false;
-  /** As of `Holds.breaks`: a break since then is not told yet. */
+  /** The value of `Holds.breaks` at the last notice: the holder is not notified yet of a break since then. */
   #heardBreaks: number;
   #validUntilMs: Millis;
   confirmedSentMs: Millis = -Infinity;
@@ -179,7 +179,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
       if (error instanceof BackendError && error.retryable) this.becomeUncertain();
       throw error;
     }
-    // What came before this answer is told before it.
+    // A doubt that arose before this answer came is reported before it.
     this.hear();
     const { reply, sentMs, runId, askedBy = runId } = answer;
     if (askedBy !== this.#requests.line.masterOf(lock.key)) {
@@ -196,7 +196,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
       return null;
     }
     if (!this.#requests.trusts({ runId, sentMs })) {
-      // Rule 1: the time it tells may be by the clock of before the step. What is asked from now on is by the new one.
+      // Rule 1: the time in this answer may be by the server's clock before its step. A request from now on is answered by the new clock.
       this.becomeUncertain();
       return this.#confirmed(ask);
     }
@@ -261,7 +261,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     await this.#renewOwn(leaseMs, () => this.#requests.runtime.nowMs() < this.#validUntilMs);
   }
 
-  /** Rules 8 and 9, and after a step of the server's clock: only an answer tells whether it still stands. Resolves as `#renewOwn`. */
+  /** Rules 8 and 9, and after a step of the server's clock: only an answer shows whether the grant still stands. Resolves as `#renewOwn`. */
   async recheck(): Promise<void> {
     if (this.#rechecking || this.ended) return;
     const { leaseMs } = this.spec;
@@ -277,7 +277,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     return this.#state.delivered;
   }
 
-  /** One that its caller does not have yet is told at once: nothing is delivered unproven. */
+  /** A grant that its caller does not have yet reports the doubt at once, so that no unproven grant is delivered. */
   doubt(): void {
     this.#unheard = true;
     if (!this.delivered) this.hear();
@@ -318,7 +318,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.abandon();
     const released = this.spec.release();
     const { settings } = this.#requests;
-    const forJava = ended === "whole" || this.#kept?.javaListens === true;
+    const forJava = ended === "max-keep" || this.#kept?.javaListens === true;
     if (this.#kept !== null && settings.javaPeers && forJava)
       this.#keptGrants?.leaveToJava(this.spec.lock.key, released);
     return released;

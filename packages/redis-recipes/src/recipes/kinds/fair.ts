@@ -19,7 +19,7 @@ const heartbeat = heartbeats(fairHeartbeat, { limit: fairHeartbeatLimit });
 
 /**
  * Redisson's `RFairLock`: its queue and its deadlines, so that arrival order holds across Java too. There is no hand-off: a release
- * tells the head of the queue, which takes the lock itself.
+ * sends a message to the head of the queue, which takes the lock itself.
  */
 export const fairMutex: FieldsKind = {
   keysOf(name) {

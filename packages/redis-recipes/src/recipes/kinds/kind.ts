@@ -26,9 +26,9 @@ export interface FleetContext {
 
 /** The names of one lock in Redis. */
 export interface LockKeys {
-  /** Decides which master serves it; of a hold also the key in grant messages. */
+  /** The key that decides which master serves the lock; grant messages name it too. */
   readonly key: string;
-  /** As take, heartbeat, end and force have them. */
+  /** The keys in the order of take, heartbeat, end and force. */
   readonly keys: readonly string[];
   /** The lock and its token. */
   readonly renewKeys: readonly string[];
@@ -50,7 +50,7 @@ export function lockKeys(
   return { key, keys, channel, renewKeys, lookKeys: keys, ownerPrefix: "", changes: "", ...more };
 }
 
-/** Of a lock with a queue of ours. */
+/** The keys of a lock that has a queue of ours. */
 export function queueKeys(layout: MutexKeys, channel: string, more?: Partial<LockKeys>): LockKeys {
   return lockKeys({ key: layout.lock, keys: SameWords.from(mutexKeyList(layout)), channel }, more);
 }
@@ -128,7 +128,7 @@ export type PolledAnswer = { readonly serverMs: number } & (
       readonly status: "granted";
       readonly token: bigint;
       readonly pttlMs: Millis;
-      /** Of a read: the same owner holds the write too. */
+      /** Set for a read whose owner holds the write too. */
       readonly beside?: boolean;
     }
   /** `againMs`: something that is in the way ends by then at the latest; `null`: the server cannot say. */
@@ -169,12 +169,12 @@ export interface PolledOwner {
 export type WakeRule = "all" | "counted";
 
 export interface PolledScripts {
-  /** As errors call it. */
+  /** What errors call the lock. */
   readonly what: string;
-  /** Who may hold beside a holder. */
+  /** Which other clients may hold beside a holder. */
   readonly sharing: "none" | "readers" | "any";
   readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
-  /** Whom a message on the lock's channel wakes; `null`: there are no messages. */
+  /** Which waiters a message on the lock's channel wakes; `null`: there are no messages. */
   readonly wakes: WakeRule | null;
   /** Longest sleep without a message, after so many refusals. Default about a second. */
   sleepMs?(runtime: Runtime, refusals: number): Millis;
@@ -184,7 +184,7 @@ export interface PolledScripts {
   readonly outlivesLease?: boolean;
   /** Default none. */
   permitIds?(owner: string, permits: number, runtime: Runtime): readonly string[];
-  /** As a renewal and `inspect` know the hold. Default: by its owner. */
+  /** The name by which a renewal and `inspect` know the hold. Default: its owner. */
   fieldOf?(asking: PolledOwner): string;
   /** Default: those of the lock. */
   renewKeys?(asking: PolledOwner): readonly string[];
@@ -203,7 +203,7 @@ export const keepable: ReadonlySet<PrimitiveKind> = new Set<PrimitiveKind>([
   "reentrant-read-write-lock",
 ]);
 
-/** Of a lock with a queue of ours: lock, waiters, alive. */
+/** The keys of `stay`: lock, waiters, alive. */
 export function stayKeys({ keys }: LockKeys): readonly string[] {
   const [lock, , waiters, alive] = keys as [string, string, string, string];
   return [lock, waiters, alive];
@@ -262,8 +262,8 @@ export function passingArgs({ channel, changes }: LockKeys, { settings, publish 
 }
 
 /**
- * While a waiter is first and Java holds, it listens to Redisson's channel as well: Java's release tells no other client of ours. Those
- * further back do not, so that one message costs one request.
+ * While Java holds, the first waiter also listens to Redisson's channel, because a release by Java sends nothing on our own channels.
+ * The waiters behind it do not listen there, so that one message costs one request.
  */
 export function listensToJava(place: Queued): boolean {
   return place.position === 0 && place.holder !== "" && !isOurs(place.holder);

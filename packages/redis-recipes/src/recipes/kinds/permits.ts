@@ -40,7 +40,7 @@ const take = mappedScript(permitTake, (answer): PolledAnswer => {
 const release = mappedScript(permitRelease, (answer): PolledEnd => {
   const { serverMs } = answer;
   if (answer.status !== "released") return { serverMs, ended: false };
-  // A permit that was over may have been granted to another client meanwhile.
+  // A late permit was still counted as taken, but its hold had ended before this release.
   return { serverMs, ended: answer.late === 0, permits: answer.inTime };
 });
 

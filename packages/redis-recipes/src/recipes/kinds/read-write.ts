@@ -34,7 +34,7 @@ const heartbeat = heartbeats(writeHeartbeat);
 const acquireRead = mappedScript(readAcquire, (answer): PolledAnswer => {
   if (answer.status !== "busy") return answer;
   const { serverMs, holderPttlMs, behindWriter } = answer;
-  // Behind a writer that only waits, the time of the present readers says nothing.
+  // While a writer only waits in front, the time of the present readers says nothing.
   return { status: "busy", serverMs, againMs: behindWriter || holderPttlMs < 0 ? null : holderPttlMs };
 });
 
@@ -50,8 +50,8 @@ function readKeys({ keys, owner }: PolledOwner): readonly string[] {
 }
 
 /**
- * Redisson's `RReadWriteLock`: our queue and hand-off among writers of ours, readers come in when a message tells them. Our own readers
- * listen to Redisson's channel. Re-entry is of this process only.
+ * Redisson's `RReadWriteLock`. Writers of ours have our queue and hand-off. Readers ask again when a message arrives; our own readers listen
+ * to Redisson's channel for it. Re-entries are counted in this process only.
  */
 export const readWriteLock: FieldsKind = {
   sides: ["write", "read"],
@@ -67,7 +67,7 @@ export const readWriteLock: FieldsKind = {
     endArgs,
     stayKeys,
     fieldOf: writerField,
-    // Readers are not named: some of them may be Java's, whose releases tell no client of ours.
+    // The answer names no readers. Some of them may be Java's, whose releases send messages on Redisson's channel alone.
     channelFor: ({ channel }, _owner, place) =>
       listensToJava(place) || (place.position === 0 && place.holder === "") ? channel : null,
   },

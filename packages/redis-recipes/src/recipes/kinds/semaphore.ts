@@ -62,8 +62,8 @@ function takeKeys({ keys, owner }: PolledOwner): readonly string[] {
 
 /**
  * Redisson's `RSemaphore`: a number and nothing else, so the permits of a process that dies are lost until a client adds them again. The
- * first take sets the number where there is none. Each take has a marker key of ours beside it, which is renewed like a lease: it
- * makes a take and its give-back exact over lost answers, and tells a holder whose take was undone by another client.
+ * first take sets the number where there is none. Each take has a marker key of ours beside it, which is renewed like a lease: with it a
+ * take and its give-back stay exact when answers are lost, and a holder notices that another client has undone its take.
  */
 export const semaphore: RedisKind = {
   keysOf(name) {

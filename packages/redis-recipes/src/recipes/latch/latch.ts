@@ -5,11 +5,11 @@ import { foundElse } from "../requests/foreign-key.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 
 /**
- * Redisson's `RCountDownLatch`. Unlike it, whoever waits looks again each second, so a lost message holds nobody up; `countDown`
- * takes any number off.
+ * Redisson's `RCountDownLatch`. Unlike there, each waiter reads the count again about every second, so a lost message delays it by no more
+ * than that, and `countDown` takes any number off.
  *
  * A countdown whose answer is lost rejects with an error that is not retryable: it may have counted, and Redis keeps nothing
- * that could tell one countdown from another.
+ * by which two countdowns differ.
  *
  * `key`: of the count, with the provider's prefix.
  */

@@ -60,7 +60,7 @@ export async function inspectLock(
           holdCount: holder.count,
           heldByThisProvider: own,
           remainingMs: holder.pttlMs < 0 ? null : holder.pttlMs,
-          // Of its own holds core knows.
+          // Core knows this of its own holds.
           kept: mayBeKept && !own ? null : false,
         };
       }),
@@ -113,7 +113,7 @@ async function lookAtPermits(
   throw foundElse(name, key, reply.found, "permits");
 }
 
-/** Of a plain semaphore nothing says who takes: known are how many are gone, and which of them are ours. */
+/** Who has the permits of a plain semaphore is not recorded: it is known how many are gone, and which of them are ours. */
 function takenOf(holds: Holds, key: string, { free }: PermitsSeen, limit: number): readonly HoldInfo[] {
   const taken = free === null ? 0 : Math.min(mostShown, Math.max(0, limit - free));
   const own = holds.on(key).flatMap((hold) => hold.permitIds);
@@ -121,7 +121,7 @@ function takenOf(holds: Holds, key: string, { free }: PermitsSeen, limit: number
   return [...own.slice(0, taken), ...others].map((id) => permit(id, null));
 }
 
-/** Those that are over are given back by the next request. */
+/** The permits whose lease is not over; the others are given back by the next request. */
 function leasedOf({ held }: PermitsSeen): readonly HoldInfo[] {
   return held
     .filter(({ leaseLeftMs }) => leaseLeftMs !== 0)

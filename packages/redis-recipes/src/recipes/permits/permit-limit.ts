@@ -20,13 +20,13 @@ export async function setPermitLimit(
     channel: redissonChannels.semaphore(key),
   });
   const keys = permitKeyList(permitKeys(key));
-  // The answer tells whether this very request has changed it.
+  // With `onlyIfUnset` the answer has to say whether this very request has set the limit, so it is not sent twice.
   const reply = await runs.run(permitSet, { keys, args, repeatable: !change.onlyIfUnset, patient: false });
   if (reply.status === "conflict") throw foundElse(name, key, reply.found, "permits");
   return reply.changed;
 }
 
-/** As of every semaphore: what Java's `int` holds. */
+/** The same limits as for every semaphore: what Java's `int` holds. */
 export function checkLimit(method: string, name: string, limit: unknown): asserts limit is number {
   if (Number.isInteger(limit) && (limit as number) >= 0 && (limit as number) <= 2 ** 31 - 1) return;
   throw new InvalidArgumentError(

@@ -55,7 +55,7 @@ export class GrantChannel {
     );
   }
 
-  /** Until messages arrive, or for so long: a request to let go that is not heard is not sent again. */
+  /** Resolves once messages arrive, or after `subscriptionWaitMs`: a request to let go that is not heard is not sent again. */
   async subscribed(): Promise<void> {
     const ready = this.#subscription?.ready;
     if (ready === undefined || this.#subscribed) return;
@@ -80,8 +80,8 @@ export class GrantChannel {
     switch (message.type) {
       case "granted":
         if (wait !== undefined) wait.handedOver(message, requests.runtime.nowMs());
-        // Of one that has it already it says nothing new. Rule 3: of one that has ended the lock is given back at once. An owner that was
-        // never drawn here is a mistake of another client or worse, and not ours to end.
+        // For an owner that has the lock already it is no news. Rule 3: the lock of an owner that has ended is given back at once. An owner that
+        // was never drawn here is a mistake of another client or worse, and not ours to end.
         else if (holds.of(owner).length === 0 && !waits.cancelEnded(owner) && !owners.hasDrawn(owner))
           this.#onUnknownGrant({ key: message.key, owner });
         return;

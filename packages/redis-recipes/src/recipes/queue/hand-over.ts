@@ -7,7 +7,7 @@ import { stayMs } from "../requests/settings.js";
 import type { QueuedLock } from "./queued-lock.js";
 import type { Wait } from "./waits.js";
 
-/** A grant that was not the answer to an acquire. `untilMs`: `null` where only a renewal can tell. */
+/** A grant that was not the answer to an acquire. `untilMs` is `null` where only a renewal can say how long it lasts. */
 export type Offer = Omit<Found, "untilMs"> & { readonly untilMs: Millis | null };
 
 /** Below this share of the claim lease a hand-over is not relied on: its holder would be late for its own first renewal. */

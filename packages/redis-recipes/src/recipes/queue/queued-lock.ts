@@ -28,9 +28,9 @@ export class QueuedLock implements GrantedLock {
   readonly renewal: BatchKind<RenewEntry, RenewAnswer> = fieldRenewals;
   readonly sharing = "none";
   readonly proof: { readonly keys: readonly string[]; readonly channel: string };
-  /** Of `stay`; `null` where it does not serve this kind. */
+  /** The keys of `stay`; `null` where it does not serve this kind. */
   readonly stayKeys: readonly string[] | null;
-  /** How often its waiters here have used them: each time something else is looked at. */
+  /** How often its waiters here have asked `stay`: each time something else is looked at. */
   stayTurns = 0;
   readonly heartbeat: BatchKind<HeartbeatEntry, StandAnswer>;
   /** The last request, and the arguments that others like it have too. */
@@ -75,7 +75,7 @@ export class QueuedLock implements GrantedLock {
     return { script, keys: this.keys, args: [owner, this.#releaseArgs()] };
   }
 
-  /** Of a release all arguments but the first, the owner, are the same until the line knows better how Java is reached. */
+  /** All arguments of a release but the first, the owner: they are the same until the line knows better how Java is reached. */
   #releaseArgs(): readonly (string | number)[] {
     const { publish } = this.#context;
     if (this.#releases?.publish !== publish) {

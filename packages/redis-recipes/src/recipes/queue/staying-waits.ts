@@ -1,9 +1,9 @@
 import { type StayAnswer, type StayEntry, type StayLook, stay } from "../../scripts/mutex/stay.js";
 import { chunksOf, isOfSome } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
+import { Rounds } from "../requests/rounds.js";
 import { stayMs } from "../requests/settings.js";
 import type { QueuedLock } from "./queued-lock.js";
-import { Rounds } from "./rounds.js";
 
 /** A waiter that stands behind another. */
 interface Staying {
@@ -50,7 +50,7 @@ export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiti
   return new Rounds({ runtime, periodMs: stayMs(settings), slotOf, turn: (all) => void turn(all) });
 }
 
-/** By slot, and by lock within a call. */
+/** Groups waits by slot, and by lock within a call. */
 function callsOf<T extends Staying>(all: readonly T[], slotOf: (waiting: T) => number | null): Group<T>[][] {
   const bySlot = new Map<number | null, Map<string, T[]>>();
   for (const each of all) {

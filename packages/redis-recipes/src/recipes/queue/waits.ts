@@ -5,8 +5,8 @@ import type { StandAnswer } from "../../scripts/mutex/answers.js";
 import type { Holds } from "../grants/holds.js";
 import type { BatchAnswer } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
+import { Rounds } from "../requests/rounds.js";
 import type { QueuedLock } from "./queued-lock.js";
-import { Rounds } from "./rounds.js";
 import { stayingRounds } from "./staying-waits.js";
 
 /** A queued owner, or one on its way into a queue. */
@@ -19,7 +19,7 @@ export interface Wait {
   /** Another stands in front of it, as the last answer said. */
   readonly behind: boolean;
   heartbeatAnswered(answer: BatchAnswer<StandAnswer>): void;
-  /** By a message of the grant channel. */
+  /** A message of the grant channel has handed the lock over. */
   handedOver(message: HandOver, heardMs: Millis): void;
   /** Refused for good. */
   failed(error: Error): void;
@@ -55,13 +55,13 @@ export class Waits {
   readonly #holds: Holds;
   /** Owners whose acquire is under way: messages for them may overtake its answer. */
   readonly #asking = new Map<string, Wait>();
-  /** Of these, owners that ask for their turn as soon as they are queued. */
+  /** The owners among these that ask for their turn as soon as they are queued. */
   readonly #hurried = new Set<string>();
   readonly #heartbeats = new Map<string, Heartbeat>();
   readonly #ended: RecentMap<string, Ended>;
-  /** Those that stand first, or of a kind that asks for each turn: they ask whether it has come. */
+  /** The waits that stand first, or whose kind asks for each turn: they ask whether it has come. */
   readonly #front: Rounds<Heartbeat>;
-  /** Those behind them. */
+  /** The waits behind them. */
   readonly #behind: Rounds<Heartbeat>;
   #closed = false;
 
@@ -175,7 +175,7 @@ export class Waits {
     this.#ended.clear();
   }
 
-  /** By the place that the last answer has told. */
+  /** Puts the heartbeat into the rounds for its place, which is that of the last answer. */
   #takeTurns(heartbeat: Heartbeat): void {
     const { wait, rounds } = heartbeat;
     const next = wait.behind && wait.lock.stayKeys !== null ? this.#behind : this.#front;

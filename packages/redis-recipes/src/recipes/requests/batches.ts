@@ -14,7 +14,7 @@ export interface BatchKind<E, R> {
   args(entries: readonly E[], keys: readonly string[], context: BatchContext): (string | number)[];
   /** Entries in one call at most, so that no call keeps the server busy for more than a few milliseconds. */
   readonly limit: number;
-  /** As how many an entry counts. Default 1. One that is above the limit goes alone. */
+  /** How much an entry counts towards `limit`. Default 1. An entry above the limit goes alone. */
   weightOf?(entry: E): number;
 }
 
@@ -25,17 +25,17 @@ export interface BatchContext {
   readonly publish: RedissonPublish;
   /** Server time after which a request for this key does nothing; `null` where no bound of the server's clock is known. */
   notAfterMs(key: string): number | null;
-  /** `serverMs`: 0 of an answer that does not tell the time. */
+  /** `serverMs` is 0 for an answer without the server's time. */
   noteClock(serverMs: number, heard: Heard): void;
 }
 
-/** Whoever asks: batches have its line. */
+/** What `Batches` uses of the requests of a provider. */
 type Asking = BatchContext & { readonly line: RedisLine; readonly runtime: Runtime };
 
 /** No replicas are asked about what goes in a batch. */
 export type BatchAnswer<R> = Omit<Answer<R>, "acknowledged">;
 
-/** Of an answer, what a reading of the server's clock needs to know. */
+/** The part of an answer that a reading of the server's clock needs. */
 export type Heard = Pick<Answer<unknown>, "sentMs" | "answeredMs" | "runId">;
 
 export interface Patience {
@@ -173,7 +173,10 @@ export class Batches {
   }
 }
 
-/** Of one entry, it may be, with foreign data beside its lock, or an answer that cannot be read; or of those locks of a slot under way that have gone already, or have not. */
+/**
+ * Whether the answer may be about some entries alone: one with foreign data beside its lock, one whose answer cannot be read, or the locks of a
+ * slot under way that have gone already, or have not.
+ */
 export function isOfSome(answer: unknown): boolean {
   if (answer instanceof ReplyShapeError) return true;
   return answer instanceof ReplyError && (!answer.retryable || answer.kind === "try-again");
@@ -185,7 +188,7 @@ function stillWanted(item: Item): boolean {
   return false;
 }
 
-/** As few chunks as there can be of so much weight at most, in order. */
+/** The items in order, in as few chunks as possible, none of more weight than `limit`. */
 export function chunksOf<T>(items: readonly T[], limit: number, weightOf: (item: T) => number): T[][] {
   const chunks: T[][] = [];
   let leftOver = 0;

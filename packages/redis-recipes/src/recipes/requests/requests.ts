@@ -30,7 +30,7 @@ export class Requests implements BatchContext {
   readonly runtime: Runtime;
   readonly settings: RecipeSettings;
   readonly batches: Batches;
-  /** Of all masters that were heard, by run id. */
+  /** The clocks of all masters that have answered, by run id. */
   readonly #clocks = new Map<string, ServerClock>();
   readonly #clockStepped: (runId: string) => void;
   readonly #tokens = new RecentMap<string, bigint>(rememberedTokens);
@@ -63,7 +63,7 @@ export class Requests implements BatchContext {
     );
   }
 
-  /** As `run`; what can go with others in one call does. */
+  /** Like `run`; what can go with others in one call does. */
   ask<R extends { readonly serverMs: number }>(call: Call<R>): Promise<BatchAnswer<R>> {
     if (!("kind" in call)) return this.run(call);
     return this.batches.ask(call.kind as BatchKind<unknown, R>, call.keys, call.entry);
@@ -81,7 +81,7 @@ export class Requests implements BatchContext {
   }
 
   /**
-   * Until it is answered, or until `endMs`: then nothing of ours can be left at the server. `repeated`: an attempt before the
+   * Asks until it is answered, or until `endMs`: then nothing of ours can be left at the server. `repeated`: an attempt before the
    * one that was answered may have run as well. `runId`: of the master that answered.
    */
   async runUntilAnswered<R extends { readonly serverMs: number }>(
@@ -121,14 +121,14 @@ export class Requests implements BatchContext {
       const outcome = await this.runUntilAnswered(call, endMs);
       if (lateUntilMs === null || outcome.reply === null) return outcome;
       const leftMs = lateUntilMs - outcome.reply.serverMs;
-      // A server whose clock was set back tells of a time that comes after the lease is over.
+      // After a server's clock was set back, `leftMs` may reach beyond the end of the lease.
       const restMs = endMs - this.runtime.nowMs();
       if (leftMs < 0 || restMs <= 0) return outcome;
       await pause(this.runtime, Math.min(leftMs + 1, restMs), { ref: true }).over;
     }
   }
 
-  /** For a request that may grant: after which server time it does nothing, and whose word it takes. */
+  /** The bounds of a request that may grant: after which server time it does nothing, and how many replicas have to confirm it. */
   grantBounds(key: string): { readonly notAfterMs: number | null; readonly options: RunOptions } {
     const { acks, waitTimeoutMs } = this.settings;
     const notAfterMs = this.notAfterMs(key, acks > 0 ? 2 * waitTimeoutMs : 0);
@@ -137,14 +137,14 @@ export class Requests implements BatchContext {
   }
 
   /**
-   * Whether a request for a lock that waits for replicas would have no date: the server's clock is not known. A copy of it could come behind
-   * the last request of its owner then, and hold the lock for a whole lease. A renewal of what is not held tells the clock.
+   * Whether a request for a lock that waits for replicas would have no date, because the server's clock is not known. A late copy of it
+   * could then run after the last request of its owner and hold the lock for a whole lease. A renewal, even of no hold, reads the clock.
    */
   lacksClock(key: string): boolean {
     return this.settings.acks > 0 && this.notAfterMs(key) === null;
   }
 
-  /** For `runLast`: up to when a request that failed so may still run. */
+  /** The `lateUntilMs` of `runLast`: up to when a request that failed so may still run. */
   lateUntilMs(error: unknown, notAfterMs: number | null): number | null {
     return this.settings.acks > 0 && error instanceof OutcomeUnknownError ? notAfterMs : null;
   }

@@ -2,7 +2,7 @@ import type { Millis } from "@holdfast/core";
 
 /** Server time, and between which two moments of our monotonic clock it was read. */
 interface ClockReading {
-  /** By the server's clock, ms with fractions. */
+  /** The time by the server's clock, ms with fractions. */
   readonly serverMs: number;
   readonly sentMs: Millis;
   readonly answeredMs: Millis;
@@ -57,7 +57,7 @@ export class ServerClock {
     return this.#last === null ? null : this.#last.serverMs + (nowMs - this.#last.sentMs);
   }
 
-  /** By our clock, the earliest moment at which the server's may show `serverMs`. */
+  /** The earliest moment, by our clock, at which the server's may show `serverMs`. */
   localMs(serverMs: number): Millis | null {
     return this.#last === null ? null : this.#last.sentMs + (serverMs - this.#last.serverMs);
   }

@@ -19,7 +19,7 @@ export interface DoubleBarrierAnswer {
   readonly serverMs: number;
   /** Once full it stays so until the last has left. */
   readonly full: boolean;
-  /** Whoever is in now, dead ones dropped. */
+  /** The members that are in now; dead ones are dropped. */
   readonly members: readonly string[];
   readonly publishError: string;
 }

@@ -18,7 +18,7 @@ export interface GateAnswer {
  * Everything that is done with a barrier. Safe to send again.
  *
  * Keys: the gate. Arguments: action, channel of changes. Answer: server time, whether changed, whether shut, publish error. The gate has no TTL: it stays
- * shut until somebody opens it. Redisson has no barrier.
+ * shut until a client opens it. Redisson has no barrier.
  */
 export const barrierGate: CallScript<GateArgs, GateAnswer> = {
   name: "barrier-gate",

@@ -5,7 +5,7 @@ import { type CallScript, Reply } from "../script.js";
 
 export interface LabelArgs {
   readonly owner: string;
-  /** As given when it stood. */
+  /** The lease as given when it stood. */
   readonly leaseMs: number;
   readonly label: string;
   /** Labels vanish so long after the last of these calls. */

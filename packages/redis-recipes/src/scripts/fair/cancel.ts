@@ -14,7 +14,7 @@ export interface FairCancelArgs {
 
 export interface FairCancelEntry {
   readonly owner: string;
-  /** As of `FairEndArgs`. */
+  /** See `FairEndArgs.channel`. */
   readonly channel: string;
 }
 

@@ -8,7 +8,7 @@ import { type ForceAnswer, forceReader } from "../mutex/force.js";
 import type { CallScript } from "../script.js";
 
 export interface FairForceArgs {
-  /** Only if this one holds; `""` for whoever does. */
+  /** The owner that has to be the holder; `""` for any. */
   readonly expected: string;
   readonly waitMs: number;
   readonly publish: RedissonPublish;
@@ -19,7 +19,7 @@ export interface FairForceArgs {
  * An operator frees a fair lock under its holder.
  *
  * Keys: lock, token, queue, deadlines, alive. Arguments: the holder it has to be (empty for any), the fleet's wait ms, how to publish, Redisson's
- * channel. Answer: as `mutex-force`. As Redisson's: sweep, key deleted, the head poked. A holder of ours is told `stolen`.
+ * channel. Answer: as `mutex-force`. As Redisson's: sweep, key deleted, the head poked. A holder of ours gets the message `stolen`.
  */
 export const fairForce: CallScript<FairForceArgs, ForceAnswer> = {
   name: "fair-force",

@@ -11,7 +11,7 @@ export interface FairEndArgs {
   readonly owner: string;
   readonly waitMs: number;
   readonly publish: RedissonPublish;
-  /** Redisson's channel of the mutex; `:<owner>` of whoever is next is appended. */
+  /** Redisson's channel of the mutex; the script appends `:<owner>` of the next waiter. */
   readonly channel: string;
 }
 

@@ -14,9 +14,9 @@ export type PermitsPicture =
   | {
       readonly status: "seen";
       readonly serverMs: number;
-      /** `null` where no number is set. Permits whose time is over are not free before somebody gives them back. */
+      /** `null` where no number is set. Permits whose time is over are not free before a client gives them back. */
       readonly free: number | null;
-      /** The first to expire first. Empty of a semaphore without leases: nobody knows who has its permits. */
+      /** The first to expire first. Empty for a semaphore without leases: the server does not know who has its permits. */
       readonly held: readonly PermitPicture[];
       readonly heldTotal: number;
     }

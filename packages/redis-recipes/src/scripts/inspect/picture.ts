@@ -3,9 +3,9 @@ import { Reply } from "../script.js";
 export interface HolderPicture {
   readonly owner: string;
   readonly mode: "exclusive" | "shared";
-  /** Above 1 only of Redisson's: our re-entry is local. */
+  /** How often the holder has entered; above 1 only for Redisson's, as our re-entry is local. */
   readonly count: number;
-  /** Of this very hold: -1 when it never expires, below that when it is over. */
+  /** PTTL of this hold: -1 when it never expires, below that when it is over. */
   readonly pttlMs: number;
   /** What it says of itself; `""` for nothing. */
   readonly label: string;
@@ -15,9 +15,9 @@ export interface WaiterPicture {
   readonly owner: string;
   /** The lease that it wants; -1 where that is not on the wire. */
   readonly leaseMs: number;
-  /** For how long it counts as alive without news; 0 when dead, -1 where the layout does not say. */
+  /** How long it counts as alive without news; 0 when dead, -1 where the layout does not say. */
   readonly aliveLeftMs: number;
-  /** Fair queue: until anybody may sweep it; -1 where there is no deadline. */
+  /** Fair queue: time until any client may sweep it; -1 where there is no deadline. */
   readonly deadlineLeftMs: number;
   readonly label: string;
 }
@@ -27,7 +27,7 @@ export interface LockPicture {
   readonly serverMs: number;
   /** `free`, `held`, or what is there instead of such a lock. */
   readonly found: string;
-  /** Of the hash; -2 when there is none. */
+  /** PTTL of the hash; -2 when there is none. */
   readonly pttlMs: number;
   /** `null` where none is kept. */
   readonly token: bigint | null;

@@ -33,7 +33,7 @@ const readLatch = answerReader<LatchAnswer>("latch-count", {
  * Everything that is done with a countdown latch.
  *
  * Keys: the count. Arguments: action, number, how to publish, Redisson's channel. Answer: counted (whether changed, count, publish error) / conflict; server
- * time in each. Not safe to send again: nothing tells one countdown from another.
+ * time in each. Not safe to send again: nothing is kept by which two countdowns differ.
  *
  * As Redisson's: the key goes when the count is zero, and `0` is published; `1` when a count is set. Unlike it: counts down by any number; no
  * key is made and removed where there is none; a count of zero or less, which Redisson can leave, may be set anew.

@@ -2,8 +2,9 @@
 const fewEntries = 32;
 
 /**
- * For lists and sets of any length. `inParts` makes calls with all items, in parts that fit one; `scoreAll` takes scores and members, one after the other. `without(key, all, gone,
- * count)` takes `count` entries out of a list that has been read as `all`: those that `gone` names. The list keeps its TTL.
+ * Functions for lists and sets of any length. `inParts` makes calls with all items, in parts that fit one; `scoreAll` takes scores and
+ * members, one after the other. `without(key, all, gone, count)` takes `count` entries out of a list that has been read as `all`: those
+ * that `gone` names. The list keeps its TTL.
  */
 export const lists: string = `
 local function inParts(items, call)

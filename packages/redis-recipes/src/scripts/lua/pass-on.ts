@@ -3,21 +3,21 @@ import { longestTurnMs } from "./stand.js";
 
 /**
  * `passOn(k, opts)`: picks who is next after a hold that the script has just ended; the key of the lock is gone. The first live
- * waiter of ours becomes holder with the claim lease and is told, unless so many hand-offs went before that a Java
- * waiter has to get its chance; then, or where nobody of ours waits, the lock is freed, Redisson's waiters get their message and our
+ * waiter of ours becomes holder with the claim lease and gets a message, unless so many hand-offs went before that a Java
+ * waiter has to get its chance. Then, or where no client of ours waits, the lock is freed: Redisson's waiters get their message and our
  * first waiter a nudge. A token key that holds something else also frees: the next client that asks gets a layout conflict. So do keys of the
  * queue that hold something else. The hold is over by then, so nothing in here may fail.
  *
  * The run key says how many hand-offs there were in a row and when the first was. Once freed for Java it says `j` and until when
  * the lock is Java's: `stand` grants nothing before. One race would not do, since a JVM that has to wake a thread loses it nearly
  * always. The turn is in proportion: as long as our run took for each of our contenders, for each client that listens to Redisson's
- * channel. A server sees those only that are subscribed to itself; without any there is no turn, and no time goes by unused.
+ * channel. A server sees only the clients that are subscribed to itself; without any there is no turn, and no time goes by unused.
  *
  * Of a read-write lock, freed while a writer of ours waits: `r` in front says until when our readers may pass that writer.
  *
- * The run id in the message is that of the server which writes the grant. A connection of ours says it, which has read it from the server at
- * its other end and never sends a command twice. For a client that is its user's the script reads it, since such a client may send a command
- * again on a connection to another server. That costs as much as five commands.
+ * The run id in the message is that of the server which writes the grant. A connection of ours gives it as an argument: it has read it from
+ * the server at its other end and never sends a command twice. For a given client the script reads it, since such a client may send a
+ * command again on a connection to another server. That costs as much as five commands.
  */
 export const passOn: string = `${listeners}
 local function runId(told)

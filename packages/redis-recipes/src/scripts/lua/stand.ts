@@ -35,23 +35,23 @@ local function keepPlace(k, me, ask)
 end
 `;
 
-/** Of Java on a lock that our scripts have freed for it; whoever finds a longer one has met a step of the clock. */
+/** The longest turn of Java on a lock that our scripts have freed for it. A script that finds a longer one has met a step of the clock. */
 export const longestTurnMs = 500;
 
 /**
  * `stand(k, ask)`: what acquire and heartbeat do for one owner, over `look` and `put` of the kind of lock. `ask` has owner,
  * leaseMs (wanted), grantMs (given if granted now), mayWait, asksKeeper, aliveMs, tokenTtlMs, floor, changes.
  *
- * Granted before: says so and extends nothing. Told a lease that began earlier as if it began now, two clients would
- * believe that they hold. Free, not Java's turn, and no live waiter in front: written as holder. Else queued once; the time
- * left is that of Java's turn then, so that the first in line looks again when it is over. Where none of ours waits any more
- * the turn is over too.
+ * Granted before: the answer says so with the time that is left, and nothing is extended. An owner that took this lease for one that
+ * begins now would rely on it for too long, and two clients would believe that they hold. Free, not Java's turn, and no live waiter in
+ * front: the owner is written as holder. Else it is queued once. During Java's turn the time left in the answer is that of the turn, so
+ * that the first waiter asks again when it is over. The turn also ends when no client of ours waits any more.
  *
  * `floor` is the highest token that the client has seen. After a failover that lost writes the key is raised to it, and
- * past it while somebody holds: that holder's token, read again, must not equal one which another client had.
+ * past it while the lock is held: the holder's token, read again, must not equal one which another client had.
  *
- * A holder whose provider may keep the lock hears that it is wanted: of each request that was refused or appended, and of each heartbeat
- * of the first waiter, since a message may be lost. `asksKeeper`: a request that may not wait stands first behind such a holder.
+ * A holder whose provider may keep the lock gets the message that it is wanted: for each request that was refused or appended, and for each
+ * heartbeat of the first waiter, since a message may be lost. `asksKeeper`: a request that may not wait stands first behind such a holder.
  */
 export const stand: string = `${leaveQueue}${places}${keepPlace}
 local function stand(k, ask)

@@ -20,7 +20,7 @@ export interface AcquireAllEntry {
   readonly floor: bigint;
 }
 
-/** Of the locks in the order of the call, the first that cannot be had. */
+/** The first lock, in the order of the call, that cannot be had. */
 interface First {
   readonly index: number;
 }
@@ -45,10 +45,10 @@ const name = "mutex-acquire-all";
  * holder, last token) / late / conflict (number of the lock, what was found); server time in each.
  *
  * On the wire each lock is as `mutex-acquire` writes it, so Redisson sees plain locks; its multi-lock takes them one after the other and gives
- * back what it had when one is refused. Free means what it means there: nobody holds, and no live waiter of ours stands.
- * Everything is looked at before the first write, so whatever is refused changes nothing, except that dead waiters before the
- * first live one are dropped as by every look; a holder that may only keep the lock hears that it is wanted. May be sent twice: what an owner of the call holds already counts as
- * free for it and is not extended.
+ * back what it had when one is refused. Free means the same as in `mutex-acquire`: the lock has no holder and no live waiter of ours.
+ * All locks are looked at before the first write, so a refused call changes nothing, except that dead waiters before the first live one
+ * are dropped as by every look; a holder that may only keep the lock gets the message that it is wanted. May be sent twice: a lock that an
+ * owner of the call holds already counts as free for it and is not extended.
  */
 export const mutexAcquireAll: Script<AcquireAllAnswer> & {
   args(common: AcquireAllArgs, entries: readonly AcquireAllEntry[]): (string | number)[];

@@ -13,9 +13,9 @@ export interface StandArgs {
   readonly leaseMs: number;
   /** `false`: nothing is left in the queue. */
   readonly mayWait: boolean;
-  /** Of a request that may not wait: it stands first behind a holder whose provider may keep the lock. Default `false`. */
+  /** For a request that may not wait: it stands first behind a holder whose provider may keep the lock. Default `false`. */
   readonly asksKeeper?: boolean;
-  /** A grant of a free lock tells the token before its own. Default `false`. */
+  /** The grant of a free lock comes with the token before its own. Default `false`. */
   readonly tellsBefore?: boolean;
   /** How long a waiter counts as alive after it was heard. */
   readonly aliveMs: number;
@@ -25,11 +25,11 @@ export interface StandArgs {
   readonly tokenTtlMs: number;
   /** The highest token that this client has seen for the lock. */
   readonly floor: bigint;
-  /** A channel of ours that is told of each change of holder; `""` for none. */
+  /** A channel of ours on which each change of holder is published; `""` for none. */
   readonly changes: string;
 }
 
-/** Of `standArgs` those that differ from request to request of a lock. The others are mostly the same. */
+/** Those of `standArgs` that differ between requests for one lock. The others are mostly the same. */
 export function ownArgs(given: Pick<StandArgs, "owner" | "notAfterMs" | "floor">): (string | number)[] {
   return [given.owner, notAfterUs(given.notAfterMs), String(given.floor)];
 }
@@ -47,7 +47,7 @@ export function standArgs(given: Omit<StandArgs, "changes">, last: string | numb
   ];
 }
 
-/** Behind it the request has come in time. `ARGV[2]`: server time in us after which it does nothing, 0 for none. */
+/** Ends a request that comes late. `ARGV[2]`: server time in us after which it does nothing, 0 for none. */
 export const unlessLate: string = `${clock}
 local notAfterUs = tonumber(ARGV[2])
 if notAfterUs > 0 and nowUs > notAfterUs then return {'late', nowUs} end
@@ -69,8 +69,8 @@ return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[4]), grantMs = tonumbe
  * Takes a mutex or stands in line for it.
  *
  * Keys: lock, token, waiters, alive, run. Arguments: owner, not after (us, 0 for none), token floor, lease ms, may wait (1; 2 only first
- * behind a holder that may keep the lock), alive window ms, token TTL ms, channel of changes, and 1 where a grant of a free lock tells the
- * token before its own. Answer of the short way: server time in us alone, which is the token, for the whole lease; else granted (token,
+ * behind a holder that may keep the lock), alive window ms, token TTL ms, channel of changes, and 1 where the grant of a free lock has to come
+ * with the token before its own. Answer of the short way: server time in us alone, which is the token, for the whole lease; else granted (token,
  * PTTL, perhaps the token before) / queued (PTTL and name of the holder, last token, position, whether appended now) / busy / late /
  * conflict (what was found); server time in each.
  *

@@ -17,10 +17,10 @@ export interface Granted {
   readonly before?: bigint;
 }
 
-/** Somebody else holds or stands in front. */
+/** Another owner holds or stands in front. */
 interface Refused {
   readonly serverMs: number;
-  /** Of the present hold: -2 when free, -1 when it never expires. */
+  /** PTTL of the present hold: -2 when free, -1 when it never expires. */
   readonly holderPttlMs: number;
   /** `""` when free, or when readers hold. */
   readonly holder: string;
@@ -37,7 +37,7 @@ export interface Queued extends Refused {
   readonly status: "queued";
   /** 0 is next; `farPlace` is that place or any behind it. */
   readonly position: number;
-  /** Appended by this very call: of a heartbeat, the place had been lost. */
+  /** Appended by this very call: where that is a heartbeat, the place had been lost. */
   readonly appended: boolean;
 }
 
@@ -72,7 +72,7 @@ export function standReader(script: string): (raw: unknown) => StandAnswer {
   });
 }
 
-/** As `standReader`, of an acquire that has the short way: see `takeFree`. */
+/** Like `standReader`, for an acquire that has the short way: see `takeFree`. */
 export function acquireReader(script: string): (raw: unknown) => StandAnswer {
   const read = standReader(script);
   return (raw) =>
@@ -83,7 +83,7 @@ export function acquireReader(script: string): (raw: unknown) => StandAnswer {
 
 /** A hold of ours ended. */
 export interface Passed {
-  /** `handed`: `next` holds now. `freed`: nobody does; `next` is our first waiter, `""` where there is none. */
+  /** `handed`: `next` holds now. `freed`: the lock has no holder; `next` is our first waiter, `""` where there is none. */
   readonly status: "handed" | "freed";
   /** 0 where the script did not look at the clock. */
   readonly serverMs: number;

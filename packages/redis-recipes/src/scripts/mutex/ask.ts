@@ -11,7 +11,7 @@ export type AskAnswer =
       readonly holders: readonly string[];
       readonly publishError: string;
     }
-  /** Redisson holds: it cannot be told. */
+  /** A client of Redisson holds, and no message reaches it. */
   | { readonly status: "foreign"; readonly serverMs: number; readonly holders: readonly string[] }
   | { readonly status: "free"; readonly serverMs: number }
   | Conflict;

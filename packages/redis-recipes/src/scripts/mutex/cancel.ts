@@ -11,7 +11,7 @@ import { type PassArgs, passArgs, passOptions, runIdAt } from "./release.js";
 
 export interface CancelArgs extends PassArgs {
   readonly owner: string;
-  /** As given when it was queued. */
+  /** The lease as given when it was queued. */
   readonly leaseMs: number;
 }
 

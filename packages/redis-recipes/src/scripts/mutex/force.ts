@@ -9,7 +9,7 @@ import { answerReader, type CallScript, nothingMore } from "../script.js";
 import { type Conflict, conflictPart } from "./answers.js";
 
 export interface ForceArgs {
-  /** Only if this one holds; `""` for whoever does. */
+  /** The owner that has to be the holder; `""` for any. */
   readonly expected: string;
   readonly publish: RedissonPublish;
   readonly channel: string;
@@ -21,7 +21,7 @@ export type ForceAnswer =
       readonly status: "forced";
       readonly serverMs: number;
       readonly holder: string;
-      /** Whether the holder was told: a holder of Redisson's cannot be. */
+      /** Whether a message goes to the holder: none goes to a holder of Redisson's. */
       readonly told: boolean;
       readonly publishError: string;
     }
@@ -42,10 +42,10 @@ export function forceReader(script: string): (raw: unknown) => ForceAnswer {
  * An operator frees a mutex under its holder.
  *
  * Keys: lock, token, waiters, alive, run. Arguments: the holder it has to be (empty for any), how to publish, Redisson's channel, channel of
- * changes. Answer: forced (holder, whether it was told, publish error) / free / other (holder) / conflict; server time in each.
+ * changes. Answer: forced (holder, whether a message goes to it, publish error) / free / other (holder) / conflict; server time in each.
  *
- * As Redisson's: key deleted, `0` on its channel where there was a holder. A holder of ours is told `stolen`, our first waiter
- * nudged. Nobody is made holder, so that the operator sees the lock free.
+ * As Redisson's: key deleted, `0` on its channel where there was a holder. A holder of ours gets the message `stolen`, our first
+ * waiter a nudge. No waiter is made holder, so that the operator sees the lock free.
  */
 export const mutexForce: CallScript<ForceArgs, ForceAnswer> = {
   name: "mutex-force",

@@ -38,7 +38,7 @@ export function heartbeatArgs(
   ];
 }
 
-/** Of mutex and write lock; `look` and `put` come before it. */
+/** The common body for mutex and write lock; `look` and `put` come before it. */
 export const heartbeatBody = `
 local late = tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3])
 local answers = {}

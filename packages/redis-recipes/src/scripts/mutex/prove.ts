@@ -30,7 +30,7 @@ export type ProveAnswer =
       /** The token key's value: the last of the tokens that are reserved. 0 where it holds something else. */
       readonly token: bigint;
       readonly pttlMs: number;
-      /** Those above this one, up to `token`, were reserved by this call. */
+      /** This call has reserved the tokens above this one, up to `token`. */
       readonly above: bigint;
       /** A client of ours stands in the queue. */
       readonly waited: boolean;

@@ -101,7 +101,7 @@ export function readRelease(script: string, raw: unknown): ReleaseAnswer {
  *
  * Keys: lock, token, waiters, alive, run. Arguments: owner, claim lease ms, alive window ms, longest run of direct hand-offs (-1 for no
  * bound), token TTL ms, how to publish, Redisson's channel, channel of changes, run id (empty where the script has to read it). Answer of the short way:
- * 1, since the lock is free, no client of ours waits and Redisson's were told; else handed (next holder, publish error) / freed (our first
+ * 1, since the lock is free, no client of ours waits and Redisson's got their message; else handed (next holder, publish error) / freed (our first
  * waiter, publish error) / gone; server time in each.
  *
  * As Redisson's when it frees: key deleted, `0` on its channel. Nothing is written or published for an owner that does not hold.
@@ -109,8 +109,8 @@ export function readRelease(script: string, raw: unknown): ReleaseAnswer {
  *
  * The key goes with its last field. The short way: where nothing is left of the lock, of its queue and of a run of hand-offs, no waiter
  * of ours can be next. Its answer has no server time, since nothing in it needs the clock. Where other fields are left, as those of a
- * reader of Java's which a read-write lock of the same name has let in, the hold was not alone, and that is `gone` too. One EXISTS tells
- * both: it counts the lock three times, and its queue and run once each.
+ * reader of Java's which a read-write lock of the same name has let in, the hold was not alone, and that is `gone` too. One EXISTS answers
+ * both questions: it counts the lock three times, and its queue and run once each.
  */
 export const mutexRelease: CallScript<ReleaseArgs, ReleaseAnswer> = {
   name: "mutex-release",

@@ -21,7 +21,7 @@ export interface StayArgs {
 
 export interface StayAnswer {
   readonly serverMs: number;
-  /** For each owner, in order: it waits as before. `false`: it has to ask by a heartbeat what has become of its place. */
+  /** Whether each owner, in order, waits as before. `false`: it has to ask by a heartbeat what has become of its place. */
   readonly stays: readonly boolean[];
 }
 

@@ -17,7 +17,7 @@ export type PermitReleaseAnswer =
       readonly serverMs: number;
       /** Given back in time. */
       readonly inTime: number;
-      /** Given back although their time was over: somebody may have had them meanwhile, or nobody yet. */
+      /** Given back although their time was over. No other client had them meanwhile: they become free only when their grants are removed. */
       readonly late: number;
       readonly free: number;
       readonly publishError: string;

@@ -9,7 +9,7 @@ import { answerReader, type CallScript, notAfterUs, nothingMore } from "../scrip
 import { checkedIds, type PermitCall } from "./answers.js";
 
 export interface PermitTakeArgs extends PermitCall {
-  /** One for each permit, drawn by the client, fresh for each take: 32 hex digits. */
+  /** One id for each permit, drawn by the client, fresh for each take: 32 hex digits. */
   readonly ids: readonly string[];
   /** `null` for permits that never expire. */
   readonly leaseMs: number | null;
@@ -26,7 +26,7 @@ export type PermitTakeAnswer =
       readonly status: "busy";
       readonly serverMs: number;
       readonly free: number;
-      /** Until the next permit expires; -1 when none does. */
+      /** Time until the next permit expires; -1 when none does. */
       readonly leaseLeftMs: number;
     }
   /** More are asked for than there are in all. */

@@ -7,7 +7,7 @@ import type { CallScript } from "../script.js";
 /**
  * Asks the writer, or every reader, to let go, and changes nothing.
  *
- * Keys: lock. Arguments: mode. Answer: asked (those of ours that hold, publish error) / foreign (holders) / free (nobody holds in this mode) / conflict;
+ * Keys: lock. Arguments: mode. Answer: asked (those of ours that hold, publish error) / foreign (holders) / free (no holder in this mode) / conflict;
  * server time in each. Redisson has no such request, and its holders hear none.
  */
 export const readWriteAsk: CallScript<{ readonly mode: "read" | "write" }, AskAnswer> = {

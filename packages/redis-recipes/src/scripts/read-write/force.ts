@@ -11,7 +11,7 @@ import { type CallScript, Reply } from "../script.js";
 export interface ReadWriteForceArgs {
   /** Nothing is done in the other mode. */
   readonly mode: "read" | "write";
-  /** Only if this writer holds, or this reader is among the readers; `""` for whoever does. */
+  /** The owner that has to be the writer, or among the readers; `""` for any. */
   readonly expected: string;
   readonly publish: RedissonPublish;
   readonly channel: string;
@@ -22,7 +22,7 @@ export type ReadWriteForceAnswer =
       readonly status: "forced";
       readonly serverMs: number;
       readonly holders: readonly string[];
-      /** How many holders could be told. */
+      /** To how many holders a message goes: to those of ours. */
       readonly told: number;
       readonly publishError: string;
     }
@@ -56,10 +56,10 @@ function readForced(raw: unknown): ReadWriteForceAnswer {
  * An operator frees a read-write lock under its writer, or under all of its readers.
  *
  * Keys: lock, token, waiters, alive, run. Arguments: mode, the holder there has to be (empty for any), how to publish, Redisson's channel.
- * Answer: forced (holders, how many were told, publish error) / free / other (another mode or holder) / conflict; server time in each.
+ * Answer: forced (holders, to how many a message goes, publish error) / free / other (another mode or holder) / conflict; server time in each.
  *
  * As Redisson's: the hash goes, `0` for readers and `1` for a writer is published, keys of read holds are left to lapse. Holders
- * of ours are told `stolen`, our first writer nudged.
+ * of ours get the message `stolen`, our first writer a nudge.
  */
 export const readWriteForce: CallScript<ReadWriteForceArgs, ReadWriteForceAnswer> = {
   name: "read-write-force",

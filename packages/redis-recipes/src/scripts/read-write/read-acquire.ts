@@ -7,7 +7,7 @@ import { type Conflict, conflictPart, type Granted, type Late } from "../mutex/a
 import { answerReader, type CallScript, notAfterUs, nothingMore } from "../script.js";
 
 export interface ReadArgs {
-  /** Of a read beside a write that is held: the write's owner. */
+  /** The reader; for a read beside a write that is held, the write's owner. */
   readonly owner: string;
   readonly leaseMs: number;
   readonly notAfterMs: number | null;

@@ -30,7 +30,7 @@ function readReleased(raw: unknown): ReadReleaseAnswer {
   throw reply.unknownStatus(status);
 }
 
-/** Of so many other readers all are looked at, when one ends. */
+/** Up to so many other readers are all read when one ends. */
 const nearReaders = 100;
 
 /**

@@ -11,7 +11,7 @@ import type { BatchScript } from "../script.js";
  * (token, PTTL of the hold) / gone, with server time.
  *
  * As Redisson's since it renews its own owners only. Unlike it, writes the key of the hold again where that had lapsed: while the
- * field is there nobody has written in between, since a writer needs the hash to be gone.
+ * field is there no writer has held in between, since a writer needs the hash to be gone.
  */
 export const readRenew: BatchScript<null, RenewEntry, RenewAnswer> = {
   name: "read-renew",

@@ -14,7 +14,7 @@ import {
 } from "../mutex/heartbeat.js";
 import type { BatchScript } from "../script.js";
 
-/** As `mutex-heartbeat`, for writers that wait. Readers have no queue and no heartbeat: they try again when they are told. */
+/** Like `mutex-heartbeat`, for writers that wait. Readers have no queue and no heartbeat: they try again when a message arrives. */
 export const writeHeartbeat: BatchScript<HeartbeatArgs, HeartbeatEntry, StandAnswer> = {
   name: "write-heartbeat",
   keyCount: 5,

@@ -23,7 +23,7 @@ export interface TurnArgs {
 
 export interface WriteReleaseArgs extends ReleaseArgs, TurnArgs {}
 
-/** The owner still reads: waiting readers were told. */
+/** The owner still reads, and waiting readers got a message. */
 export interface Downgraded {
   readonly status: "downgraded";
   readonly serverMs: number;

@@ -9,7 +9,7 @@ export interface TextArgs {
 export interface TextAnswer {
   readonly serverMs: number;
   readonly replaced: boolean;
-  /** As it is behind the call; `""` where there is none. */
+  /** The text after the call; `""` where there is none. */
   readonly text: string;
 }
 

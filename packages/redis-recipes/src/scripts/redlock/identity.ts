@@ -4,7 +4,7 @@ import type { Reply } from "../script.js";
 export const nodeIdentityKey = "holdfast_redlock_node";
 
 /**
- * `seen(key, guard, longestMs)`: for how long the server has been the one that it is, and the longest lease that anybody has
+ * `seen(key, guard, longestMs)`: for how long the server has been the one that it is, and the longest lease that any client has
  * asked of it; -1 and 0 with the guard off. The run id is read in the script itself, so no reconnect comes between. A server
  * that is another than the key says, or that has no key, may have forgotten votes: it writes itself down as new.
  */
@@ -30,9 +30,9 @@ end
 export interface NodeAnswer {
   readonly serverMs: number;
   readonly runId: string;
-  /** For how long it has been this server; -1 with the guard off. */
+  /** How long it has been this server; -1 with the guard off. */
   readonly ageMs: number;
-  /** The longest lease that anybody has asked of it. */
+  /** The longest lease that any client has asked of it. */
   readonly longestLeaseMs: number;
 }
 

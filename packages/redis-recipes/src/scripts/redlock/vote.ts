@@ -26,7 +26,7 @@ export type VoteAnswer = NodeAnswer &
   );
 
 /**
- * One node's vote for one owner: the lock on this node, unless somebody else has it or the node may have forgotten who has.
+ * One node's vote for one owner: the lock on this node, unless another owner has it or the node may have forgotten who has.
  *
  * Keys: lock, token, node identity. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, guard, longest lease ms. Answer: granted (token, PTTL) /
  * busy (PTTL, holder) / quarantined / late / conflict (what was found); server time, run id, age, longest lease in each.

@@ -9,7 +9,7 @@ export interface TakeArgs {
   /** Names the take in its marker; fresh for each. */
   readonly owner: string;
   readonly permits: number;
-  /** How many there shall be where nobody has set a number yet; `null` to leave it unset. */
+  /** The number of permits to set where none is set yet; `null` to leave it unset. */
   readonly initial: number | null;
   readonly notAfterMs: number | null;
   readonly tokenTtlMs: number;
@@ -42,8 +42,8 @@ const readTake = answerReader<TakeAnswer>("semaphore-take", {
  * TTL ms, token floor, life of the marker ms. Answer: granted (token, free) / busy (free, whether a number is set) / late / conflict; server time in
  * each.
  *
- * As Redisson's: the number is counted down, and only so; nobody knows who took, and permits of a process that dies are lost. The marker
- * is ours: it makes the request safe to send again and a give-back after a lost answer exact, as long as it lives.
+ * As Redisson's: the number is counted down and nothing else is kept, so the server does not know who took, and permits of a process that
+ * dies are lost. The marker is ours: it makes the request safe to send again and a give-back after a lost answer exact, as long as it lives.
  */
 export const semaphoreTake: CallScript<TakeArgs, TakeAnswer> = {
   name: "semaphore-take",

@@ -4,9 +4,9 @@ import { type ReleaseAnswer, readRelease } from "../mutex/release.js";
 import type { CallScript } from "../script.js";
 
 /**
- * Ends the owner's hold and tells nobody; also the last request of an acquire that had no answer.
+ * Ends the owner's hold without a message; also the last request of an acquire that had no answer.
  *
- * Keys: lock. Arguments: owner. Answer: freed (nobody next) / gone; server time in each. As Redisson's spin lock: key deleted, nothing published.
+ * Keys: lock. Arguments: owner. Answer: freed (no next owner) / gone; server time in each. As Redisson's spin lock: key deleted, nothing published.
  */
 export const spinRelease: CallScript<{ readonly owner: string }, ReleaseAnswer> = {
   name: "spin-release",

@@ -9,7 +9,7 @@ export interface FaultHit {
   readonly session: bigint;
   /** The paths of the request or of the event; of a `multi` those of all its parts. */
   readonly paths: readonly string[];
-  /** Of the request; 0 for handshakes, -1 for events. */
+  /** The xid of the request; 0 for handshakes, -1 for events. */
   readonly xid: number;
   /** Last transaction when it happened. */
   readonly zxid: bigint;
@@ -58,7 +58,7 @@ export type FaultAction =
       /** Applies the request all the same; default false. */
       readonly apply?: boolean;
     }
-  /** As a server that does not know the operation: an error, and the connection is closed. */
+  /** Does as a server that does not know the operation: an error, and the connection is closed. */
   | { readonly do: "unknown-op" }
   /** Applies, sends the first `bytes` of the reply's frame, then closes (default) or falls silent. */
   | {

@@ -50,7 +50,7 @@ export class EventHold {
   }
 }
 
-/** Whether an answer about `path` can show what the event tells. */
+/** Whether an answer about `path` can show the change that the event reports. */
 function shows(path: string, event: Notice): boolean {
   return (
     path === event.path || event.path.slice(0, event.path.lastIndexOf("/")) === (path === "/" ? "" : path)

@@ -60,7 +60,7 @@ export class LaggingView {
     this.#gate.open();
   }
 
-  /** Of watches set on old state, those whose change had already been. */
+  /** The events of watches that were set on old state, and whose change had already been. */
   #missed(): Notice[] {
     const { data, child } = this.#state.watches;
     return [...this.#missedIn(data, "data"), ...this.#missedIn(child, "child")];

@@ -10,9 +10,9 @@ export interface FaultMatch {
   readonly session?: bigint | ((id: bigint) => boolean);
   /** Default: every request, but neither handshakes nor events. */
   readonly op?: FaultTarget | readonly FaultTarget[];
-  /** Of a `multi`, one of its paths is enough. A string must be the whole path. */
+  /** The path; one of the paths of a `multi` is enough. A string must be the whole path. */
   readonly path?: string | RegExp;
-  /** For events only. */
+  /** The type of an event; for events only. */
   readonly event?: WatchEventType;
   /** The first match that the fault happens to, counted from 1, which is the default. */
   readonly nth?: number;

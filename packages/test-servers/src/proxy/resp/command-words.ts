@@ -7,7 +7,7 @@ export interface CommandWords {
   name: string;
   /** The first key; for publishing and subscribing the first channel. Absent where there is none. */
   key?: string;
-  /** Of EVAL, EVALSHA and their likes: the digest of the script, whichever way it was sent. */
+  /** The digest of the script for EVAL, EVALSHA and their likes, whichever way it was sent. */
   script?: string;
   /** All words, the name included. */
   words: readonly string[];

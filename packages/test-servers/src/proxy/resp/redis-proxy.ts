@@ -24,8 +24,8 @@ export interface RedisProxyOptions extends ProxyOptions {
   /** How many entries the trace keeps; default 20,000. Counts know no limit. */
   traceLimit?: number;
   /**
-   * Ports of servers and of the proxies in front of them, for what Sentinel and Cluster tell about addresses on
-   * 127.0.0.1: clients are sent to the proxies. Ports of five digits only, as `freePort` gives them. Looked at anew
+   * Ports of servers and of the proxies in front of them, for addresses on 127.0.0.1 in what Sentinel and
+   * Cluster send: clients are sent to the proxies. Ports of five digits only, as `freePort` gives them. Looked at anew
    * for each answer. Default: nothing is changed.
    */
   rewritePorts?: PortMap;
@@ -60,7 +60,7 @@ export class RedisProxy extends TcpProxy {
     }
   }
 
-  /** As `startRedisProxy`. */
+  /** Does what `startRedisProxy` does. */
   static override async start(options: RedisProxyOptions): Promise<RedisProxy> {
     const proxy = new RedisProxy(options, options.port ?? (await freePort()));
     await proxy.listen();

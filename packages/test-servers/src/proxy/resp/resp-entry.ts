@@ -17,7 +17,7 @@ export interface RespEntry {
   name: string;
   /** The command's first key, on its reply too; the channel of a message or of a subscription. */
   key?: string;
-  /** Of a script's call and its reply: the script's SHA-1 digest, for EVAL too. */
+  /** The script's SHA-1 digest, for the call of a script and its reply, for EVAL too. */
   script?: string;
   /** On replies and pushes: what it is. */
   reply?: RespKind;

@@ -25,7 +25,7 @@ export interface RespAnswer {
 export class RespReader {
   readonly #connection: number;
   readonly #outstanding: Outstanding[] = [];
-  /** By command: SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE. */
+  /** The subscribed channels by command: SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE. */
   readonly #channels = new Map<string, Set<string>>();
   #reading: "all" | "monitor" = "all";
   #mute = false;
@@ -131,7 +131,7 @@ export class RespReader {
       for (const channel of named) channels.add(channel);
       return Math.max(1, named.length);
     }
-    // Without a name it is about all channels, and answered once if there are none.
+    // A command without a name is about all channels, and answered once if there are none.
     const count = named.length > 0 ? named.length : channels.size;
     if (named.length === 0) channels.clear();
     for (const channel of named) channels.delete(channel);

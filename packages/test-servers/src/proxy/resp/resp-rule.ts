@@ -22,7 +22,7 @@ export interface RespMatch {
   connection?: number;
   /** The rule begins with the n-th match from now on; default 1. */
   nth?: number;
-  /** For how many matches it holds; default 1, for messages Infinity. */
+  /** How many matches it acts on; default 1, for messages Infinity. */
   times?: number;
 }
 

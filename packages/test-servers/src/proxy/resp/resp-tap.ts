@@ -196,7 +196,7 @@ export class RespTap implements LinkFilter {
       this.#link.close();
       return;
     }
-    // Behind what is on its way to the server: closing the link would throw that away while the connection to the
+    // The end goes behind what is on its way to the server: closing the link would throw that away while the connection to the
     // server is being made, or while it is delayed.
     this.#send("up", "fin");
     this.#send("down", "fin");

@@ -6,7 +6,7 @@ export type RespValue = string | number | null | RespFailure | RespValue[];
 
 /** An error that is a reply, or a part of one. */
 export class RespFailure {
-  /** As the server said it: `WRONGTYPE Operation against a key ...`. */
+  /** The server's words: `WRONGTYPE Operation against a key ...`. */
   readonly message: string;
 
   constructor(message: string) {

@@ -12,7 +12,7 @@ export interface Target extends Address {
 }
 
 /**
- * For sessions that stay open however slow the machine is: none has keep-alive, so an idle one ends, and with it its
+ * The time-out of sessions that stay open however slow the machine is: none has keep-alive, so an idle one ends, and with it its
  * connection. This is more than the followers' patience with a leader that is cut off.
  */
 export const maxSessionTimeoutMs = 60_000;
@@ -21,7 +21,7 @@ export const maxSessionTimeoutMs = 60_000;
 export interface Ensemble {
   /** Followers at this moment: a leader that loses a session closes its connection at once. */
   members(): Promise<readonly [Address, Address]>;
-  /** Told before a session is opened at the second member while its connection to the first is still there. */
+  /** To be called before a session is opened at the second member while its connection to the first is still there. */
   moves(session: bigint): void;
   /** Keeps changes from the first member, which serves this session. What it returns ends that, if `sync` has not. */
   lags(session: bigint): Promise<() => Promise<void>>;

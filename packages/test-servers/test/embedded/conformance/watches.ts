@@ -120,7 +120,7 @@ export const watches: readonly Item[] = [
   },
   {
     number: 62,
-    title: "setWatches tells what was missed, before its reply, and arms the rest",
+    title: "setWatches sends the events that were missed, before its reply, and arms the rest",
     async run(trial) {
       const writer = await trial.open();
       const home = await trial.home(writer);
@@ -191,7 +191,7 @@ export const watches: readonly Item[] = [
   },
   {
     number: 64,
-    title: "a recursive watch tells of every node below, and never of lists of children",
+    title: "a recursive watch sends events of every node below, and never of lists of children",
     async run(trial) {
       const wire = await trial.open();
       const writer = await trial.open();

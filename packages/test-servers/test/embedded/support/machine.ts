@@ -49,7 +49,7 @@ export class Party implements Client {
     return { err, zxid, response: decodeResponse(op, body ?? Buffer.alloc(0)) };
   }
 
-  /** As `ask`, but an error fails the test. */
+  /** Like `ask`, but an error fails the test. */
   get<K extends OpName>(op: K, request: RequestOf<K>): NonNullable<ResponseOf<K>> {
     const { err, response } = this.ask(op, request);
     if (err !== errorCodes.Ok) throw new Error(`${op} answered ${err}`);

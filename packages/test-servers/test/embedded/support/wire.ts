@@ -33,7 +33,7 @@ export interface Reply<K extends OpName = OpName> {
   readonly zxid: bigint;
   readonly err: number;
   readonly response: ResponseOf<K> | undefined;
-  /** Of the reply among all frames of the connection, events included. */
+  /** The place of the reply among all frames of the connection, events included. */
   readonly place: number;
 }
 
@@ -174,7 +174,7 @@ export class Wire extends RawSocket {
       if (this.ended) reject(new Error("the server closed the connection"));
       else this.#waiting.push({ op, resolve, reject });
     });
-    reply.catch(() => {}); // whoever does not await it does not care
+    reply.catch(() => {}); // a caller that does not await it ignores its failure
     return reply as Promise<Reply<K>>;
   }
 

@@ -12,7 +12,7 @@ import type { OwnNode } from "../grant/own-node-watch.js";
 export type Children = Outcome<ResponseOf<"getChildren2">>;
 export type OwnNodes = readonly [OwnNode, ...OwnNode[]];
 
-/** Of each node that is made or looked for. */
+/** What each node has that is made or looked for. */
 interface Placed {
   readonly parent: string;
 }

@@ -4,8 +4,8 @@ import { saysNoNode } from "../../session/errors.js";
 import type { Outcome, RequestError } from "../../session/types.js";
 import type { OwnNode } from "../grant/own-node-watch.js";
 import { isPassing } from "../session/failures.js";
-import type { SessionContext } from "../session/session-context.js";
 import { sendSync } from "../session/sync.js";
+import type { SessionContext } from "../session-context.js";
 import { type Children, listAll, type OwnNodes, ownNode } from "./node-creates.js";
 
 const firstPauseMs: Millis = 250;

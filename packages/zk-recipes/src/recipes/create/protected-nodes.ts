@@ -4,7 +4,7 @@ import { keepableGuid, protectionPrefix } from "../../layout/queue-order.js";
 import type { QueueRule } from "../../layout/queue-rules.js";
 import type { Outcome, RequestError } from "../../session/types.js";
 import { isPassing, requestFailure } from "../session/failures.js";
-import type { SessionContext } from "../session/session-context.js";
+import type { SessionContext } from "../session-context.js";
 import type { CreateSettings } from "./create-settings.js";
 import { MissingParents } from "./missing-parents.js";
 import { type Children, listAll, type OwnNodes, ownNode, sendTransaction } from "./node-creates.js";
@@ -52,7 +52,7 @@ export class ProtectedNodes {
   readonly #settings: CreateSettings;
   readonly #plan: NodesPlan;
   readonly #listener: NodesListener;
-  /** For each part the path of its node up to the base. */
+  /** The path of each part's node, up to the base. */
   readonly #prefixes: readonly string[];
   /** Made when an answer is lost. */
   #search: NodeSearch | null = null;

@@ -3,7 +3,7 @@ import { saysNoNode } from "../../session/errors.js";
 import type { Outcome } from "../../session/types.js";
 import type { CreateSettings } from "../create/create-settings.js";
 import { isPassing, requestFailure } from "../session/failures.js";
-import type { SessionContext } from "../session/session-context.js";
+import type { SessionContext } from "../session-context.js";
 import type { ZooKeeperGrant } from "./zookeeper-grant.js";
 
 /** The last write to each grant's node: a repeat of an older one must not come after a newer one. */

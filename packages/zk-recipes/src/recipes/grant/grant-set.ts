@@ -19,12 +19,13 @@ export interface SessionGrant extends Attended {
   readonly token: bigint;
   /** Monotonic. */
   readonly grantedAtMs: Millis;
-  /** By all that has happened to its session, as `doubted` is after it. */
+  /** Whether the grant is over. Reading this takes note of all that has happened to its session. */
   readonly over: boolean;
+  /** Whether it is in doubt. Up to date once `over` was read. */
   readonly doubted: boolean;
-  /** What happens to its session is told in the same turn of the event loop, however many others there are. */
+  /** It is notified of what happens to its session in the same turn of the event loop, however many other grants there are. */
   readonly toldAtOnce: boolean;
-  /** Of all that has happened to its session by now. */
+  /** Takes note of all that has happened to its session by now. */
   hear(): void;
   look(sync: Sync, settle: (verdict: "ours" | "not-ours" | RequestError) => void): void;
   recover(): void;
@@ -35,21 +36,21 @@ export interface SessionGrant extends Attended {
 }
 
 /**
- * The grants of one session, which come in doubt, recover and end together with it. Of very many some are told in a later turn of the event
- * loop: whoever asks such a grant before that hears of it then.
+ * The grants of one session, which come in doubt, recover and end together with it. Where there are very many, some are notified in a
+ * later turn of the event loop: such a grant takes note before that when it is asked for its state.
  */
 export class GrantSet {
-  /** Why the grants are over, once the session is: of very many, some are told in a later turn of the event loop. */
+  /** Why the grants are over, once the session is: where there are very many, some are notified in a later turn of the event loop. */
   lost: LossReason | null = null;
   /** How often contact has broken. */
   breaks = 0;
   readonly #session: ZooKeeperSession;
   readonly #runtime: Runtime;
-  /** By the path of the lock, then by the path of each node. */
+  /** The grants by the path of the lock, then by the path of each node. */
   readonly #byParent = new Map<string, Map<string, SessionGrant>>();
   readonly #grants = new Set<SessionGrant>();
   readonly #lasting: Lasting;
-  /** Of looks at what is doubted: contact that breaks again ends the round. */
+  /** The number of the round of looks at what is doubted: contact that breaks again ends the round. */
   #round = 0;
 
   constructor(session: ZooKeeperSession, runtime: Runtime) {

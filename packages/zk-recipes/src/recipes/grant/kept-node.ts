@@ -1,7 +1,7 @@
 import type { KeepingState } from "@holdfast/core/driver";
 import { parentOf, type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
 import type { Outcome, WatchHandle, WatchListener } from "../../session/types.js";
-import type { SessionContext } from "../session/session-context.js";
+import type { SessionContext } from "../session-context.js";
 import type { OwnNode, OwnNodeWatch } from "./own-node-watch.js";
 
 /**

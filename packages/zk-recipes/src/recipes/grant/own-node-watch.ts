@@ -1,6 +1,6 @@
 import { isRevokeMessage } from "../../layout/node-data.js";
 import { type NodeData, NodeWatch } from "../session/node-watch.js";
-import type { SessionContext } from "../session/session-context.js";
+import type { SessionContext } from "../session-context.js";
 
 export interface OwnNode {
   readonly path: string;

@@ -4,8 +4,8 @@ import { saysNoNode } from "../../session/errors.js";
 import type { RequestError } from "../../session/types.js";
 import type { DeletionOutcome } from "../session/deletions.js";
 import { isFinal, requestFailure } from "../session/failures.js";
-import type { SessionContext } from "../session/session-context.js";
 import { type Sync, sendSync } from "../session/sync.js";
+import type { SessionContext } from "../session-context.js";
 import type { SessionGrant } from "./grant-set.js";
 import { KeptNode } from "./kept-node.js";
 import { type OwnNode, type OwnNodeListener, OwnNodeWatch } from "./own-node-watch.js";
@@ -17,7 +17,7 @@ export interface GrantParts extends Pick<Grant, "roundTrips" | "contended" | "pl
   /** At least one: several for a batch of permits, which are held all or not at all. */
   readonly nodes: readonly [OwnNode, ...OwnNode[]];
   readonly token: bigint;
-  /** As `Grant.permitIds`. Default none. */
+  /** See `Grant.permitIds`. Default none. */
   readonly permitIds?: readonly string[];
   readonly revocable: boolean;
   /** Other clients make nodes of the same names once these are gone: see `NaiveAttempt`. Default `false`: the names are ours alone. */
@@ -56,7 +56,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
   #revokeReported = false;
   /** The connection on which a grant with `endsWhenSuspended` came in doubt only because the machine seems to have slept. */
   #asleepOn: number | null = null;
-  /** As many breaks of contact as it has heard of. */
+  /** How many breaks of contact it has heard of. */
   #breaks: number;
   #end: "released" | "lost" | null = null;
   /** Up to its end an event would have reported the end of each node. */
@@ -106,7 +106,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
     for (const watch of this.#watches) watch.arm();
   }
 
-  /** One read of the own node, unless it is watched, and one of the children: nobody waits for them but who asks next. */
+  /** Sends a read of the own node, unless it is watched, and one of the children: only the next acquire waits for their answers. */
   keep(): boolean {
     const { session, leaseAhead } = this.context;
     if (this.over || !leaseAhead || session.connection !== this.#grantedOn) return false;
@@ -220,7 +220,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
   /** Contact is broken, or the machine may have slept; the deadline is still ahead. */
   doubt(): void {
     if (this.over || this.#state.doubted) return;
-    // One that is kept and hears of a break when contact is back is given back now: no later contact would have it deleted.
+    // A kept grant that hears of a break when contact is back is given back now: no later contact would have it deleted.
     if (this.#kept !== null && this.context.session.state === "connected") {
       (this.#state as KeepingState).wanted();
       if (this.over) return;
@@ -255,7 +255,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
    */
   gone(): void {
     if (this.over) return;
-    // Behind the other watches of these nodes: a waiter of this session behind them asks whose they were.
+    // It comes after the other watches of these nodes: a waiter of this session behind them asks whose they were.
     queueMicrotask(() => {
       for (const { path } of this.nodes) this.context.nodes.delete(path);
     });
@@ -285,7 +285,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
     this.#state.lost(reason);
   }
 
-  /** For what was to be built on it. `why`: what its loss has come before. */
+  /** The error for what was to be built on this grant. `why`: what its loss has come before. */
   lossError(why: string): LockLostError {
     const { context, token, parts } = this;
     const { lockName } = parts;

@@ -2,7 +2,7 @@ import type { Age, HoldInfo, ParticipantInfo } from "@holdfast/core";
 import { formatSessionId } from "@holdfast/zk-protocol";
 import { mayBeKept } from "../../layout/queue-order.js";
 import type { TreeParticipant } from "../../layout/tree.js";
-import type { SessionContext } from "../session/session-context.js";
+import type { SessionContext } from "../session-context.js";
 
 /** `sinceMs`: how long its node has been there; a waiter waits for as long. */
 export function participantInfo(person: TreeParticipant, takenAt: Date): ParticipantInfo {
@@ -37,7 +37,7 @@ export function holdInfo(context: SessionContext, person: TreeParticipant, taken
   };
 }
 
-/** By the server's clock at creation and ours now: never negative, and exact as far as the two agree. */
+/** The age of a node by the server's clock at its creation and ours now: never negative, and exact as far as the two agree. */
 function age({ sinceMs }: TreeParticipant, takenAt: Date): Age {
   if (sinceMs === null) return { value: null, provenance: "unknown" };
   return { value: Math.max(0, takenAt.getTime() - sinceMs), provenance: "exact" };

@@ -1,7 +1,7 @@
 import type { InspectOptions, LockSnapshot } from "@holdfast/core";
 import { recogniseTree } from "../../layout/recognise-tree.js";
 import type { TreeHints, TreeParticipant } from "../../layout/tree.js";
-import type { SessionContext } from "../session/session-context.js";
+import type { SessionContext } from "../session-context.js";
 import { holdInfo, participantInfo } from "./inspect-people.js";
 import { type LockPlace, listTree, readPeople } from "./inspect-tree.js";
 
@@ -13,13 +13,13 @@ export interface InspectSpec extends LockPlace {
   readonly limit?: number | undefined;
 }
 
-/** How often it is looked anew when who held was gone before it could be read. */
+/** How often the path is listed at most, when all holders were gone before their nodes could be read. */
 const looks = 5;
 
 /**
- * Holders and queue of a path, whoever made the nodes and of whatever kind they are. The pictures of two nodes may be from
- * different moments: a node that went between the listing and its read is left out. When that is true of all who held, it lists
- * again: nobody shall be shown to hold only if nobody did.
+ * Holders and queue of a path, whichever clients made the nodes and of whatever kind they are. The pictures of two nodes may be from
+ * different moments: a node that went between the listing and its read is left out. When that is true of all holders, it lists
+ * again: a snapshot shall be without a holder only if there was none.
  */
 export async function inspectPath(
   context: SessionContext,
@@ -46,7 +46,7 @@ export async function inspectPath(
       pending: found.waiters
         .filter(isShown)
         .map((person, position) => ({ ...participantInfo(person, takenAt), position })),
-      // Who waits for a naive mutex has no node: only the server knows, and does not say.
+      // The waiters of a naive mutex have no nodes: only the server knows them, and does not say.
       pendingTotal: (found.kind ?? kind) === "naive-mutex" ? null : found.waiters.length,
     };
     if (snapshot.held.length > 0 || found.holders.length === 0 || look === looks) return snapshot;

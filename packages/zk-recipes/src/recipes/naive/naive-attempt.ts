@@ -8,9 +8,9 @@ import { ownNode } from "../create/node-creates.js";
 import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
 import type { SharedName } from "../session/deletions.js";
 import { isFinal, requestFailure } from "../session/failures.js";
-import type { SessionContext } from "../session/session-context.js";
 import { type Sync, sendSync } from "../session/sync.js";
 import { deleteNode, type LockSpec, SessionAttempt } from "../session-attempt.js";
+import type { SessionContext } from "../session-context.js";
 
 /**
  * A lock that is one ephemeral node of a fixed name, the path of the lock: the session that makes it holds, and all others watch it and try again when
@@ -146,7 +146,7 @@ export class NaiveAttempt extends SessionAttempt {
       return this.start();
     }
     if (found.stat.ephemeralOwner === 0n) {
-      const message = `${lockName}: ${path} is there already and does not belong to a session, so it never goes and nobody would be granted; a naive mutex needs a path of its own`;
+      const message = `${lockName}: ${path} is there already and does not belong to a session, so it never goes, and no client would be granted; a naive mutex needs a path of its own`;
       return this.failed(new LayoutConflictError(message, { lockName, backend: "zookeeper" }));
     }
     this.#contended = true;

@@ -1,6 +1,6 @@
 import type { ZooKeeperError } from "@holdfast/zk-protocol";
 import { type NodeData, NodeWatch } from "../session/node-watch.js";
-import type { SessionContext } from "../session/session-context.js";
+import type { SessionContext } from "../session-context.js";
 
 /** One of the two is called, once at most. */
 export interface NeighbourListener {

@@ -6,8 +6,8 @@ import type { Children, OwnNodes } from "../create/node-creates.js";
 import { type NodePart, type NodesListener, ProtectedNodes } from "../create/protected-nodes.js";
 import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { type GrantParts, ZooKeeperGrant } from "../grant/zookeeper-grant.js";
-import type { SessionContext } from "../session/session-context.js";
 import { deleteNode, type Grants, SessionAttempt } from "../session-attempt.js";
+import type { SessionContext } from "../session-context.js";
 import { isFree, type PlaceListener, type PlaceSpec, QueuePlace } from "./queue-place.js";
 
 /** One queue to stand in, and the node there. */
@@ -44,7 +44,7 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
     this.#nodes = new ProtectedNodes(context, settings, plan, this);
   }
 
-  /** With several queues the longest wait counts: they wait beside each other. */
+  /** Where there are several queues the longest wait counts: they wait beside each other. */
   override get roundTrips(): number {
     let longest = 0;
     for (const { roundTrips } of this.#places) longest = Math.max(longest, roundTrips);

@@ -10,7 +10,7 @@ import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { eviction, isFinal, requestFailure } from "../session/failures.js";
 import type { Attended } from "../session/lasting.js";
 import { NodeWatch } from "../session/node-watch.js";
-import type { SessionContext } from "../session/session-context.js";
+import type { SessionContext } from "../session-context.js";
 import { type NeighbourListener, NeighbourWatch } from "./neighbour-watch.js";
 
 /** `parent`: the lock's path. */
@@ -44,13 +44,13 @@ export interface PlaceListener<S extends PlaceSpec = PlaceSpec> {
 export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourListener, Attended {
   roundTrips = 0;
   contended = false;
-  /** Of the lock's path, in the listing that granted; a grant by an event has seen none. */
+  /** The Stat of the lock's path in the listing that granted; `null` after a grant by an event. */
   grantingStat: Stat | null = null;
   readonly spec: S;
   readonly node: OwnNode;
   /** The connection over which it was seen first in the queue. */
   grantedOn: number | null = null;
-  /** Made when the place has to wait. Whoever is granted goes on with it. */
+  /** Made when the place has to wait. The grant goes on with it. */
   ownWatch: OwnNodeWatch | null = null;
   readonly #context: SessionContext;
   readonly #listener: PlaceListener<S>;
@@ -195,14 +195,14 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
       if (!waits) this.#list();
       return;
     }
-    // Without a read of it, it is another session's for sure only where this session knows all of its nodes.
+    // A node that was not read is another session's for sure only where this session knows all of its own nodes.
     const isOthers = gone.owner !== null || this.#context.unknownCreates.size === 0;
     // What was gone when the watch was asked for has not shown whose it was.
     if (heardBy === "event" && isOthers && this.#mayTrust()) this.#grant();
     else this.#list();
   }
 
-  /** Without the watch no event would ever say that it is our turn. The watch on the node two ahead only saves time. */
+  /** A watch was refused. Without that on the predecessor no event would say that it is our turn; that on the node two ahead only saves time. */
   aheadRefused(refused: NeighbourWatch, error: ZooKeeperError): void {
     if (this.#left) return;
     if (refused === this.#twoAhead) this.#twoAhead = null;

@@ -3,8 +3,8 @@ import { holdersOf } from "../../layout/recognise.js";
 import { saysNoNode } from "../../session/errors.js";
 import type { RequestError, WatchHandle } from "../../session/types.js";
 import { isFinal } from "../session/failures.js";
-import type { SessionContext } from "../session/session-context.js";
-import type { SessionSequence } from "../session/session-sequence.js";
+import type { SessionContext } from "../session-context.js";
+import type { SessionSequence } from "../session-sequence.js";
 
 /**
  * Calls `changed` whenever the queue of `path` may look different: its children, or the data of a node that holds. One watch on
@@ -34,10 +34,10 @@ class QueueWatch {
     this.#changed = changed;
   }
 
-  /** On the present session, and after it on its successors. Where there is none any more, the next look shows that. */
+  /** Watches on the present session, and after it on its successors. Where there is none any more, the next look shows that. */
   start(): void {
     const { context } = this.#sessions;
-    // Of a session that is over by the clock alone, `whenOver` is still to come.
+    // Where a session is over by the clock alone, its `whenOver` is still to come.
     if (this.#stopped) return;
     this.#children = null;
     this.#head = null;

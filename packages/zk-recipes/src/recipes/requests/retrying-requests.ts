@@ -14,9 +14,9 @@ import { missingChroot } from "../create/chroot.js";
 import type { CreateSettings } from "../create/create-settings.js";
 import { MissingParents } from "../create/missing-parents.js";
 import { isFinal, requestFailure } from "../session/failures.js";
-import type { SessionContext } from "../session/session-context.js";
-import type { SessionSequence } from "../session/session-sequence.js";
 import { sendSync } from "../session/sync.js";
+import type { SessionContext } from "../session-context.js";
+import type { SessionSequence } from "../session-sequence.js";
 
 /** What a call is for: gives messages their words, and waits their bounds. */
 export interface CallInfo {
@@ -179,7 +179,7 @@ export class RetryingRequests {
     return requestFailure(`${call.lockName} at ${call.path}`, error, session, call.lockName);
   }
 
-  /** For a write with an unknown outcome. Not retryable: the same call again might count twice. */
+  /** The error for a write with an unknown outcome. Not retryable: the same call again might count twice. */
   unknown(call: CallInfo, what: string): BackendError {
     const { lockName, path } = call;
     const { servers } = this.sessions.context.session;

@@ -1,7 +1,7 @@
 import type { Watched } from "@holdfast/core/internal";
 import type { ResponseOf } from "@holdfast/zk-protocol";
 import type { Outcome, WatchHandle } from "../../session/types.js";
-import type { SessionContext } from "../session/session-context.js";
+import type { SessionContext } from "../session-context.js";
 import { type CallInfo, orAbsent, type RetryingRequests } from "./retrying-requests.js";
 
 export type FoundNode = ResponseOf<"getData">;

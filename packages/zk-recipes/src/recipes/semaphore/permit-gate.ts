@@ -2,7 +2,7 @@ import type { HoldfastError } from "@holdfast/core";
 import type { ResponseOf } from "@holdfast/zk-protocol";
 import { decodeInt } from "../../layout/numbers.js";
 import { requestFailure } from "../session/failures.js";
-import type { SessionContext } from "../session/session-context.js";
+import type { SessionContext } from "../session-context.js";
 import { countFailure, type LeasesSpec } from "./permit-count.js";
 import { PermitReading, type ReadingListener } from "./permit-reading.js";
 

@@ -2,7 +2,7 @@ import type { HoldfastError } from "@holdfast/core";
 import { saysNoNode } from "../../session/errors.js";
 import type { Outcome, RequestError, WatchHandle, WatchListener } from "../../session/types.js";
 import { isFinal } from "../session/failures.js";
-import type { SessionContext } from "../session/session-context.js";
+import type { SessionContext } from "../session-context.js";
 
 export interface ReadingParts<T> {
   arm(listener: WatchListener<T>): WatchHandle;

@@ -21,8 +21,8 @@ import { type OwnNode, OwnNodeWatch } from "../grant/own-node-watch.js";
 import { ZooKeeperGrant } from "../grant/zookeeper-grant.js";
 import { type PlaceListener, QueuePlace } from "../queue/queue-place.js";
 import { isFinal, requestFailure } from "../session/failures.js";
-import type { SessionContext } from "../session/session-context.js";
 import { deleteNode, type LockSpec, SessionAttempt } from "../session-attempt.js";
+import type { SessionContext } from "../session-context.js";
 import type { PermitCount } from "./permit-count.js";
 import { PermitGate, type PermitGateListener } from "./permit-gate.js";
 
@@ -65,7 +65,7 @@ export class SemaphoreAttempt
   #taken: readonly OwnNode[] = [];
   /** Leases that were made in vain and are not deleted yet. */
   readonly #returning = new Set<string>();
-  /** For leases in vain, and for listings behind them. */
+  /** Round trips for leases in vain, and for listings behind them. */
   #earlierTrips = 0;
 
   constructor(
@@ -190,7 +190,7 @@ export class SemaphoreAttempt
     const listed = new Set(children);
     const missing = this.#taken.find(({ name }) => !listed.has(name));
     if (missing !== undefined) return this.evicted(lockName, missing.path);
-    // With a count that has changed meanwhile, and is not read yet, it is not known whether there is room.
+    // Where the count has changed meanwhile and is not read yet, it is not known whether there is room.
     if (children.length > (this.#gate.limit ?? 0)) return this.#giveBack();
     // What was listed may be long gone.
     if (this.context.leaseAhead) this.#granted(this.#taken as OwnNodes);

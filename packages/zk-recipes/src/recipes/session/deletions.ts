@@ -20,7 +20,7 @@ export interface SharedName {
 
 interface Deletion {
   readonly path: string;
-  /** Of a node whose name others use too; `null`: the name is ours alone. */
+  /** Which node is meant, where others use its name too; `null`: the name is ours alone. */
   readonly shared: SharedName | null;
   /** The connection that was there when it was last sent: the answer comes over this one or never. */
   sentOn: number;
@@ -40,7 +40,7 @@ export class Deletions {
   readonly #session: ZooKeeperSession;
   readonly #runtime: Runtime;
   readonly #nodes: Set<string>;
-  /** By `keyOf`. */
+  /** The deletions without an answer, by `keyOf`. */
   readonly #open = new Map<string, Deletion>();
 
   /** `nodes`: the session's own queue nodes; a path leaves it when its node is gone. */

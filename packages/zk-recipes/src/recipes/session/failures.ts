@@ -65,10 +65,10 @@ export async function orNone<T>(
   }
 }
 
-/** For a waiter whose queue node was deleted while its session lives. */
+/** The error of a waiter whose queue node was deleted while its session lives. */
 export function eviction(lockName: string, path: string): EvictedError {
   return new EvictedError(
-    `${lockName}: the queue node ${path} was deleted by somebody while its session lives`,
+    `${lockName}: the queue node ${path} was deleted by another client or an operator while its session lives`,
     { lockName, backend: "zookeeper" },
   );
 }

@@ -1,8 +1,8 @@
 import { type ResponseOf, type WatchEventType, ZooKeeperError } from "@holdfast/zk-protocol";
 import { saysNoNode } from "../../session/errors.js";
 import type { Outcome, WatchHandle, WatchListener } from "../../session/types.js";
+import type { SessionContext } from "../session-context.js";
 import { isFinal } from "./failures.js";
-import type { SessionContext } from "./session-context.js";
 
 export type NodeData = ResponseOf<"getData">;
 

@@ -3,7 +3,7 @@ import { type Acl, errorCodes, openAcl } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { LockPaths } from "../../../src/layout/lock-path.js";
 import { ProtectedNodes } from "../../../src/recipes/create/protected-nodes.js";
-import { SessionContext } from "../../../src/recipes/session/session-context.js";
+import { SessionContext } from "../../../src/recipes/session-context.js";
 import { stateOf } from "../support/scripted-sequence.js";
 import { ScriptedSession, type Sent, stat } from "../support/scripted-session.js";
 

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { LockPaths } from "../../../src/layout/lock-path.js";
 import { announce } from "../../../src/recipes/grant/announce.js";
 import { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
-import { SessionContext } from "../../../src/recipes/session/session-context.js";
+import { SessionContext } from "../../../src/recipes/session-context.js";
 import { delivered } from "../support/recorded-attempt.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";
 

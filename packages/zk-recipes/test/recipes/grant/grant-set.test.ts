@@ -1,11 +1,11 @@
 import { type Runtime, systemRuntime } from "@holdfast/core";
 import { beforeEach, describe, expect, it } from "vitest";
 import { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
-import { SessionContext } from "../../../src/recipes/session/session-context.js";
+import { SessionContext } from "../../../src/recipes/session-context.js";
 import { RecordedState } from "../support/recorded-attempt.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";
 
-/** More than are told in the turn of the event loop in which something happens. */
+/** More than are notified in the turn of the event loop in which something happens. */
 const many = 100;
 
 interface Hold {
@@ -56,7 +56,7 @@ const heardOnce = (expected: readonly string[]): void => {
 };
 
 describe("very many grants of one session", () => {
-  it("are told of its end in turns, and one that is asked before its turn is over at once", async () => {
+  it("are notified of its end in turns, and one that is asked before its turn is over at once", async () => {
     session.lose("expired");
     const [early, late] = [heardBy(0), heardBy(-2)];
     expect([...early, ...late]).toEqual(["lost session-expired"]);
@@ -66,12 +66,12 @@ describe("very many grants of one session", () => {
     heardOnce(["lost session-expired"]);
   });
 
-  it("are told at once where their callers do not have them: those go on to the next session", () => {
+  it("are notified at once where their callers do not have them: those go on to the next session", () => {
     session.lose("expired");
     expect(heardBy(-1)).toEqual(["lost session-expired"]);
   });
 
-  it("are told of a break in turns, and one that is asked before its turn is in doubt at once", async () => {
+  it("are notified of a break in turns, and one that is asked before its turn is in doubt at once", async () => {
     session.cut();
     expect([...heardBy(0), ...heardBy(-2)]).toEqual(["uncertain"]);
     at(-2).grant.validUntilMs();
@@ -80,12 +80,12 @@ describe("very many grants of one session", () => {
     heardOnce(["uncertain"]);
   });
 
-  it("are told of a break at once where their callers do not have them: nothing is delivered unproven", () => {
+  it("are notified of a break at once where their callers do not have them: nothing is delivered unproven", () => {
     session.cut();
     expect(heardBy(-1)).toEqual(["uncertain"]);
   });
 
-  it("are all looked at, and none is left in doubt, when contact is back before they were told of the break", async () => {
+  it("are all looked at, and none is left in doubt, when contact is back before they were notified of the break", async () => {
     session.cut();
     session.mend();
     for (let i = 0; i < 2 * many; i++) {

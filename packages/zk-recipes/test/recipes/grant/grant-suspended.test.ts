@@ -1,7 +1,7 @@
 import { systemRuntime } from "@holdfast/core";
 import { beforeEach, describe, expect, it } from "vitest";
 import { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
-import { SessionContext } from "../../../src/recipes/session/session-context.js";
+import { SessionContext } from "../../../src/recipes/session-context.js";
 import { delivered, RecordedState } from "../support/recorded-attempt.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";
 

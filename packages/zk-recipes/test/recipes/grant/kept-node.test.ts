@@ -3,7 +3,7 @@ import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing"
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, test } from "vitest";
 import { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
-import { SessionContext } from "../../../src/recipes/session/session-context.js";
+import { SessionContext } from "../../../src/recipes/session-context.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";
 
 const node = { path: "/l/own", name: "own", czxid: 7n };

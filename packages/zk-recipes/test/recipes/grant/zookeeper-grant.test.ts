@@ -3,7 +3,7 @@ import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { revokeMessage } from "../../../src/layout/node-data.js";
 import { type GrantParts, ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
-import { SessionContext } from "../../../src/recipes/session/session-context.js";
+import { SessionContext } from "../../../src/recipes/session-context.js";
 import { delivered, RecordedState } from "../support/recorded-attempt.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";
 
@@ -59,7 +59,7 @@ describe("a hold", () => {
     expect(await released).toBe(true);
   });
 
-  it("tells that the release found nothing of ours", async () => {
+  it("reports that the release found nothing of ours", async () => {
     const released = hold.release();
     session.noNode(session.pending("delete"));
     expect(await released).toBe(false);
@@ -73,7 +73,7 @@ describe("a hold", () => {
     expect(heard).toEqual(["lost session-expired"]);
   });
 
-  it("is lost at once when its node is deleted, once somebody looks", () => {
+  it("is lost at once when its node is deleted, once its holder listens for the end", () => {
     hold.attend();
     session.answer(session.pending("getData"), { data: null, stat: stat(7n, session.id) });
     session.fire("own", "deleted");
@@ -289,7 +289,7 @@ describe("a revocable hold", () => {
 });
 
 describe("the holds of a session", () => {
-  it("hear of a loss from a listing that lacks their node, though no watch has told", () => {
+  it("hear of a loss from a listing that lacks their node, though no watch has fired", () => {
     const { grants } = hold.context;
     grants.reconcile("/other", []);
     grants.reconcile("/l", [node.name, "another"]);

@@ -2,7 +2,7 @@ import { type InspectOptions, type LockSnapshot, type PrimitiveKind, systemRunti
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { inspectPath } from "../../../src/recipes/inspect/inspect.js";
-import { SessionContext } from "../../../src/recipes/session/session-context.js";
+import { SessionContext } from "../../../src/recipes/session-context.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";
 
 const lock = (sequence: number): string =>
@@ -55,7 +55,7 @@ describe("a look at a lock", () => {
     expect((await looking).pending).toMatchObject([{ position: 0, backendId: `/l/${lock(3)}` }]);
   });
 
-  it("lists again when the holder went before it was read, so that nobody is not shown in place of the next", async () => {
+  it("lists again when the holder went before it was read, so that the next holder is shown in its place", async () => {
     const looking = inspect();
     await list(lock(1), lock(2));
     session.noNode(await sent("getData", lock(1)));

@@ -43,7 +43,7 @@ function askAndBreak(): RecordedAttempt {
 }
 
 describe("a naive mutex", () => {
-  it("is held by whoever made its one node, and by its czxid", async () => {
+  it("is held by the client that made its one node, and by the czxid of that node", async () => {
     const attempt = ask();
     made(9n);
     expect(await holdOf(attempt)).toMatchObject({
@@ -91,7 +91,7 @@ describe("a naive mutex", () => {
     expect(await stateOf(second.grant)).toBe("open");
   });
 
-  it("never takes a node of its own session that nobody here has asked for", async () => {
+  it("never takes a node of its own session that none of its requests has made", async () => {
     const attempt = ask();
     taken();
     seen(8n, session.id);

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { LockPaths } from "../../../src/layout/lock-path.js";
 import { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
 import { DowngradeAttempt } from "../../../src/recipes/queue/downgrade-attempt.js";
-import { SessionContext } from "../../../src/recipes/session/session-context.js";
+import { SessionContext } from "../../../src/recipes/session-context.js";
 import { delivered, RecordedAttempt } from "../support/recorded-attempt.js";
 import { stateOf } from "../support/scripted-sequence.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";

@@ -101,7 +101,7 @@ describe("several locks at once", () => {
     expect(attempt.heard).toEqual(["notified"]);
   });
 
-  it("of which one was deleted by somebody while the others are waited for, are all taken back", async () => {
+  it("of which one was deleted by another client while the others are waited for, are all taken back", async () => {
     ask(two);
     const [a, b] = enter({ "/b": ["lock-0000000001"] }) as [string, string];
     armed(a, 60n, session.id);
@@ -134,7 +134,7 @@ describe("several locks at once", () => {
     expect(attempt.states.map(({ lossReason }) => lossReason)).toEqual(["stolen", null]);
   });
 
-  it("are refused whole when one is held and nobody may wait", async () => {
+  it("are refused whole when one is held and the request may not wait", async () => {
     ask(two, false);
     const [a, b] = enter({ "/b": ["lock-0000000001"] }) as [string, string];
     session.answer(session.pending("delete", a), undefined);

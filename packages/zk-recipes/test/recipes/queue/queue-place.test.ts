@@ -4,7 +4,7 @@ import { errorCodes, type Stat } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { mutexRule } from "../../../src/layout/queue-rules.js";
 import { QueuePlace } from "../../../src/recipes/queue/queue-place.js";
-import { SessionContext } from "../../../src/recipes/session/session-context.js";
+import { SessionContext } from "../../../src/recipes/session-context.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";
 
 const name = (n: number): string =>
@@ -67,7 +67,7 @@ describe("a contender", () => {
     expect(session.sent).toEqual([]);
   });
 
-  it("is told that the lock is taken when it may not wait, without a watch", () => {
+  it("that may not wait is refused when the lock is taken, without a watch", () => {
     queue(2, [name(1), name(2)], false);
     expect(heard).toEqual(["unavailable"]);
     expect(session.sent).toEqual([]);
@@ -226,7 +226,7 @@ describe("a waiter that stands second", () => {
     expect(session.has("getChildren2")).toBe(true);
   });
 
-  it("lists when the read of the holder's node found nothing, since that tells not whose it was", () => {
+  it("lists when the read of the holder's node found nothing, since the session of that node stays unknown", () => {
     answerOwnWatch(2);
     session.noNode(session.pending("getData", name(1)));
     expect(heard).toEqual(["notified"]);
@@ -247,7 +247,7 @@ describe("a waiter that stands second", () => {
   it("is granted and loses in one breath when one transaction deletes both nodes", () => {
     answerOwnWatch(2);
     answerWatch(1);
-    // Own node first: nobody is granted.
+    // Own node first: the waiter is not granted.
     session.fire(name(2), "deleted");
     session.fire(name(1), "deleted");
     expect(heard).toEqual(["notified"]);
@@ -302,7 +302,7 @@ describe("a waiter that may watch nodes without reading them", () => {
   const queueUnread = (own: number, ...others: number[]): void =>
     queue(own, [...others, own].map(name), true, true);
 
-  it("watches its own node and the two ahead by one request, which tells of what was written since its own was made", () => {
+  it("watches its own node and the two ahead by one request, which shows what was written since its own was made", () => {
     queueUnread(3, 1, 2);
     expect(session.sent.map(({ op, request }) => ({ op, request }))).toEqual([
       {

@@ -2,7 +2,7 @@ import { systemRuntime } from "@holdfast/core";
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { watchQueue } from "../../../src/recipes/queue/watch-queue.js";
-import { SessionSequence } from "../../../src/recipes/session/session-sequence.js";
+import { SessionSequence } from "../../../src/recipes/session-sequence.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";
 
 const latch = (sequence: number): string =>
@@ -46,8 +46,8 @@ function headRead(): void {
 const open = (): string[] =>
   session().sent.map(({ op, path, watch }) => `${op} ${path}${watch ? " watched" : ""}`);
 
-describe("who watches a queue", () => {
-  it("is told once the children and the first of them are watched, and has no other watch", () => {
+describe("a watcher of a queue", () => {
+  it("is called once the children and the first of them are watched, and has no other watch", () => {
     expect(open()).toEqual(["getChildren2 /e watched"]);
     listed(latch(2), latch(1), latch(3));
     expect(calls).toBe(0);
@@ -57,7 +57,7 @@ describe("who watches a queue", () => {
     expect(open()).toEqual([]);
   });
 
-  it("is told of a change among the children once they are watched again; the head is not read anew", () => {
+  it("is called for a change among the children once they are watched again; the head is not read anew", () => {
     listed(latch(1));
     headRead();
     session().fire("/e", "children-changed");
@@ -67,7 +67,7 @@ describe("who watches a queue", () => {
     expect(open()).toEqual([]);
   });
 
-  it("is told of other data in the head once that is watched again", () => {
+  it("is called for other data in the head once that is watched again", () => {
     listed(latch(1));
     headRead();
     session().fire(latch(1), "data-changed");
@@ -87,7 +87,7 @@ describe("who watches a queue", () => {
     expect(calls).toBe(2);
   });
 
-  it("is told of a head that went before it could be watched, and hears of the next by the children", () => {
+  it("is called for a head that went before it could be watched, and hears of the next by the children", () => {
     listed(latch(1), latch(2));
     session().noNode(session().pending("getData"));
     expect(calls).toBe(1);
@@ -129,7 +129,7 @@ describe("who watches a queue", () => {
     expect(calls).toBe(1);
   });
 
-  it("begins anew on the next session, and is told that something may have changed", () => {
+  it("begins anew on the next session, and is called because something may have changed", () => {
     listed(latch(1));
     headRead();
     sessions[0]?.lose("expired");
@@ -141,7 +141,7 @@ describe("who watches a queue", () => {
     expect(calls).toBe(3);
   });
 
-  it("is told when the server refuses for good, so that it looks and learns why", () => {
+  it("is called when the server refuses for good, so that it looks and learns why", () => {
     session().refuse(session().pending("getChildren2"), errorCodes.NoAuth);
     expect(calls).toBe(1);
     expect(open()).toEqual([]);

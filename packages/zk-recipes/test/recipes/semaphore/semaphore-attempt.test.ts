@@ -189,7 +189,7 @@ describe("the head of the queue, when there is no room", () => {
     expect(await attempt.grant).toBeNull();
   });
 
-  it("is evicted when somebody deletes its queue node and its session lives", async () => {
+  it("is evicted when another client deletes its queue node and its session lives", async () => {
     ask(1, 2);
     const own = enter({ taken: 2 });
     session.answer(session.pending("getData", nameOf(own)), { data: null, stat: stat(50n, session.id) });
@@ -265,7 +265,7 @@ describe("the check behind the create", () => {
       ].sort(),
     );
     expect(await stateOf(attempt.grant)).toBe("open");
-    // Behind the deletes, so that it does not see ours.
+    // The listing comes behind the deletes, so that it does not see our leases.
     expect(session.sent.findIndex(({ op }) => op === "getChildren2")).toBeGreaterThan(1);
     for (const path of paths) session.answer(session.pending("delete", path), undefined);
     session.answer(session.pending("getChildren2"), { children: leases(2) });
@@ -472,7 +472,7 @@ describe("what cannot be", () => {
     await expect(attempt.grant).rejects.toThrow(/the sequence counter of \/s\/leases stands at 2000000000/);
   });
 
-  it("a high counter of leases is told", async () => {
+  it("a high counter of leases is reported", async () => {
     ask(1, 1);
     enter({});
     const paths = applyAll(session, session.pending("multi"), 70n, 1_000_000_000);
@@ -517,7 +517,7 @@ describe("held permits", () => {
     await expect(released).rejects.toThrow(/taking \/s\/locks\/.* off the queue: NoAuth/);
   });
 
-  it("are all deleted when one of them is missing from somebody's listing", async () => {
+  it("are all deleted when one of them is missing from the listing of another request", async () => {
     ask(2, 3);
     enter({});
     const [first, second] = take([]) as [string, string];

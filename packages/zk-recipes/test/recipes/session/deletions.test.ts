@@ -20,7 +20,7 @@ const remove = (path: string): void =>
   deletions.delete(path, (outcome, error) => heard.push(error === null ? outcome : error.name));
 
 describe("a delete", () => {
-  it("tells that the node was gone before it came", () => {
+  it("reports that the node was gone before it came", () => {
     remove("/l/a");
     session.noNode(session.pending("delete"));
     expect(heard).toEqual(["gone"]);
@@ -60,7 +60,7 @@ describe("a delete", () => {
     expect(heard).toEqual(["deleted", "deleted"]);
   });
 
-  it("tells what the server refuses, and the node stays among those of its session", () => {
+  it("reports what the server refuses, and the node stays among those of its session", () => {
     nodes.add("/l/a").add("/l/b");
     remove("/l/a");
     session.refuse(session.pending("delete"), errorCodes.NoAuth);

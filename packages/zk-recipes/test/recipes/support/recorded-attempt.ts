@@ -53,7 +53,7 @@ export class RecordedAttempt {
   readonly grants: Promise<readonly ZooKeeperGrant[] | null>;
   /** The first of `grants`. */
   readonly grant: Promise<ZooKeeperGrant | null>;
-  /** Of the grants, also of those that are not delivered. */
+  /** The states of the grants, also of those that are not delivered. */
   states: readonly RecordedState[] = [];
   made: readonly ZooKeeperGrant[] = [];
   /** Runs when the attempt reports the end of its session. */

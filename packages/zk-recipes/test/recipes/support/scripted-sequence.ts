@@ -2,8 +2,8 @@ import { type Runtime, systemRuntime } from "@holdfast/core";
 import { type MultiOp, type MultiRequest, openAcl } from "@holdfast/zk-protocol";
 import { LockPaths } from "../../../src/layout/lock-path.js";
 import type { CreateSettings } from "../../../src/recipes/create/create-settings.js";
-import type { SessionContext } from "../../../src/recipes/session/session-context.js";
-import { SessionSequence } from "../../../src/recipes/session/session-sequence.js";
+import type { SessionContext } from "../../../src/recipes/session-context.js";
+import { SessionSequence } from "../../../src/recipes/session-sequence.js";
 import { ScriptedSession, type Sent } from "./scripted-session.js";
 
 /** Sessions, one after the other, whose server is the test, and what a request of the recipes is made with. */
@@ -36,7 +36,7 @@ export class ScriptedSequence {
     });
   }
 
-  /** Of the present session. */
+  /** The context of the present session. */
   get context(): SessionContext {
     return this.sequence.context;
   }
@@ -63,7 +63,7 @@ export function pathsOf(sent: Sent, first = 0): string[] {
   });
 }
 
-/** Applies a transaction of creates as 3.8.0 answers it: without a Stat, so that only the zxid tells the czxid. */
+/** Applies a transaction of creates as 3.8.0 answers it: without a Stat, so that the czxid is known only from the zxid. */
 export function applyAll(session: ScriptedSession, sent: Sent, zxid: bigint, first = 0): string[] {
   const paths = pathsOf(sent, first);
   session.answer(sent, { results: paths.map((path) => ({ op: "create", path })) }, zxid);

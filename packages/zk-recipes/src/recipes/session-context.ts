@@ -1,12 +1,12 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import { inSlices } from "@holdfast/core/internal";
 import { type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
-import { guarded } from "../../client/guarded.js";
-import { PendingQueue } from "../../client/pending-queue.js";
-import type { RequestError, Settle, ZooKeeperSession } from "../../session/types.js";
-import { GrantSet } from "../grant/grant-set.js";
-import { Deletions } from "./deletions.js";
-import { Lasting } from "./lasting.js";
+import { guarded } from "../client/guarded.js";
+import { PendingQueue } from "../client/pending-queue.js";
+import type { RequestError, Settle, ZooKeeperSession } from "../session/types.js";
+import { GrantSet } from "./grant/grant-set.js";
+import { Deletions } from "./session/deletions.js";
+import { Lasting } from "./session/lasting.js";
 
 /** A server that is too busy for a request is asked again after this. */
 const askAgainMs: Millis = 250;
@@ -28,19 +28,19 @@ export class SessionContext {
   /** Creates of the session that may have made nodes which `nodes` does not have: their answers were lost, and no search has found out yet. */
   readonly unknownCreates: Set<unknown> = new Set();
   /**
-   * Queue nodes may be watched without reading them. Set where no one else makes nodes over this session, so that those that it does not know
-   * are of others, and where its own nodes are open to the world, so that their events reach it.
+   * Queue nodes may be watched without reading them. Set where no other code makes nodes over this session, so that those that it does not
+   * know are of others, and where its own nodes are open to the world, so that their events reach it.
    */
   readonly watchesUnread: boolean;
   /** Waits that last get the reads which short ones do without. */
   readonly waits: Lasting;
-  /** For creates: as many as keep a server busy, and few enough that a keep-alive behind them is answered soon. */
+  /** Bounds the creates under way: as many as keep a server busy, and few enough that a keep-alive behind them is answered soon. */
   readonly creating: Turnstile = new Turnstile(500);
   readonly #claims = new Map<string, bigint>();
   readonly #whenUsable = new Set<() => void>();
   readonly #whenOver = new Set<() => void>();
   readonly #pauses = new Set<() => void>();
-  /** By path, the waiters for a listing that was sent in this turn. */
+  /** The waiters for a listing that was sent in this turn, by path. */
   readonly #listings = new Map<string, Settle<ResponseOf<"getChildren2">>[]>();
 
   constructor(session: ZooKeeperSession, runtime: Runtime, watchesUnread = false) {
@@ -55,7 +55,7 @@ export class SessionContext {
       else if (state === "lost" || state === "closed") {
         this.#whenUsable.clear();
         drain(this.#pauses);
-        // Of ten thousand waiters some hear of it in a later turn: until then `over` tells whoever asks.
+        // Where ten thousand wait, some are called in a later turn: until then each can ask `over`.
         const due = [...this.#whenOver];
         inSlices(runtime, due, (fn) => this.#whenOver.delete(fn) && fn());
       }
@@ -70,7 +70,7 @@ export class SessionContext {
     this.#claims.set(path, czxid);
   }
 
-  /** For each path the latest claim is enough: later nodes have a higher czxid. */
+  /** Whether the node is claimed. The latest claim of each path is enough: later nodes have a higher czxid. */
   isClaimed(path: string, czxid: bigint): boolean {
     return czxid <= (this.#claims.get(path) ?? 0n);
   }
@@ -91,7 +91,7 @@ export class SessionContext {
   }
 
   /**
-   * As `whenUsable`, for what needs a lease that is ahead. A session that is connected without one is proven first. For a while after a sleep of
+   * Like `whenUsable`, for what needs a lease that is ahead. A session that is connected without one is proven first. For a while after a sleep of
    * the machine no proof helps: `fn` runs after a pause then, because the server must not be asked without end.
    */
   whenLeased(fn: () => void): void {

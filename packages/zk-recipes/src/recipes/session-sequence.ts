@@ -6,8 +6,8 @@ import {
   type SessionState,
 } from "@holdfast/core";
 import type { BackendLink } from "@holdfast/core/internal";
-import { SessionLostError } from "../../session/errors.js";
-import type { ZooKeeperSession } from "../../session/types.js";
+import { SessionLostError } from "../session/errors.js";
+import type { ZooKeeperSession } from "../session/types.js";
 import { SessionContext } from "./session-context.js";
 
 export interface SessionSequenceOptions {
@@ -17,14 +17,14 @@ export interface SessionSequenceOptions {
   open(): ZooKeeperSession;
   /** `false` for a client that was given to us: its session has no successor. */
   readonly renewable: boolean;
-  /** As in `SessionContext`. */
+  /** See `SessionContext.watchesUnread`. */
   readonly watchesUnread: boolean;
   onState(session: ZooKeeperSession, state: SessionState): void;
 }
 
 /** The provider's sessions, one after the other: when one is lost, the next is opened at once. */
 export class SessionSequence implements BackendLink {
-  /** Of the present session. */
+  /** The context of the present session. */
   context: SessionContext;
   readonly #options: SessionSequenceOptions;
   #closed = false;
@@ -64,13 +64,13 @@ export class SessionSequence implements BackendLink {
 
   #openContext(): SessionContext {
     const session = this.#options.open();
-    // Before the context listens: whatever the loss makes an attempt do finds the next session in place.
+    // This listens before the context does: whatever the loss makes an attempt do finds the next session in place.
     session.onState((state) => {
       const renewable = !this.#closed && this.#options.renewable && session.lossReason !== "auth";
       if (state === "lost" && renewable) this.context = this.#openContext();
     });
     const context = new SessionContext(session, this.#options.runtime, this.#options.watchesUnread);
-    // After it, so that a listener which then looks at a handle finds the new state there too.
+    // This listens after the context, so that a listener which then looks at a handle finds the new state there too.
     session.onState((state) => {
       if (state !== "closed") this.#options.onState(session, state);
     });

@@ -1,16 +1,16 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import { EarliestTimer } from "@holdfast/core/internal";
-import { Groups } from "../requests/groups.js";
+import { Groups } from "./groups.js";
 
 export interface RoundsParts<T extends object> {
   readonly runtime: Runtime;
   readonly periodMs: Millis;
-  /** Those of one slot have their turn together, as they cost one call then. `null`: there are no slots. */
+  /** The slot of a member: those of one slot have their turn together, as they cost one call then. `null`: there are no slots. */
   slotOf(each: T): number | null;
   turn(those: readonly T[]): void;
 }
 
-/** In so many parts of a period at most. */
+/** The most parts into which a period is divided. */
 const mostParts = 50;
 /** Fewer than that are one part: they fit into one call. */
 const partSize = 200;
@@ -21,7 +21,7 @@ const partSize = 200;
  */
 export class Rounds<T extends object> {
   readonly #parts: RoundsParts<T>;
-  /** With the time of the last turn: whoever had it longest ago is first. */
+  /** Each member with the time of its last turn: the member whose turn was longest ago is first. */
   readonly #order = new Map<T, Millis>();
   readonly #bySlot = new Groups<number, T>();
   readonly #timer: EarliestTimer;
@@ -31,7 +31,7 @@ export class Rounds<T extends object> {
     this.#timer = new EarliestTimer(parts.runtime, () => this.#tick());
   }
 
-  /** As if it had just had a turn. */
+  /** Adds a member as if it had just had a turn. */
   add(each: T): void {
     this.#order.set(each, this.#parts.runtime.nowMs());
     const slot = this.#parts.slotOf(each);
@@ -55,7 +55,7 @@ export class Rounds<T extends object> {
     const [oldestMs] = this.#order.values();
     if (oldestMs === undefined) return;
     const { runtime, periodMs } = this.#parts;
-    // By the oldest when many have left since: the parts of those who stay are longer then.
+    // The oldest decides when many have left since: the parts of those that stay are longer then.
     this.#timer.ringBy(Math.min(runtime.nowMs() + periodMs / this.#partCount(), oldestMs + periodMs));
   }
 

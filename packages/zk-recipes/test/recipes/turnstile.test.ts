@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Turnstile } from "../../../src/recipes/session/session-context.js";
+import { Turnstile } from "../../src/recipes/session-context.js";
 
 describe("a turnstile", () => {
   it("lets no more through than its limit, and the rest in order", () => {

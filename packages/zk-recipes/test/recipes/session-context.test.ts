@@ -1,11 +1,11 @@
 import { simulatedRuntime } from "@holdfast/core/testing";
 import { expect, test } from "vitest";
-import { readRule } from "../../../src/layout/queue-rules.js";
-import { QueueAttempt } from "../../../src/recipes/queue/queue-attempt.js";
-import { SessionContext } from "../../../src/recipes/session/session-context.js";
-import { RecordedAttempt } from "../support/recorded-attempt.js";
-import { ScriptedSequence, settle } from "../support/scripted-sequence.js";
-import { ScriptedSession, stat } from "../support/scripted-session.js";
+import { readRule } from "../../src/layout/queue-rules.js";
+import { QueueAttempt } from "../../src/recipes/queue/queue-attempt.js";
+import { SessionContext } from "../../src/recipes/session-context.js";
+import { RecordedAttempt } from "./support/recorded-attempt.js";
+import { ScriptedSequence, settle } from "./support/scripted-sequence.js";
+import { ScriptedSession, stat } from "./support/scripted-session.js";
 
 const writer = "_c_00000000-0000-4000-8000-000000000000-__WRIT__0000000000";
 
