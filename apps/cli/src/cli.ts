@@ -17,7 +17,7 @@ function writer(fd: 1 | 2, onGone: () => void = () => {}): (text: string) => voi
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
         if (code === "EAGAIN") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-        // What cannot be told, as on a full disk, must not end the command that `run` guards.
+        // A message that cannot be written, as on a full disk, must not end the command that `run` guards.
         else if (fd === 2 || code === "EPIPE" || code === "EBADF" || code === "EIO") gone = true;
         else throw error;
         if (gone) onGone();
@@ -30,7 +30,7 @@ async function command(): Promise<void> {
   const { main } = await import("./main.js");
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort(signal));
-  // Without the stack that Node.js prints, which is that of this program and helps no user.
+  // Warnings go without the stack that Node.js prints, which is that of this program and helps no user.
   process.removeAllListeners("warning");
   process.on("warning", ({ message }) => writer(2)(`holdfast: ${message}\n`));
   const unread = new AbortController();

@@ -5,7 +5,7 @@ export { exitOfSignal, exits, UsageError } from "./usage.js";
 
 /** What was typed, read by the `options` of the command. */
 export interface Given {
-  /** By the long name of the option. Options that were not given are left out. */
+  /** The values by the long name of the option. Options that were not given are left out. */
   readonly values: Record<string, unknown>;
   /** The words that are no options, in their order. */
   readonly positionals: string[];

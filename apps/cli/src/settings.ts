@@ -13,7 +13,7 @@ export type Settings = ZooKeeperSettings | RedisSettings;
 /** Locks in ZooKeeper. */
 export interface ZooKeeperSettings {
   readonly backend: "zookeeper";
-  /** For messages: the connect string. */
+  /** The connect string, for messages. */
   readonly servers: string;
   /** What `zookeeperLocks()` takes: `connect`, and `root`, `namespace` and `auth` where they were given. */
   readonly zookeeper: Pick<ZooKeeperLocksOptions, "root" | "namespace" | "auth"> & {
@@ -25,7 +25,7 @@ export interface ZooKeeperSettings {
 /** Locks in Redis. */
 export interface RedisSettings {
   readonly backend: "redis";
-  /** For messages: `host:port` of each server, without any password. */
+  /** The `host:port` of each server, without any password, for messages. */
   readonly servers: string;
   /** What `redisLocks()` takes: one of `url`, `sentinels` and `cluster`, credentials, and `keyPrefix` where it was given. */
   readonly redis: Pick<
@@ -299,11 +299,20 @@ function fileOf(option: string | undefined, env: Surroundings["env"], directory:
 }
 
 function readFile(path: string, name: string): ConfigFile {
-  let fields: unknown;
+  let text: string;
   try {
-    fields = JSON.parse(readFileSync(path, "utf8"));
+    text = readFileSync(path, "utf8");
   } catch (error) {
     throw new UsageError(`${name}: ${path} cannot be read: ${(error as Error).message}`);
+  }
+  let fields: unknown;
+  try {
+    fields = JSON.parse(text);
+  } catch (error) {
+    // The parser's own message may quote the file, and that may be a password: only the position is taken from it.
+    const at = /at position (\d+)/.exec((error as Error).message)?.[1];
+    const line = at === undefined ? "" : ` (line ${text.slice(0, Number(at)).split("\n").length})`;
+    throw new UsageError(`${name}: ${path} is not JSON${line}`);
   }
   if (typeof fields !== "object" || fields === null || Array.isArray(fields))
     throw new UsageError(`${path} must be a JSON object with ${Object.keys(names).join(", ")}`);

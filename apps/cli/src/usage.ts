@@ -2,7 +2,7 @@ import { constants } from "node:os";
 
 /** What was typed, or a file or variable that was read, cannot be right. The message names what to change. */
 export class UsageError extends Error {
-  /** For messages; always `"UsageError"`. */
+  /** The name in messages; always `"UsageError"`. */
   override readonly name: string = "UsageError";
 }
 
@@ -17,7 +17,7 @@ export const exits = {
   notFound: 127,
 } as const;
 
-/** Of a command that a signal has interrupted, as shells have it. */
+/** The exit code of a command that a signal has interrupted, as shells have it. */
 export function exitOfSignal({ reason }: AbortSignal): number {
   return 128 + (constants.signals[reason as NodeJS.Signals] ?? constants.signals.SIGINT);
 }

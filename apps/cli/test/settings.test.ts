@@ -92,6 +92,13 @@ it("a password is taken from a variable and refused on the command line, and no 
   expect(() => read({}, { HOLDFAST_REDIS: "rdis:secret" })).toThrow(/^(?!.*secret).*HOLDFAST_REDIS/);
 });
 
+it("says of a file that is not JSON at most in which line, and quotes nothing of it", () => {
+  file('{"redis":secret}');
+  expect(() => read({})).toThrow(/^(?!.*secret).*holdfast\.json is not JSON/s);
+  file('{\n  "redis": "redis://u:secret@r1",\n}');
+  expect(() => read({})).toThrow(/^(?!.*secret).*holdfast\.json is not JSON \(line 3\)$/s);
+});
+
 it("credentials of ZooKeeper come from a variable", () => {
   const env = { HOLDFAST_ZOOKEEPER: "z1:2181", HOLDFAST_ZOOKEEPER_AUTH: "digest:user:pass" };
   expect(read({}, env)).toMatchObject({ zookeeper: { auth: [{ scheme: "digest", auth: "user:pass" }] } });
@@ -112,7 +119,7 @@ it.each<[string, Record<string, unknown>, Record<string, string>, RegExp]>([
 
 it("refuses a file that is no JSON object, has an unknown field, or a value that is no text", () => {
   for (const [content, message] of [
-    ["{", /cannot be read/],
+    ["{", /is not JSON/],
     [[], /must be a JSON object/],
     [{ redsi: "redis://r1" }, /there is no field "redsi"/],
     [{ zookeeper: 1 }, /zookeeper must be a text/],

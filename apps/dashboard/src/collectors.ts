@@ -15,13 +15,13 @@ interface Prepared {
   make(): Omit<NamedCollector, "name">;
 }
 
-/** That each collector could be made, without making any. @throws ConfigError */
+/** Checks that each collector could be made, without making any. @throws ConfigError */
 export async function checkCollectors(config: DashboardConfig, source: SecretSource): Promise<void> {
   for (const cluster of config.clusters)
     await saying(cluster, async () => (await prepare(cluster, config, source)).check());
 }
 
-/** One for each cluster of the configuration; they connect in the background. Closes those that it has made when one is impossible. */
+/** Makes a collector for each cluster of the configuration; they connect in the background. Closes those that it has made when one is impossible. */
 export async function makeCollectors(
   config: DashboardConfig,
   source: SecretSource,
@@ -42,7 +42,7 @@ export async function makeCollectors(
   }
 }
 
-/** Which cluster it is that cannot be. @throws ConfigError */
+/** Does the work, with the name of the cluster in its error. @throws ConfigError */
 async function saying<T>({ name }: ClusterConfig, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

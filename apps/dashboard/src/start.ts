@@ -37,11 +37,11 @@ export interface StartOptions {
 
 /** A dashboard that listens. */
 export interface RunningDashboard {
-  /** With the base path and a slash at the end. */
+  /** Where it listens, with the base path and a slash at the end. */
   readonly url: string;
   /**
    * Reads the users and tokens again at once. It never rejects: a file that cannot be read, or is not right, leaves what it said before in force, and is
-   * told of in the log and as a finding. Without it files that have changed are read again within two seconds.
+   * reported in the log and as a finding. Without it files that have changed are read again within two seconds.
    */
   reread(): Promise<void>;
   /** Ends streams and requests, then the collectors that it has made. */

@@ -27,7 +27,7 @@ describe("the command line", () => {
     expect(() => parseCommand(args)).toThrow(message);
   });
 
-  it("says without a file what to show: on loopback, and nobody changes a lock unless that is asked for", () => {
+  it("shows without a file what the flags name: on loopback, and no lock can be changed unless a flag allows it", () => {
     const all = { roots: ["/"] };
     expect(parseCommand(["--zookeeper", "a:2181,b:2181/app", "--redis", "redis://h"])).toEqual({
       do: "serve",

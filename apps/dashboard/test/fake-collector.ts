@@ -20,7 +20,7 @@ export class FakeCollector implements LockCollector {
   readonly backend: "zookeeper" | "redis";
   readonly details: Map<string, ObservedLockDetail> = new Map();
   readonly asked: ActionRequest[] = [];
-  /** Of every row of keys that somebody looked at, the latest. */
+  /** The keys that were attended to last. */
   attended: readonly string[] = [];
   detailReads = 0;
   sourceList: SourceStatus[] = [
@@ -52,7 +52,7 @@ export class FakeCollector implements LockCollector {
     return this.details.size;
   }
 
-  /** Puts a lock there, or changes it, and tells. */
+  /** Puts a lock there, or changes it, and emits the event. */
   put(lock: Partial<ObservedLockDetail> & { key: string }): ObservedLockDetail {
     // Counts, state and version follow from the new holders and waiters.
     const { state, holderCount, waiterCount, version, ...before } =

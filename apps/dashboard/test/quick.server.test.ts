@@ -32,7 +32,7 @@ let secure: RedisNode;
 let terminator: Server;
 const links = new Set<{ destroy(): void }>();
 
-/** As the README says: what looking takes, and no more. */
+/** The rights that the README names: what looking takes, and no more. */
 const reading = [
   ...["+@read", "+@connection", "+scan", "+info", "+time", "+dbsize", "+multi", "+exec", "+eval_ro"],
   ...["+pubsub|channels", "+pubsub|numsub", "+pubsub|shardchannels", "+pubsub|shardnumsub"],
@@ -171,7 +171,7 @@ test("TLS with files of the configuration: authorities for Redis, and a certific
         zookeeper: { connect, roots: ["/tls"], adminPort: 0, tls: { ca: "cert.pem", ...pair } },
       },
       { name: "red", redis: { url: secure.url, patterns: ["*"], tls: { ca: "cert.pem" } } },
-      // Without the authority, or without showing the certificate: no way in.
+      // A dashboard without the authority, or one that does not show the certificate, cannot connect.
       { name: "distrust", redis: { url: secure.url, patterns: ["*"], tls: {} } },
       {
         name: "nobody",

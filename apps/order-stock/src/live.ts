@@ -1,4 +1,4 @@
-// What `npm start` shows: a shop whose branches share locks, and the dashboard that watches them. `--help` tells the options.
+// What `npm start` shows: a shop whose branches share locks, and the dashboard that watches them. `--help` lists the options.
 import { TestServerError } from "@holdfast/test-servers";
 import { UsageError } from "./cli/options.js";
 import { Day } from "./live/day.js";
@@ -17,7 +17,7 @@ async function main(): Promise<number> {
     interruption.abort(new Error("interrupted"));
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
-  // Whoever read our output has gone (`| head`), and each further line tells so again.
+  // The reader of our output has gone (`| head`), and each further line causes the error again.
   process.stdout.on("error", (error) => interruption.abort(error));
   try {
     const { help, port } = parseLiveOptions(process.argv.slice(2));

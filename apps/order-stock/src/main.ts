@@ -1,4 +1,4 @@
-// The order-stock example: what a lock is for, and what fencing adds. `--help` tells the options.
+// The order-stock example: what a lock is for, and what fencing adds. `--help` lists the options.
 import { HoldfastError, InvalidArgumentError } from "@holdfast/core";
 import { TestServerError } from "@holdfast/test-servers";
 import { fencedAct } from "./acts/fenced.js";
@@ -59,7 +59,7 @@ async function main(): Promise<number> {
     interruption.abort(new Error("interrupted"));
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
-  // Whoever read our output has gone (`| head`), and each further line tells so again.
+  // The reader of our output has gone (`| head`), and each further line causes the error again.
   process.stdout.on("error", (error) => interruption.abort(error));
   try {
     const options = parseOptions(process.argv.slice(2));
@@ -82,7 +82,7 @@ function complain(error: unknown): number {
     console.error(`order-stock: ${error.message}\nOption --help tells what there is.`);
     return 2;
   }
-  // Errors made for people say what to change; of others the stack may tell.
+  // Errors made for people say what to change; for other errors the stack may help.
   const { message, stack } = error as Error;
   const forPeople = [HoldfastError, TestServerError, WorkerError].some((known) => error instanceof known);
   console.error(`order-stock: ${forPeople ? message : (stack ?? message)}`);

@@ -1,4 +1,4 @@
-// The shop as a process of its own: `node shop.js`, started with an IPC channel on which it tells its port.
+// The shop as a process of its own: `node shop.js`, started with an IPC channel on which it sends its port.
 import { serveShop } from "./shop/serve.js";
 
 // Ctrl-C reaches every process in the terminal. The one that started us decides when we go.

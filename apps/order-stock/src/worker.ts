@@ -1,5 +1,5 @@
 // One customer as a process of its own: `node worker.js <job as JSON>`, started with an IPC channel. It takes the lock,
-// looks at the stock, thinks until it is told to go on, sells, and exits by itself.
+// looks at the stock, thinks until the main process lets it go on, sells, and exits by itself.
 import { once } from "node:events";
 import { type LockHandle, LockLostError } from "@holdfast/core";
 import { ShopClient } from "./shop/client.js";
@@ -70,7 +70,7 @@ async function main(): Promise<void> {
   const locker = openLocker(job.locker, job.name);
   let dismissed = false;
   process.on("disconnect", () => {
-    // The one that started us is gone or wants us gone: give the lock back, whatever we were at.
+    // The process that started us is gone or wants us gone: give the lock back, whatever we were at.
     dismissed = true;
     void locker.close().finally(() => shop.close());
   });

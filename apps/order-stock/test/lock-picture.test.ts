@@ -53,7 +53,7 @@ test("a note stands behind the name it is about", () => {
   expect(drawLock(seen, 1, new Map([["worker-1", "stopped"]])).line).toContain("worker-1 (stopped), token 7");
 });
 
-test("a free lock has nobody", () => {
+test("a free lock has no holder and no queue", () => {
   expect(drawLock(snapshot({}), 0, new Map()).line).toBe("  holder: nobody | queue: nobody | stock: 0");
 });
 

@@ -68,7 +68,7 @@ describe("the acts", () => {
     expect(paper.text).toMatch(/holder: worker-\d, token \d+ \| queue: worker-\d \| stock: 1\n/);
   });
 
-  besides("act 2 does not end as promised when nobody is kept out", async () => {
+  besides("act 2 does not end as promised when no worker is kept out", async () => {
     const verdict = await lockedAct(stage, {
       workers: 5,
       items: 3,
@@ -150,7 +150,7 @@ describe("the command", () => {
     return { child, pid: child.pid as number, output, closed, told };
   }
 
-  /** Those whose absence a test is about; a failing test leaves none behind either. */
+  /** The children whose absence a test is about; a failing test leaves none behind either. */
   const childrenNow = (pid: number) => {
     const children = childrenOf(pid);
     for (const child of children) strays.add(child.pid);

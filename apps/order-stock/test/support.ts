@@ -28,7 +28,7 @@ export function childrenOf(parent: number): { pid: number; command: string }[] {
   return found;
 }
 
-/** Gone, or ended and not yet reaped by whoever inherited it. */
+/** Gone, or ended and not yet reaped by the process that inherited it. */
 export function isGone(pid: number): boolean {
   return (stateOf(pid)?.letter ?? "Z") === "Z";
 }

@@ -1,6 +1,7 @@
-// What our own programs make of what collectors tell. None of it needs more than the language, so that a browser takes it too.
+// What our own programs make of the reports of collectors. It needs nothing but the language, so that a browser can load it too.
 
 export { duration, roughly, span } from "./judge/durations.js";
+export { goesThroughPlaces, listsLocks } from "./judge/list-sources.js";
 export { shownName, typedName, visible } from "./judge/shown-name.js";
 export { slowHolds, usualLongHoldMs } from "./judge/slow-holds.js";
 export { strongComponents } from "./judge/strong-components.js";

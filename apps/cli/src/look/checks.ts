@@ -20,7 +20,7 @@ export interface Check {
 const answerMs = 5_000;
 const lookups = 5;
 const slowMs = 100;
-/** Beyond this, ages of locks and times that clients write by their own clocks are off. */
+/** With a greater skew, ages of locks and times that clients write by their own clocks are off. */
 const skewFromMs = 2_000;
 /** One name for all, so that what a server keeps of it for a while is there once. */
 export const probeName = "holdfast-doctor";
@@ -62,7 +62,7 @@ export async function* checksOf(
 /** What the later steps have. */
 interface Bench {
   readonly settings: Settings;
-  /** Of the lock that is tried. */
+  /** The name of the lock that is tried. */
   readonly name: string;
   readonly locks: LockProvider;
   readonly collector: LockCollector;
@@ -71,7 +71,7 @@ interface Bench {
 
 async function* withLocks(bench: Bench, warned: readonly Check[]): AsyncGenerator<Check> {
   const { settings, name, locks, collector, signal } = bench;
-  // It connects by itself, and its servers tell nothing before. Where it cannot, they say why.
+  // The collector connects by itself: before that its servers report nothing, and where it cannot connect they report why.
   const unseen = wholeList(collector, addressOf(settings), signal).then(
     (lacking) => lacking.map((text) => warning("list", text, "holdfast ls shows less than there is")),
     (error: Error) => [warning("list", error.message, adviceOf(error))],
@@ -311,7 +311,7 @@ function clockCheck(aheadMs: number): Check {
       );
 }
 
-/** By the time at which ZooKeeper made the node of the lock, or the time that Redis tells with it. `null`: not told. */
+/** How far the server's clock is ahead, by the time at which ZooKeeper made the lock's node, or that Redis gives with it. `null`: there is none. */
 async function serverAheadMs({ settings, name, collector }: Bench, middleMs: number): Promise<number | null> {
   for (const key of await lockKeys(settings, name)) {
     const sentMs = Date.now();

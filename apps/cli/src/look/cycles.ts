@@ -5,15 +5,15 @@ import { cyclesOf, edgesOf, processNode, type WaitCycle, type WaitEdge } from "@
 const cluster = "";
 
 /**
- * Circles of waits among these locks. A process that is in its own way is none here, unless its owners are threads: which of its tasks holds and
- * which waits cannot be told.
+ * Circles of waits among these locks. A process that waits for itself alone counts as none, unless its owners are threads: which of its tasks
+ * holds and which waits is not known.
  */
 export function circlesAmong(locks: readonly ObservedLockDetail[]): readonly WaitCycle[] {
   const cycles = cyclesOf(edgesOf(locks.map((lock) => ({ cluster, lock }))));
   return cycles.filter(({ certainty, ring }) => certainty === "certain" || !ring.every(withinOneProcess));
 }
 
-/** Of the circles those that still stand when their locks were read once more: the reads of the first look were not of one moment. */
+/** The circles that still stand after their locks were read once more: the reads of the first look were not of one moment. */
 export function standing(
   cycles: readonly WaitCycle[],
   again: readonly ObservedLockDetail[],

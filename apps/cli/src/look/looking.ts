@@ -44,7 +44,7 @@ export async function lookingAt(
     throw new UsageError("this command takes the NAME of one lock");
   const { keys, meant } = await keysOf(settings, name);
   return opened(settings, io, keys, async (view) => {
-    // With that it is connected; the list has these locks alone.
+    // Once the list is there the collector is connected; the list has these locks alone.
     await wholeList(view.collector, view.address, io.signal);
     for (const key of keys) {
       const lock = await view.collector.detail(key, { maxWaiters });

@@ -21,7 +21,7 @@ import {
   waitersOf,
 } from "./words.js";
 
-/** So many locks, the worst ones, are read one by one for who holds them; of the others what the list tells has to do. */
+/** So many locks, the worst ones, are read one by one for their holders; for the others the data of the list has to do. */
 const mostRead = 200;
 
 /** One line of the list. */

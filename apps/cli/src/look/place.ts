@@ -51,7 +51,13 @@ export async function isOwnKey(settings: Settings, key: string, typed: string): 
   if (settings.backend === "zookeeper") return true;
   const { keyPrefix = "" } = settings.redis;
   const { electionKeys } = await import("@holdfast/redis-recipes/internal");
-  return key.startsWith(keyPrefix) || key.startsWith(electionKeys(keyPrefix).lock.slice(0, -1));
+  // The key of an election ends with its name, around which are braces where it has none of its own.
+  const nameAt = electionKeys("").lock.length - "{}".length;
+  const names = [key.slice(nameAt), key.slice(nameAt + 1, -1)];
+  return (
+    key.startsWith(keyPrefix) ||
+    names.some((name) => name.startsWith(keyPrefix) && electionKeys(name).lock === key)
+  );
 }
 
 /**
@@ -85,7 +91,7 @@ export async function openCollector(
   });
 }
 
-/** Of `/` it may not be said. */
+/** A root that may be a naive mutex; `/` may not be called one. */
 function naiveRoot(path: string): { readonly path: string; readonly naive: boolean } {
   return { path, naive: path !== "/" };
 }
@@ -100,7 +106,7 @@ export async function openProvider(settings: Settings): Promise<LockProvider> {
   return redisLocks(settings.redis);
 }
 
-/** As a pattern of Redis that means this text alone. */
+/** A pattern of Redis that means this text alone. */
 function literal(text: string): string {
   return text.replace(/[\\*?[\]]/g, "\\$&");
 }

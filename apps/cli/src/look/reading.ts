@@ -6,7 +6,13 @@ import type {
   ObservedLockDetail,
   SourceStatus,
 } from "@holdfast/collectors";
-import { shownName, slowHolds, textMatcher, usualLongHoldMs } from "@holdfast/collectors/internal";
+import {
+  listsLocks,
+  shownName,
+  slowHolds,
+  textMatcher,
+  usualLongHoldMs,
+} from "@holdfast/collectors/internal";
 import { BackendError } from "@holdfast/core";
 import { severityOrder } from "./words.js";
 
@@ -21,11 +27,9 @@ const askEveryMs = 1_000;
 export const maxWaiters = 200;
 const atOnce = 8;
 
-/** Those that go through the places in which locks are kept. */
-function listSources(collector: LockCollector): readonly SourceStatus[] {
-  return collector
-    .sources()
-    .filter(({ source, state }) => /^(watch|scan|pubsub)\b/.test(source) && state !== "off");
+/** The sources that the list of locks comes from. */
+export function listSources(collector: LockCollector): readonly SourceStatus[] {
+  return collector.sources().filter(({ source, state }) => listsLocks(source) && state !== "off");
 }
 
 /**

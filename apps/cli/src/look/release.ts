@@ -20,7 +20,7 @@ export const release: Command = {
 Ends the hold of a lock at the backend, as a last resort: the holder is shown first, with what it will notice. A holder
 of holdfast learns that it lost the lock; one of Curator, kazoo or Redisson goes on as if it held it. At a terminal the
 name has to be typed once more. Nothing is done where the lock has changed meanwhile, and to what no known library
-has made.
+has made. Permits with leases are given back up to 200 at a time: run it again for more.
 
   --force  is always needed: a lock that you hold yourself is given back by the program that holds it
   --yes    does not ask; needed without a terminal
@@ -121,7 +121,7 @@ function refusalOf({ outcome, effects }: ActionResult): string {
     : `${outcome.replaceAll("-", " ")}.`;
 }
 
-/** Who holds it, one line each. */
+/** The holders of the lock, one line each. */
 function heldText(lock: ObservedLockDetail, beganMs: number): string {
   const lines = lock.holders.map(
     (one) =>

@@ -11,7 +11,7 @@ interface Line {
   readonly last: LastRun | null;
 }
 
-/** For `ls --schedules`: the last run of each schedule of `@holdfast/schedules`, by name. */
+/** Does `ls --schedules`: prints the last run of each schedule of `@holdfast/schedules`, by name. */
 export async function listSchedules(
   { values, settings, positionals: [pattern] }: Given,
   io: Io,

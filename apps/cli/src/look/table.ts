@@ -7,7 +7,7 @@ export interface Column<Row> {
   readonly least?: number;
   /** Where cutting is not enough the column is left out, those with the highest number first. Left out: the column always stays. */
   readonly leaveOut?: number;
-  /** Cut in the middle, as beginning and end are what tells names apart. Otherwise the end goes. */
+  /** Cut in the middle, as names differ at their beginning and end. Otherwise the end is cut. */
   readonly middle?: boolean;
 }
 

@@ -9,12 +9,12 @@ import { shownName, span, visible, whoIs } from "@holdfast/collectors/internal";
 import type { Command, Io } from "../command.js";
 import { jsonOfParticipant, printJsonLine } from "./json.js";
 import { looking, type View } from "./looking.js";
-import { matcherOf, maxWaiters, readAll, wholeList } from "./reading.js";
+import { listSources, matcherOf, maxWaiters, readAll, wholeList } from "./reading.js";
 import { holdersOf, many, timeOfDay } from "./words.js";
 
 /** So many locks are kept as fresh as it goes; of the others changes are seen a little later on Redis. */
 const mostAttended = 2_000;
-/** So many changes may wait for the read that names their owners; those beyond are told with the entry alone. */
+/** So many changes may wait for the read that names their owners; those beyond are printed with the entry alone. */
 const mostPending = 200;
 
 /** A hold has begun or ended. */
@@ -26,12 +26,12 @@ interface Change {
   readonly atMs: number;
   readonly lock: string;
   readonly entry: string | null;
-  /** As far as it is known who it is. */
+  /** The participant, as far as it is known. */
   readonly who: ObservedParticipant | null;
   readonly token: string | null;
   readonly heldMs: number | null;
   readonly waiterCount: number | null;
-  /** Who holds while it waits. */
+  /** The holder while it waits. */
   readonly heldBy: string | null;
 }
 
@@ -80,9 +80,9 @@ class Watcher {
   readonly #io: Io;
   readonly #fits: (key: string) => boolean;
   readonly #print: (change: Change) => void;
-  /** Who holds, by lock and entry: at the end of a hold the backend does not tell any more. */
+  /** The holders, by lock and entry: at the end of a hold the backend no longer says who it was. */
   readonly #holders = new Map<string, ObservedParticipant>();
-  /** The holds of which it is known that they have begun, by lock and entry. */
+  /** The holds that are known to have begun, by lock and entry. */
   readonly #told = new Set<string>();
   readonly #waiterCounts = new Map<string, number>();
   readonly #attended = new Set<string>();
@@ -90,7 +90,8 @@ class Watcher {
   #off: () => void = () => {};
   #last: Promise<void> = Promise.resolve();
   #pending = 0;
-  #away = false;
+  /** What was printed last of why changes are not seen; `null` while all are seen. */
+  #blind: string | null;
   readonly #failed = new AbortController();
 
   constructor({ collector, address }: View, io: Io, { pattern, print }: Watching) {
@@ -99,6 +100,8 @@ class Watcher {
     this.#io = io;
     this.#fits = matcherOf(pattern);
     this.#print = print;
+    // The notes on the list have named what is not read from the start.
+    this.#blind = unreadOf(collector);
     // A whole name is looked at even before there is such a lock.
     if (pattern !== undefined && !/[*?]/.test(pattern)) this.#attended.add(pattern);
     this.#attention = collector.attend([...this.#attended]);
@@ -225,13 +228,18 @@ class Watcher {
 
   #contact(): void {
     const away = this.#collector.sources().some(({ state }) => state === "stale" || state === "down");
-    if (away === this.#away) return;
-    this.#away = away;
-    const what = away
-      ? "no contact: changes are not seen until it is back"
-      : "contact is back; changes in between may be missing";
+    const blind = away ? "no contact: changes are not seen until it is back" : unreadOf(this.#collector);
+    if (blind === this.#blind) return;
+    this.#blind = blind;
+    const what = blind ?? "contact is back; changes in between may be missing";
     this.#io.err(`holdfast: ${this.#address}: ${what}\n`);
   }
+}
+
+/** Why some locks are not looked at though there is contact: without a line of it, silence about them would mean that nothing changes. */
+function unreadOf(collector: LockCollector): string | null {
+  const unread = listSources(collector).find(({ state }) => state === "too-big" || state === "denied");
+  return unread?.message ?? null;
 }
 
 function lineOf(change: Change): string {

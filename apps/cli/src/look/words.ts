@@ -61,7 +61,7 @@ export function aboutWaiters({
   return `${many(waiterCount, "connection")} listen on its channel; each is one waiter or more, and who they are is not in the backend`;
 }
 
-/** Who a participant is in few characters, for a column. `whoIs` has more words. */
+/** Names a participant in few characters, for a column. `whoIs` has more words. */
 export function whoIsShort(one: ObservedParticipant): string {
   const { identity, address, data, actor, entry } = one;
   const process =
@@ -84,7 +84,7 @@ export function holdersOf(
   return `${named(first)}${holderCount > 1 ? ` +${holderCount - 1}` : ""}${ofLimit}`;
 }
 
-/** For how long something has been so at the least and at the most, in milliseconds; `null`: there is no such bound. */
+/** How long something has been so at the least and at the most, in milliseconds; `null`: there is no such bound. */
 export interface Age {
   readonly leastMs: number | null;
   readonly mostMs: number | null;

@@ -32,9 +32,9 @@ const mostBetweenLooksMs = 250;
 const jitterMs = 1;
 
 /**
- * Follows the deadline of a hold, which moves on with each renewal, and tells the limits that follow from it. The deadline is looked at
+ * Follows the deadline of a hold, which moves on with each renewal, and reports the limits that follow from it. The deadline is looked at
  * rather than waited for: it also moves by proofs that cause no event. A look that is late makes the command end early, never late.
- * Doubt is heard of by its event, since it may come and pass between two looks.
+ * A doubt is noticed by its event, since it may come and pass between two looks.
  */
 export class Watch implements Disposable {
   readonly #hold: Hold;
@@ -88,7 +88,7 @@ export class Watch implements Disposable {
   }
 
   #now(doubted: boolean): Limits {
-    // Before the hold is asked, so that the sum is never later than its deadline.
+    // The clock is read before the hold is asked, so that the sum is never later than its deadline.
     const nowMs = monotonicMs();
     const killAtMs = nowMs + this.#hold.remainingMs() - this.#paces.marginMs;
     if (doubted) this.#doubtedAtMs ??= nowMs;

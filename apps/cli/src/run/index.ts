@@ -14,14 +14,14 @@ Waits for a lock, runs the command while it holds it, and ends with the exit cod
 processes of the command are ended before another client can have it.
 
   --lock NAME             default: the name of the command, without its folder
-  --wait TIME             how long to wait for the lock; default: for ever
+  --wait TIME             how long to wait for the lock; default: for ever while a server answers, and 10s without one
   --try                   do not wait
   -E, --conflict-exit-code N
                           when it was not obtained in time; default 1
   --semaphore N           one of N permits instead of a lock
   --lead                  leader election: runs the command while this process leads
   --at-least TIME         keeps the lock for this long after its grant, also when the command ends earlier: for jobs that several
-                          hosts start by clocks that differ; SIGINT and SIGTERM end that too
+                          hosts start by clocks that differ; SIGINT and SIGTERM end that too (not with --lead)
   --lease TIME            how long the lock stays taken when this machine is gone: Redis the lease, ZooKeeper the session time-out;
                           default 30s
   --margin TIME           how long before the end of the lease the command is killed; default a sixth of the lease, at most 2s
@@ -75,7 +75,7 @@ async function run(given: Given, io: Io): Promise<number> {
     interrupted ??= name;
     stop.abort(name);
   });
-  // One that came before there were these listeners.
+  // A signal may have come before there were these listeners.
   if (io.signal.aborted) signals.on(io.signal.reason as Forwarded);
   try {
     const guard = new Supervisor();
@@ -147,7 +147,7 @@ function exitOf(end: End, hold: Hold, { lock, command }: Plan, io: Io): number {
 
 const codeOf = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
-/** For `--at-least`. A signal ends it, and so does the loss of the lock. */
+/** Keeps the lock for the rest of `--at-least`. A signal ends that, and so does the loss of the lock. */
 async function stay(forMs: number, hold: Hold, signals: Signals): Promise<void> {
   if (forMs <= 0) return;
   const stop = new AbortController();

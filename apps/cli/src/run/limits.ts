@@ -1,6 +1,6 @@
 import type { ProcessGroup } from "./process-group.js";
 
-/** Until when a command may run, by `monotonicMs()`. */
+/** When a command has to end, by `monotonicMs()`. */
 export interface Limits {
   /** From here on its group is asked to end, by SIGTERM. */
   readonly termAtMs: number;
@@ -82,7 +82,7 @@ export class Enforcer {
   }
 
   /**
-   * Not by the timer itself: messages that came while this process stood still are read first. The group may be gone since, and its number
+   * The timer itself does not enforce: messages that came while this process stood still are read first. The group may be gone since, and its number
    * be that of others.
    */
   #again(afterMs: number): void {

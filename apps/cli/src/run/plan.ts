@@ -13,7 +13,7 @@ export interface Plan {
   readonly atLeastMs: number;
   /** The lease of Redis, and the session time-out that ZooKeeper is asked for. */
   readonly leaseMs: number;
-  /** As given. */
+  /** `--margin` as given. */
   readonly marginMs: number | undefined;
   readonly killAfterMs: number | undefined;
   readonly conflictExit: number;
@@ -80,7 +80,7 @@ const longestDefaultMs = 2_000;
 const mostOfLease = 0.4;
 
 /**
- * For a lease, which ZooKeeper may have granted shorter than it was asked for. Throws `UsageError` for times that would end the command
+ * The paces for a lease, which ZooKeeper may have granted shorter than it was asked for. Throws `UsageError` for times that would end the command
  * although nothing is wrong.
  */
 export function pacesOf({ marginMs: margin, killAfterMs }: Plan, leaseMs: number): Paces {

@@ -12,7 +12,7 @@ const ignored = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGTSTP", "SIGUSR1",
  */
 export function supervise(): void {
   let running: Running | undefined;
-  // Of what a service manager or a terminal sends to all processes the command and the lock client have their own copies.
+  // The command and the lock client have their own copies of what a service manager or a terminal sends to all processes.
   for (const name of ignored) process.on(name, () => {});
   process.on("message", (order: Order) => {
     if (order.do === "start") running ??= start(order);

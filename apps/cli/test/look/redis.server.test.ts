@@ -80,7 +80,7 @@ describe("holdfast ls", () => {
   });
 
   test("says of a hold that lasts longer than 5 min while others wait that it is stuck", async () => {
-    // As holdfast writes it: the token is the server's time at the grant, in microseconds.
+    // These are the keys that holdfast writes: the token is the server's time at the grant, in microseconds.
     await node.command("HSET", "stuck", "19e6a8a0-5eb1-8653-8106-f7873621c3b3:1", "1");
     await node.command("PEXPIRE", "stuck", "60000");
     await node.command("SET", "redisson_lock_token:{stuck}", String((Date.now() - 360_000) * 1_000));
@@ -213,6 +213,23 @@ test("holdfast release --force does nothing to a lock that has the name in anoth
   const elected = ["release", "--force", "--yes", "holdfast_election:{scheduler}", ...at()];
   expect(await run(elected)).toMatchObject({ code: 0 });
   await eventually(() => leading.state === "lost", { what: "the leader to be told" });
+});
+
+test("holdfast release --force takes the whole key of an election behind the key prefix, with and without braces in its name", async () => {
+  const locks = redisLocks({ url: node.url, keyPrefix: "app:" });
+  onTestFinished(async () => void (await locks.close({ releaseTimeoutMs: 500 })));
+  const release = (key: string) => run(["release", "--force", "--yes", key, "--key-prefix", "app:", ...at()]);
+  for (const [name, key] of [
+    ["scheduler", "holdfast_election:{app:scheduler}"],
+    ["jobs:{42}", "holdfast_election:app:jobs:{42}"],
+  ] as const) {
+    const leading = await locks.leaderElection(name).campaign();
+    expect(await release(key), key).toMatchObject({ code: 0 });
+    await eventually(() => leading.state === "lost", { what: `the leader of ${name} to be notified` });
+  }
+  const others = await (await client()).leaderElection("jobs:{42}").campaign();
+  expect(await release("holdfast_election:jobs:{42}")).toMatchObject({ code: 2 });
+  expect(others.state).toBe("held");
 });
 
 test("holdfast release --force frees a mutex, whose next waiter is granted, a lock of Redisson, and each permit; not without --yes", async () => {

@@ -51,7 +51,7 @@ export function run(line: readonly string[], options: { readonly columns?: numbe
   return begin(line, options).ended;
 }
 
-/** Until the command has printed a line that fits. */
+/** Waits until the command has printed a line that fits. */
 export function printed(running: Running, expected: RegExp): Promise<string> {
   return eventually(
     () => `${running.out()}\n${running.err()}`.split("\n").find((line) => expected.test(line)),

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { cellsOf } from "../../src/look/table.js";
 import { begin, lineOf, printed, run, stepsOf, unsafeIn } from "./support.js";
 
-/** As ZooKeeper numbers the kinds of nodes. */
+/** ZooKeeper's number for this kind of node. */
 const ephemeralSequential = 3;
 
 let server: EmbeddedZooKeeper;
@@ -91,7 +91,7 @@ describe("holdfast ls", () => {
     waits(locks, "crowd");
     await queued("/ls/crowd", 3);
     await locks.mutex("wrong").acquire();
-    // Of kazoo, beside the holder.
+    // A node of kazoo beside the holder.
     server.operator.create(`/ls/wrong/${"a".repeat(32)}__lock__0000000001`);
     server.operator.create("/ls/java");
     await curator("/ls/java");
@@ -136,7 +136,7 @@ describe("holdfast ls", () => {
     const boss = await run(["show", "boss", ...at("/hostile")]);
     expect(boss.out).toContain("held by  chief\\u{1b}]0;gotcha\\u{7}\\u{202e}");
     expect(unsafeIn(boss.out)).toEqual([]);
-    // As it was printed, it is found again.
+    // A name is found again as it was printed.
     const copied = name.replace("\u202e", "\\u{202e}").replace("\u200b", "\\u{200b}");
     const shown = await run(["show", copied, ...at("/hostile")]);
     expect(shown).toMatchObject({ code: 0 });
@@ -188,7 +188,7 @@ describe("holdfast show", () => {
     );
     expect(out).toMatch(/foreign child\n {2}.*junk.*\n {2}what to do: /);
     expect(out).toMatch(/at the backend\n {2}\/show\/orders%2F42 {2}czxid=/);
-    // By its path, as ls prints it, it is the same one.
+    // The path, as ls prints it, shows the same lock.
     const again = await run(["show", "/show/orders%2F42", "--json", ...at("/show")]);
     expect(JSON.parse(again.out)).toMatchObject({
       name: "/show/orders%2F42",
@@ -262,6 +262,24 @@ describe("holdfast watch", () => {
     expect(out).not.toContain("unwatched");
   });
 
+  test("says that it sees no more of what may not be read any more, and calls nothing there released", async () => {
+    const locks = await client("/closed");
+    await locks.mutex("orders").acquire();
+    const watching = begin(["watch", ...at("/closed")]);
+    await printed(watching, /^holdfast: watching/);
+    const { servers } = parseConnectString(server.connectString);
+    const session = openSession({ servers, sessionTimeoutMs: 30_000, runtime: systemRuntime });
+    onTestFinished(() => session.close());
+    await session.whenConnected();
+    const nobody = [{ perms: Perms.ALL, scheme: "digest", id: "a:b" }];
+    await session.request("setACL", { path: "/closed", acl: nobody, version: -1 });
+    for (const { id, ephemerals } of server.sessions())
+      if (ephemerals.length === 0) server.dropConnection(id);
+    await printed(watching, /the right to read \(READ\) \/closed is missing/);
+    watching.interrupt();
+    expect((await watching.ended).out).not.toContain("released");
+  });
+
   test("prints one JSON object a line by --json", async () => {
     const locks = await client("/watch-json");
     const watching = begin(["watch", "--json", ...at("/watch-json")]);
@@ -294,7 +312,7 @@ describe("holdfast release", () => {
     expect(held.state).toBe("held");
   });
 
-  test("frees a lock by --force --yes: its holder is told, the next waiter is granted, and the command says who holds it now", async () => {
+  test("frees a lock by --force --yes: its holder is notified, the next waiter is granted, and the command says who holds it now", async () => {
     const locks = await client("/force");
     const held = await locks.mutex("orders").acquire();
     const next = locks.mutex("orders").acquire({ waitMs: 120_000 });

@@ -12,10 +12,20 @@ const timeoutRatioLimit = 0.05;
 const usualMarginLimitSeconds = 3;
 const lagLimitBytes = 1_048_576;
 
-const findingsOf = (kind: string): string => `holdfast_dashboard_findings{kind="${kind}"}`;
+const stuck = { kind: "stuck_with_waiters" };
+const certainDeadlock = { kind: "deadlock_suspected", severity: "critical" };
+const possibleDeadlock = { kind: "deadlock_suspected", severity: "warning" };
+/** That there is such a finding, which is the same one where several dashboards see it. */
+const found = (labels: Readonly<Record<string, string>>): string => {
+  const matchers = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+  return `max by (cluster) (holdfast_dashboard_findings{${matchers.join()}}) > 0`;
+};
 /** Addresses of the pages of the locks that it is about, where the dashboard has the option `externalUrl`; else nothing. */
-const pagesOf = (kind: string): string =>
-  `{{ range query (printf "holdfast_dashboard_finding_page{cluster=%q,kind=%q}" $labels.cluster "${kind}") }}{{ .Labels.page }} {{ end }}`;
+const pagesOf = (labels: Readonly<Record<string, string>>): string => {
+  const matchers = ["cluster", ...Object.keys(labels)].map((label) => `${label}=%q`);
+  const values = ["$labels.cluster", ...Object.values(labels).map((value) => `"${value}"`)];
+  return `{{ range query (printf "holdfast_dashboard_finding_page{${matchers.join()}}" ${values.join(" ")}) }}{{ .Labels.page }} {{ end }}`;
+};
 
 const voters = `sum by (cluster) (holdfast_dashboard_zookeeper_server_role{role=~"leader|follower"})`;
 const ensembleSize = `count by (cluster) (holdfast_dashboard_zookeeper_server_role{role="leader"}) - sum by (cluster) (holdfast_dashboard_zookeeper_server_role{role="observer"})`;
@@ -36,7 +46,7 @@ export const alertRules: readonly AlertRule[] = [
   {
     alert: "LockStuckWithWaiters",
     // By the finding, which is of one lock: a group may have a leader that holds for hours and a short wait for another of its locks.
-    expr: `max by (cluster) (${findingsOf("stuck_with_waiters")}) > 0`,
+    expr: found(stuck),
     for: "1m",
     severity: "page",
     summary: "{{ $value }} locks of {{ $labels.cluster }} are held for long while others wait for them",
@@ -44,7 +54,7 @@ export const alertRules: readonly AlertRule[] = [
       "One holder has not let go for longer than thresholds.longHoldMs (five minutes), and at least one caller waits for that very lock.",
     advice:
       "Open the lock in the dashboard: is its holder alive? Request a revoke first; force a release last.",
-    page: pagesOf("stuck_with_waiters"),
+    page: pagesOf(stuck),
   },
   {
     alert: "LockWaitP99High",
@@ -81,14 +91,27 @@ export const alertRules: readonly AlertRule[] = [
   },
   {
     alert: "DeadlockSuspected",
-    expr: `max by (cluster) (${findingsOf("deadlock_suspected")}) > 0`,
+    expr: found(certainDeadlock),
     for: "30s",
     severity: "page",
     summary: "Holders in {{ $labels.cluster }} wait for each other",
     description:
-      "A cycle of holders and waiters has stood through at least two looks. Among threads of Redisson it is certain, else possible: the finding says which.",
+      "A cycle of threads of Redisson has stood through at least two looks. Each of them does nothing else while it waits, so none goes on.",
     advice: "The page Waits shows the cycle. One of its waits must end: ask an owner, or evict one waiter.",
-    page: pagesOf("deadlock_suspected"),
+    page: pagesOf(certainDeadlock),
+  },
+  {
+    alert: "DeadlockPossible",
+    // Locks that are much asked for have such cycles in ordinary times too, each for a moment.
+    expr: found(possibleDeadlock),
+    for: "10m",
+    severity: "warn",
+    summary: "Holders in {{ $labels.cluster }} may wait for each other",
+    description:
+      "For ten minutes there has been a cycle of sessions or processes. It is a possible deadlock only, as the task of a process that holds need not be the one that waits.",
+    advice:
+      "The page Waits shows the cycle. See whether its holders go on; where none does, ask an owner, or evict one waiter.",
+    page: pagesOf(possibleDeadlock),
   },
   {
     alert: "QueueNotAdvancing",

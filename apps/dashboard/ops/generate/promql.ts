@@ -39,7 +39,7 @@ export function renewalMarginP01(window: string): string {
 
 /**
  * That a counter went up within the window. A series that was not there before starts at its first count, which `increase` cannot
- * see: the first loss of a process would be told of after the second. So one that is new and not 0 counts as well.
+ * see: the first loss of a process would fire only after the second. So a series that is new and not 0 counts as well.
  */
 export function wentUp(counter: string, by: string, window: string): string {
   return (

@@ -10,7 +10,7 @@ export interface AlertRule {
   readonly expr: string;
   /** How long it must be so; left out: at once. */
   readonly for?: string;
-  /** `page`: somebody gets up. `warn`: today. `info`: to know. */
+  /** `page`: an operator acts at once, also at night. `warn`: an operator acts today. `info`: an operator only needs to know it. */
   readonly severity: "page" | "warn" | "info";
   readonly summary: string;
   readonly description: string;

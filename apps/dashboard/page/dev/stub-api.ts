@@ -146,7 +146,11 @@ function waits(): Waits {
     edges,
     cycles,
     blind: [
-      "cache-eu: 6 contended locks whose waiters leave no name in the backend (plain Redisson locks): not shown here",
+      {
+        cluster: "cache-eu",
+        message:
+          "cache-eu: 6 contended locks whose waiters leave no name in the backend (plain Redisson locks): not shown here",
+      },
     ],
   };
 }

@@ -21,7 +21,7 @@ export type CountedOutcome = "ok" | "denied" | "conflict" | "error";
 export interface ActionDeskParts {
   readonly observatory: Observatory;
   readonly audit: AuditLog;
-  /** `false`: nobody can do anything. */
+  /** `false`: all actions on locks are refused, whatever the role. */
   readonly enabled: boolean;
   readonly onOutcome: (what: {
     cluster: string;

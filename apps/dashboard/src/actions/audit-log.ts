@@ -2,12 +2,13 @@ import { type FileHandle, open } from "node:fs/promises";
 import { Check } from "typebox/value";
 import type { Audit, AuditRow } from "../contract/api.js";
 import { AuditRowSchema } from "../contract/parts.js";
+import { badRequest } from "../core/problems.js";
 
 const mostRows = 1_000;
-/** Of dry runs and refusals: one caller can make many of them. */
+/** How many dry runs and refusals are kept: one caller can make many of them. */
 const mostMinorRows = 1_000;
 const mostRefusalsAMinute = 60;
-/** Of the file, at the start: from its end until as many lines were met as are kept, since refusals must not hide what was done. */
+/** The file is read in such pieces at the start, from its end until as many lines were met as are kept: refusals must not hide what was done. */
 const pieceBytes = 4_194_304;
 /** Two days of the longest refusals at their limit. */
 const mostTailBytes = 268_435_456;
@@ -15,13 +16,13 @@ const mostTailBytes = 268_435_456;
 export interface AuditOptions {
   /** JSON lines, appended. `undefined`: memory alone. */
   readonly file?: string;
-  /** Told of each row when it is complete. */
+  /** Called with each row when it is complete. */
   readonly onRow?: (row: AuditRow) => void;
 }
 
 /**
- * Who did what. One line when something begins and one more, with the same id, when it has ended: a process that dies between leaves
- * `begun`, of which nobody knows whether it happened.
+ * The log of who did what. It has one line when an action begins and one more, with the same id, when it has ended. A process that dies between
+ * the two leaves the action as `begun`: whether it happened is not known.
  */
 export class AuditLog {
   readonly #file: FileHandle | undefined;
@@ -60,7 +61,7 @@ export class AuditLog {
     await this.#write(row);
   }
 
-  /** Of a refusal before anything was looked at. Beyond 60 in a minute there is no line; the result says whether there is one. */
+  /** Writes a refusal before anything was looked at. Beyond 60 in a minute there is no line; the result says whether there is one. */
   async refused(row: AuditRow): Promise<boolean> {
     if (row.atMs - this.#refusals.sinceMs >= 60_000) this.#refusals = { sinceMs: row.atMs, count: 0 };
     this.#refusals.count += 1;
@@ -69,14 +70,18 @@ export class AuditLog {
     return true;
   }
 
-  /** Those that are kept, newest first. */
+  /** The rows that are kept, newest first. */
   all(): AuditRow[] {
     return [...this.#rows.values()].toReversed();
   }
 
+  /** The rows behind the row `after`. @throws ProblemError when that row is not kept. */
   page(limit: number, after?: string): Audit {
     const newest = this.all();
     const from = after === undefined ? 0 : newest.findIndex(({ id }) => id === after) + 1;
+    // To begin anew would list the newest rows twice.
+    if (after !== undefined && from === 0)
+      throw badRequest("cursor: its row is not kept any more; begin with the newest");
     const rows = newest.slice(from, from + limit);
     return { rows, next: from + limit < newest.length ? (rows.at(-1)?.id ?? null) : null };
   }

@@ -13,7 +13,7 @@ export interface WebhookOptions {
   readonly onFailure: (message: string) => void;
 }
 
-/** Sends audit rows on, one after the other. Nobody waits for it, and nothing depends on it. */
+/** Sends audit rows on, one after the other. No action waits for the sending or depends on it. */
 export class Webhook {
   readonly #options: WebhookOptions;
   readonly #rows: AuditRow[] = [];

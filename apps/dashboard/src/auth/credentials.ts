@@ -2,17 +2,17 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypt
 import { nobodysHash, verifyPassword } from "./passwords.js";
 import type { Principal, Role } from "./roles.js";
 
-/** One who comes in by name and password. */
+/** A user who comes in by name and password. */
 export interface BasicUser {
   /** Shown on the page and in the audit. */
   readonly name: string;
   /** What this user may do. */
   readonly role: Role;
-  /** As `hashPassword` makes it. */
+  /** The hash that `hashPassword` makes. */
   readonly passwordHash: string;
 }
 
-/** One who comes in by a token. */
+/** A caller that comes in by a token. */
 export interface BearerToken {
   /** Shown in the audit. */
   readonly name: string;
@@ -38,7 +38,7 @@ export class BusyError extends Error {
   override readonly name: string = "BusyError";
 }
 
-/** Since it was used last. */
+/** How long a header that was right is remembered, since it was used last. */
 const keptMs = 300_000;
 const longestName = 256;
 const mostKept = 1_000;
@@ -124,7 +124,7 @@ export class Credentials {
     return this.#callers.offersBasic;
   }
 
-  /** Whom a proof lets in now; `null`: its user, password or token is gone. */
+  /** The principal that a proof lets in now; `null`: its user, password or token is gone. */
   holderOf(proof: Proof): Principal | null {
     return this.#callers.holderOf(proof);
   }
@@ -213,7 +213,7 @@ function tokenOf(authorization: string): Proof | null {
   return token === undefined ? null : { digest: sha256(token) };
 }
 
-/** Who a header says that it comes from; empty where it says no name. */
+/** The name that a header claims; empty where it says none. */
 export function claimedNameOf(authorization: string): string {
   const [, value] = /^basic +(\S+)$/i.exec(authorization) ?? [];
   const text = value === undefined ? "" : Buffer.from(value, "base64").toString("utf8");

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Principal } from "./roles.js";
 
-/** A word that only a page of ours can read out of `me`, bound to who asks and to this process. */
+/** A token that only our own page can read (from GET me), bound to the caller and to this process. */
 export class CsrfTokens {
   readonly #key: Buffer = randomBytes(32);
 

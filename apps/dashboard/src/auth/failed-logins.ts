@@ -13,7 +13,7 @@ export class FailedLogins {
     this.#now = options.now;
   }
 
-  /** For how long nothing more is tried for that caller; 0 when it may be. */
+  /** How long nothing more is tried for that caller; 0 when it may be. */
   blockedMs(caller: string): number {
     const known = this.#failed.get(caller);
     if (known === undefined || known.count < this.#most) return 0;
@@ -33,10 +33,13 @@ export class FailedLogins {
     if (this.#failed.size > mostCallers && oldest !== undefined) this.#failed.delete(oldest);
   }
 
-  /** It could not be tried after all. */
+  /** The attempt was not checked because the server was busy: it does not count. */
   takeBack(caller: string): void {
     const known = this.#failed.get(caller);
-    if (known !== undefined) known.count -= 1;
+    if (known === undefined) return;
+    known.count -= 1;
+    // An entry that counts nothing must push out none that does.
+    if (known.count === 0) this.#failed.delete(caller);
   }
 
   /** It was right: what went wrong before were slips. */

@@ -21,14 +21,25 @@ export function isOwnOrigin({ host, origin, fetchSite }: RequestOrigin): boolean
   }
 }
 
-/** The first header by which a request says that a proxy has passed it on. A client without one in between sends none of them. */
-export function proxyHeaderOf(headers: Readonly<Record<string, unknown>>): string | undefined {
-  return Object.keys(headers).find((name) =>
+/**
+ * What says that a proxy has passed a request on: the first such header, or HTTP/1.0, which nginx speaks to the servers behind it where its
+ * configuration names no version. A client without a proxy in between sends none of them, and a proxy may add none.
+ */
+export function proxySignOf(
+  headers: Readonly<Record<string, unknown>>,
+  httpVersion: string,
+): string | undefined {
+  const header = Object.keys(headers).find((name) =>
     /^(forwarded|via|x-forwarded(-.*)?|x-real-ip|x-original-(host|url|forwarded-for))$/i.test(name),
   );
+  if (header !== undefined) return `the header ${header}`;
+  return httpVersion === "1.0" ? "HTTP/1.0" : undefined;
 }
 
-/** Without authentication the name by which we are called is all that tells a neighbour from a page that had its name point at us. */
+/**
+ * Without authentication, only the Host header tells a program on this machine from a web page elsewhere whose name was pointed at our address
+ * (DNS rebinding).
+ */
 export function isLoopbackName(host: string): boolean {
   const name = host.replace(/:\d+$/, "").toLowerCase();
   return name === "localhost" || name === "[::1]" || /^127(\.\d{1,3}){3}$/.test(name);

@@ -32,7 +32,7 @@ export async function verifyPassword(password: string, hashed: string): Promise<
   return timingSafeEqual(hash, parsed.hash);
 }
 
-/** Nobody's: checked for users who do not exist, who are thus not told apart by the time it takes. */
+/** The hash of no user. It is checked for names that do not exist, so that the time of an answer does not show which names do. */
 export const nobodysHash: string = `$scrypt$ln=${usual.ln},r=${usual.r},p=${usual.p}$${plain(randomBytes(16))}$${plain(randomBytes(hashBytes))}`;
 
 function parse(text: string): { cost: Cost; salt: Buffer; hash: Buffer } | null {

@@ -1,7 +1,7 @@
-/** What somebody may do: look; also ask holders and mute findings; also force, evict and clean. Each can what the one before can. */
+/** A viewer may look; an operator also asks holders and mutes findings; an admin also forces, evicts and cleans. */
 export type Role = "viewer" | "operator" | "admin";
 
-/** Who asks. `name: null` is anybody. */
+/** The caller of a request. `name: null`: a caller without credentials. */
 export interface Principal {
   /** Shown on the page and in the audit; `null` without credentials. */
   readonly name: string | null;

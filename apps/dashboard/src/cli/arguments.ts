@@ -21,7 +21,9 @@ Shows who holds and who waits for locks of Curator, kazoo, Redisson and holdfast
 
 Options
   --config <file>   the configuration, YAML or JSON
-  --check           read it and the secrets that it names, see that the port is free, and exit
+  --check           read it and the secrets that it names, see that the port is free, and exit;
+                    beside a dashboard that runs give it another port: listen.port in a copy of the
+                    file, or --port
   --help            this text
 
 Without a configuration: on 127.0.0.1, for users of this machine, and no lock can be changed
@@ -31,7 +33,8 @@ Without a configuration: on 127.0.0.1, for users of this machine, and no lock ca
   --redis <url>                redis://[user@]host:6379 or rediss://; again for another server
   --redis-password-env <name>  the variable that has its password
   --pattern <glob>             of its lock names; again for more. Default *, a scan of all keys
-  --port <number>              default 8080; 0: any
+  --port <number>              default 8080, which the AdminServer of a ZooKeeper on this machine
+                               takes too; 0: any
   --actions                    users of the page may change locks; takes --root with --zookeeper
 
 Commands

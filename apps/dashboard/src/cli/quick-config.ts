@@ -12,10 +12,10 @@ export interface QuickFlags {
   readonly actions: boolean;
 }
 
-/** All that is there; whoever knows better says so. */
+/** Where the dashboard looks for locks if the flags have no roots or patterns. */
 const everywhere = { roots: ["/"], patterns: ["*"] } as const;
 
-/** On loopback, without authentication, and nobody can change a lock unless that is asked for. Not checked yet. */
+/** A dashboard on loopback, without authentication, where locks can be changed only if the flags ask for actions. Not checked yet. */
 export function quickConfig(flags: QuickFlags): DashboardConfig {
   const { redisPasswordEnv, port, actions } = flags;
   const roots = flags.roots.length === 0 ? everywhere.roots : flags.roots;

@@ -53,7 +53,7 @@ export class LiveFile<T> {
   /** `force`: reads it even where it looks as it did. */
   async look(force: boolean): Promise<void> {
     const { path, read, gone, onChange, onProblem } = this.#options;
-    // Before it is read: what changes in between is seen by the next look.
+    // This comes before the file is read: what changes in between is seen by the next look.
     const seen = await looksOf(path);
     if (!force && seen === this.#seen && this.#problem === null) return;
     try {

@@ -5,7 +5,7 @@ import { ConfigError } from "./config-error.js";
 
 const namedNetworks: ReadonlySet<string> = new Set(["loopback", "linklocal", "uniquelocal"]);
 
-/** Of `trustProxy`. @throws ConfigError */
+/** Checks the values of `trustProxy`. @throws ConfigError */
 export function checkProxies(proxies: readonly string[]): void {
   for (const proxy of proxies) {
     const [address = "", mask, ...more] = proxy.split("/");

@@ -18,7 +18,7 @@ export const SecretSchema = Type.Object(
   strict,
 );
 
-/** Of a connection to a backend. Empty: TLS with the authorities of the system. Paths are relative to the configuration. */
+/** The TLS of a connection to a backend. Empty: TLS with the authorities of the system. Paths are relative to the configuration. */
 export const TlsSchema = Type.Object(
   {
     ca: Type.Optional(Type.String({ minLength: 1, description: "File of the authorities to trust, PEM." })),
@@ -208,7 +208,7 @@ export const ConfigSchema = Type.Object(
       }),
     ),
     /**
-     * Who may come in: users of a password file, bearer tokens, and viewers without credentials. Without it the
+     * The callers that may come in: users of a password file, bearer tokens, and viewers without credentials. Without it the
      * server listens at a loopback address only, and all callers are viewers, or with `actions` admins.
      */
     auth: Type.Optional(
@@ -281,7 +281,7 @@ export const ConfigSchema = Type.Object(
     ),
     /** Which locks belong together. Default: names that differ in numbers and ids alone. */
     groups: Type.Optional(GroupsSchema),
-    /** Who may scrape `/metrics`, and which names of locks it shows. Groups here are those of `groups`, at their former place. */
+    /** Whether `/metrics` needs credentials, and which names of locks it shows. Groups here are those of `groups`, at their former place. */
     metrics: Type.Optional(
       Type.Object(
         {
@@ -291,7 +291,7 @@ export const ConfigSchema = Type.Object(
               minimum: 0,
               maximum: 100,
               description:
-                "Rows of each top_ metric, which have names of locks as labels; 0: none. Default 20.",
+                "Rows of each top_ metric, which have names of locks as labels; 0: none, and no finding_page, which carries their ids. Default 20.",
             }),
           ),
           groups: Type.Optional(GroupsSchema),

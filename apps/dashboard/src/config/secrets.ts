@@ -9,7 +9,7 @@ import type { Secret } from "./schema.js";
 export interface SecretSource {
   readonly directory: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Of a file with secrets that everybody on the machine can read. Default: not told. */
+  /** Called for a file with secrets that every user of the machine can read. Default: no warning. */
   readonly warn?: (message: string) => void;
 }
 

@@ -22,7 +22,7 @@ import {
 export const MeSchema = Type.Object({
   name: Nullable(Type.String()),
   role: Type.Union([Type.Literal("viewer"), Type.Literal("operator"), Type.Literal("admin")]),
-  /** `false`: actions are switched off for everybody. */
+  /** `false`: actions are switched off for all users. */
   actions: Type.Boolean(),
   /** `true`: what locks did is kept in a file, and `ranking` and `locks/:id/story` answer. */
   history: Type.Boolean(),
@@ -46,7 +46,7 @@ export const OverviewSchema = Type.Object({
   waiting: Type.Number(),
   oldestWaitMs: Nullable(Type.Number()),
   grantsPerSecond: Type.Number(),
-  /** Holds that nobody gave back, as far as that can be seen, within the last hour or since the start. */
+  /** Holds that their owners did not give back, as far as that can be seen, within the last hour or since the start. */
   lost: Type.Object({ count: Type.Number(), sinceMs: InstantSchema }),
   hot: Type.Array(LockRowSchema),
   clusters: Type.Array(ClusterRowSchema),
@@ -115,8 +115,9 @@ export const LockDetailSchema = Type.Object({
   ),
 });
 
-/** GET locks/:id/history, newest first, since the dashboard started. */
+/** GET locks/:id/history, newest first. */
 export const LockHistorySchema = Type.Object({
+  /** The start of the dashboard, or a later moment before which turns of this lock may have been forgotten. */
   sinceMs: InstantSchema,
   rows: Type.Array(HistoryRowSchema),
   /** Upper bound in ms, and how many holds were no longer than it and longer than the one before. */
@@ -198,8 +199,14 @@ export const WaitsSchema = Type.Object({
       resolvesMs: Nullable(InstantSchema),
     }),
   ),
-  /** Whose waits cannot be seen. */
-  blind: Type.Array(Type.String()),
+  /** What the graph leaves out because its waits cannot be seen, one sentence each. */
+  blind: Type.Array(
+    Type.Object({
+      /** `null`: it may be of any cluster. */
+      cluster: Nullable(Type.String()),
+      message: Type.String(),
+    }),
+  ),
 });
 
 /** GET audit */
@@ -211,7 +218,7 @@ export const ActionBodySchema = Type.Object(
     action: Type.Enum(["request-revoke", "evict-waiter", "force-release", "clean-orphan"]),
     entry: Type.Optional(Nullable(Type.String())),
     expectedVersion: Type.String(),
-    /** The key, typed by whoever does it. */
+    /** The key, typed by the operator who acts. */
     confirmation: Type.String(),
     /** Typed as well where no known library has made what is acted upon; without it such an act is denied. */
     library: Type.Optional(Type.Literal("unknown")),
@@ -227,7 +234,7 @@ export const ActionAnswerSchema = Type.Object({
   before: Nullable(LockRowSchema),
   after: Nullable(LockRowSchema),
   auditId: Type.String(),
-  /** Of a dry run: the act takes `library: "unknown"`. */
+  /** For a dry run: the act needs `library: "unknown"`. */
   unknownLibrary: Type.Boolean(),
 });
 

@@ -40,7 +40,7 @@ export const ExportSchema = Type.Object({
     description: "An export has no more rows: the first ones, in the order of the list.",
   }),
   complete: Type.Boolean({
-    description: "False: there are more than `limit`, or not all could be read; `notes` says why.",
+    description: "False: there are more than `limit`, or rows may be missing or old; `notes` says why.",
   }),
   notes: Type.Array(Type.String()),
   rows: Type.Array(Type.Unknown()),

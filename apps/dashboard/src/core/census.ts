@@ -42,7 +42,7 @@ export async function takeCensus({ name, collector }: NamedCollector, nowMs: num
     contended,
     waiting,
     oldestWaitAtMs,
-    // As they are now, which need not be as they were counted.
+    // The rows are as they are now, which need not be as they were counted.
     hot: hottestFirst(
       hot.flatMap(({ cluster, collector, lock }) => {
         const row = collector.get(lock.key);
@@ -52,7 +52,7 @@ export async function takeCensus({ name, collector }: NamedCollector, nowMs: num
   };
 }
 
-/** Of several clusters together; the oldest of the looks counts. */
+/** The census of several clusters together; the oldest of the looks counts. */
 export function mergeCensuses(parts: readonly Census[], nowMs: number): Census {
   const sum = (of: (part: Census) => number): number => parts.reduce((so, part) => so + of(part), 0);
   const waits = parts.flatMap(({ oldestWaitAtMs }) => (oldestWaitAtMs === null ? [] : [oldestWaitAtMs]));

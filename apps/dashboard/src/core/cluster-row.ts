@@ -1,4 +1,5 @@
 import type { LockCollector, SourceStatus } from "@holdfast/collectors";
+import { listsLocks } from "@holdfast/collectors/internal";
 import type { RecordReader } from "@holdfast/core";
 import type { ClusterRow } from "../contract/api.js";
 
@@ -19,14 +20,18 @@ export interface NamedCollector {
 export function clusterRowOf({ name, collector, schedules }: NamedCollector): ClusterRow {
   const sources = collector.sources();
   const working = listSources(sources);
-  const successes = working.flatMap(({ lastSuccessMs }) => (lastSuccessMs === null ? [] : [lastSuccessMs]));
+  const successes = successesOf(working);
+  const state = stateOf(working);
+  // A part of the list that is not read now is as old as its source; one that was never read has no age.
+  const behind = state === "ok" ? [] : successesOf(working.filter((each) => each.state !== "ok"));
+  const newest = successes.length === 0 ? null : Math.max(...successes);
   return {
     name,
     backend: collector.backend,
-    state: stateOf(working),
+    state,
     locks: collector.size,
     coverage: coverageOf(sources),
-    lastSuccessMs: successes.length === 0 ? null : Math.max(...successes),
+    lastSuccessMs: behind.length === 0 ? newest : Math.min(...behind),
     sources: sources.map(({ source, state, coverage, lastSuccessMs, nextTryMs, cost, message }) => ({
       source,
       state,
@@ -41,16 +46,20 @@ export function clusterRowOf({ name, collector, schedules }: NamedCollector): Cl
 }
 
 /**
- * Those that the list of locks comes from. The others work when somebody looks (rows on screen, sessions, servers) or now and then
- * (comparing): that they have not begun or have nothing new says nothing about the list.
+ * The sources that the list of locks comes from. The other sources work when a page needs them (rows on screen, sessions, servers) or
+ * now and then (comparing): that they have not begun or have nothing new says nothing about the list.
  */
 function listSources(sources: readonly SourceStatus[]): readonly SourceStatus[] {
   const working = sources.filter(({ state }) => state !== "off");
-  const lists = working.filter(({ source }) => /^(watch|poll|scan|pubsub|registry)\b/.test(source));
+  const lists = working.filter(({ source }) => listsLocks(source));
   return lists.length === 0 ? working : lists;
 }
 
-/** Of the source that has seen least: a list is as complete as that. */
+function successesOf(sources: readonly SourceStatus[]): number[] {
+  return sources.flatMap(({ lastSuccessMs }) => (lastSuccessMs === null ? [] : [lastSuccessMs]));
+}
+
+/** The coverage of the source that has seen least: a list is as complete as that. */
 export function coverageOf(sources: readonly SourceStatus[]): number {
   const working = listSources(sources);
   return working.reduce((least, { coverage }) => Math.min(least, coverage), working.length === 0 ? 0 : 1);

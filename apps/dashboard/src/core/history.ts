@@ -9,20 +9,27 @@ const boundsMs: readonly number[] = [
 ];
 
 class Pages {
+  /** Each turn after this was noted. */
+  readonly sinceMs: number;
   /** Oldest first. */
   readonly rows: HistoryRow[] = [];
   readonly counts: number[] = new Array<number>(boundsMs.length + 1).fill(0);
+
+  constructor(sinceMs: number) {
+    this.sinceMs = sinceMs;
+  }
 }
 
 /**
- * What happened to each lock since the start: its last turns and how long it was held. Bounded in both directions; of the locks that
- * did not move for longest nothing is kept when the book is full.
+ * What happened to each lock since the start: its last turns and how long it was held. At most `mostRows` turns of each lock and
+ * `mostLocks` locks. The lock that has not moved for longest is forgotten first.
  */
 export class HistoryBook {
-  readonly #sinceMs: number;
+  /** The start, or the last turn of all that was dropped: a lock without pages has had no turn after it. */
+  #sinceMs: number;
   readonly #mostLocks: number;
   readonly #mostRows: number;
-  /** The one that moved last is last. */
+  /** The pages by lock; the lock that moved last is last. */
   readonly #locks: Map<string, Pages> = new Map();
 
   constructor(options: {
@@ -40,12 +47,16 @@ export class HistoryBook {
   }
 
   add(event: Turn): void {
-    const pages = this.#locks.get(event.key) ?? new Pages();
+    const pages = this.#locks.get(event.key) ?? new Pages(this.#sinceMs);
     this.#locks.delete(event.key);
     this.#locks.set(event.key, pages);
     if (this.#locks.size > this.#mostLocks) {
-      const [oldest] = this.#locks.keys();
-      if (oldest !== undefined) this.#locks.delete(oldest);
+      const [oldest] = this.#locks;
+      if (oldest !== undefined) {
+        const [key, dropped] = oldest;
+        this.#locks.delete(key);
+        this.#sinceMs = Math.max(this.#sinceMs, dropped.rows.at(-1)?.atMs ?? 0);
+      }
     }
     const { type, entry, atMs, token, heldMs } = event;
     pages.rows.push({ type, entry, atMs, token, heldMs });
@@ -58,9 +69,9 @@ export class HistoryBook {
   }
 
   of(key: string): LockHistory {
-    const pages = this.#locks.get(key) ?? new Pages();
+    const pages = this.#locks.get(key) ?? new Pages(this.#sinceMs);
     return {
-      sinceMs: this.#sinceMs,
+      sinceMs: pages.sinceMs,
       rows: pages.rows.toReversed(),
       holdHistogram: pages.counts.map((count, index) => ({ leMs: boundsMs[index] ?? null, count })),
     };

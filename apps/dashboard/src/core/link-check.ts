@@ -6,7 +6,7 @@ import { type LinkTemplate, placeholders } from "../contract/link-templates.js";
 export function linkProblem({ url, on }: LinkTemplate): string | null {
   const [, origin, rest] = /^(https?:\/\/[^/?#\\]+)(.*)$/s.exec(url) ?? [];
   if (origin === undefined || rest === undefined) return "url must begin with https:// or http:// and a host";
-  // Who chooses the name of a lock or an owner must not choose the server.
+  // A caller that chooses the name of a lock or an owner must not choose the server.
   if (/[{}]/.test(origin))
     return "url has a placeholder in the host, where the value would choose the server";
   const names = [...rest.matchAll(/\{([^{}]*)\}/g)].map(([, name = ""]) => name);

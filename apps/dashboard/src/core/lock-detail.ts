@@ -1,7 +1,10 @@
 import type { ActionResult, LockAction, ObservedLockDetail, SessionContact } from "@holdfast/collectors";
+import type { Role } from "../auth/roles.js";
+import { mostOffered } from "../contract/actions.js";
 import type { LockDetail } from "../contract/api.js";
 import { within } from "./bounded.js";
 import type { NamedCollector } from "./cluster-row.js";
+import { Kept } from "./kept.js";
 import type { Observatory } from "./observatory.js";
 import { backendFailed, messageOf, notFound } from "./problems.js";
 import { participantOf, rowOf } from "./rows.js";
@@ -10,8 +13,9 @@ const mostWaiters = 200;
 const answerMs = 5_000;
 const tryOutMs = 2_000;
 const contactsMs = 2_000;
-/** So many holders and waiters have their effects worked out for the page; the dialog asks again for whom it is about. */
-const mostEntries = 5;
+/** How long a reading is shared, and of how many locks. */
+const sharedMs = 250;
+const mostShared = 100;
 
 /** What each action takes. */
 export const roleOfAction: Readonly<Record<LockAction, "operator" | "admin">> = {
@@ -21,8 +25,56 @@ export const roleOfAction: Readonly<Record<LockAction, "operator" | "admin">> = 
   "clean-orphan": "admin",
 };
 
-/** One lock with everybody, read anew; from memory, and saying so, when its backend does not answer. */
-export async function detailOf(
+/**
+ * Details for many open pages of the same locks: callers of one role share a reading for a moment, until the lock has changed. So a crowd of
+ * readers is one to the backend, and none of them sees the lock as it was before the news that made the page ask.
+ */
+export class SharedDetails {
+  readonly #observatory: Observatory;
+  readonly #mayAct: (role: Role, action: LockAction) => boolean;
+  /** By lock and role; the lock that was asked for last is last. */
+  readonly #readings: Map<string, Map<Role, Kept<LockDetail>>> = new Map();
+
+  /** Listens until the observatory is closed. */
+  constructor(observatory: Observatory, mayAct: (role: Role, action: LockAction) => boolean) {
+    this.#observatory = observatory;
+    this.#mayAct = mayAct;
+    observatory.onChange((change) => {
+      if (change.type === "lock") this.forget(change.cluster, change.key);
+    });
+  }
+
+  /** @throws ProblemError */
+  async of(id: string, role: Role): Promise<LockDetail> {
+    const { cluster, key } = this.#observatory.locate(id);
+    const name = nameOf(cluster.name, key);
+    const roles = this.#readings.get(name) ?? new Map<Role, Kept<LockDetail>>();
+    this.#readings.delete(name);
+    this.#readings.set(name, roles);
+    const [oldest] = this.#readings.keys();
+    if (this.#readings.size > mostShared && oldest !== undefined) this.#readings.delete(oldest);
+    let reading = roles.get(role);
+    if (reading === undefined) {
+      const mayAct = (action: LockAction): boolean => this.#mayAct(role, action);
+      reading = new Kept(() => detailOf(this.#observatory, id, mayAct), sharedMs, this.#observatory.now);
+      roles.set(role, reading);
+    }
+    const detail = await reading.get();
+    return { ...detail, nowMs: this.#observatory.now() };
+  }
+
+  /** The next caller reads the lock anew. */
+  forget(cluster: string, key: string): void {
+    this.#readings.delete(nameOf(cluster, key));
+  }
+}
+
+function nameOf(cluster: string, key: string): string {
+  return `${cluster}\0${key}`;
+}
+
+/** One lock with its holders and waiters, read anew. When its backend does not answer, it comes from memory, and the answer says so. */
+async function detailOf(
   observatory: Observatory,
   id: string,
   mayAct: (action: LockAction) => boolean,
@@ -67,7 +119,7 @@ async function readLock({ name, collector }: NamedCollector, key: string): Promi
   }
 }
 
-/** None where servers do not tell in time: the page shows the holder all the same, and asks again. */
+/** Empty when the servers do not answer in time: the page shows the holder all the same, and asks again. */
 async function contactsOf(
   { collector }: NamedCollector,
   { holders }: ObservedLockDetail,
@@ -103,8 +155,8 @@ async function actionsOn(
 }
 
 function offersOf(lock: ObservedLockDetail): { action: LockAction; entry: string | null }[] {
-  const holders = lock.holders.slice(0, mostEntries).map(({ entry }) => entry);
-  const waiters = lock.waiters.slice(0, mostEntries).map(({ entry }) => entry);
+  const holders = lock.holders.slice(0, mostOffered).map(({ entry }) => entry);
+  const waiters = lock.waiters.slice(0, mostOffered).map(({ entry }) => entry);
   return [
     ...holders.map((entry) => ({ action: "request-revoke" as const, entry })),
     ...waiters.map((entry) => ({ action: "evict-waiter" as const, entry })),

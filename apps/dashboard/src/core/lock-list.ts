@@ -1,6 +1,6 @@
-import type { LockRow, Locks, LocksQuery } from "../contract/api.js";
+import type { ClusterRow, LockRow, Locks, LocksQuery } from "../contract/api.js";
 import { within } from "./bounded.js";
-import { coverageOf, lastFullMsOf, type NamedCollector } from "./cluster-row.js";
+import { clusterRowOf, coverageOf, lastFullMsOf, type NamedCollector } from "./cluster-row.js";
 import { cursorOf, placeOf } from "./cursor.js";
 import { badRequest } from "./problems.js";
 import { rowOf } from "./rows.js";
@@ -48,13 +48,18 @@ export async function everyLock(
   clusters: readonly NamedCollector[],
   query: LocksQuery,
   nowMs: number,
-): Promise<{ readonly total: number; readonly coverage: number; readonly rows: Iterable<LockRow | null> }> {
+): Promise<{
+  readonly total: number;
+  /** Those that were asked. */
+  readonly clusters: readonly ClusterRow[];
+  readonly rows: Iterable<LockRow | null>;
+}> {
   const { total, rows } = await selectAllLocks(clusters, query, { sort: query.sort ?? "waiters", nowMs });
   const asked = chosen(clusters, query);
   const unlisted = total === 0 ? await lookUp(asked, query) : [];
   return {
     total: total + unlisted.length,
-    coverage: Math.min(1, ...asked.map(({ collector }) => coverageOf(collector.sources()))),
+    clusters: asked.map(clusterRowOf),
     rows: (function* () {
       for (const found of rows()) yield found === null ? null : rowOf(found.cluster, found.lock);
       yield* unlisted;

@@ -20,11 +20,11 @@ export interface MutesOptions {
   readonly now: () => number;
 }
 
-/** Which findings are not to be told of, and until when. The last thousand. */
+/** The findings that operators have muted, and until when. The last thousand mutes are kept. */
 export class Mutes {
   readonly #file: string | undefined;
   readonly #now: () => number;
-  /** By the finding's id; the newest is the last. */
+  /** The mutes by the finding's id; the newest is the last. */
   #mutes: ReadonlyMap<string, Mute> = new Map();
   #writing: Promise<void> = Promise.resolve();
 
@@ -33,7 +33,7 @@ export class Mutes {
     this.#now = now;
   }
 
-  /** With what an earlier process has left. Rejects where the file cannot be read or its directory cannot be written. */
+  /** Opens the mutes with what an earlier process has left. Rejects where the file cannot be read or its directory cannot be written. */
   static async open(options: MutesOptions): Promise<Mutes> {
     const mutes = new Mutes(options);
     if (options.file === undefined) return mutes;
@@ -53,7 +53,7 @@ export class Mutes {
     return mutes;
   }
 
-  /** `null` when it is to be told of. */
+  /** `null`: the finding is not muted now. */
   of(id: string): Mute | null {
     const mute = this.#mutes.get(id);
     return mute !== undefined && mute.untilMs > this.#now() ? { ...mute } : null;

@@ -23,7 +23,7 @@ import { addressOf } from "./lock-id.js";
 import { listLocks } from "./lock-list.js";
 import type { Mutes } from "./mutes.js";
 import type { OwnFinding } from "./own-findings.js";
-import { backendFailed, messageOf, notFound } from "./problems.js";
+import { backendFailed, messageOf, notFound, type ProblemError } from "./problems.js";
 import { scheduleRowOf, sessionRowOf } from "./rows.js";
 import { pointEveryMs } from "./series.js";
 import { Tally } from "./tally.js";
@@ -137,7 +137,7 @@ export class Observatory {
     return this.clusters.map(clusterRowOf);
   }
 
-  /** Of one cluster, or of all. */
+  /** The overview of one cluster, or of all. */
   async overview(only?: string): Promise<Overview> {
     const one = only === undefined ? undefined : this.#cluster(only);
     const counted = one === undefined ? this.#counted() : one.census.get();
@@ -161,7 +161,7 @@ export class Observatory {
     };
   }
 
-  /** Somebody took holds away from their owners. */
+  /** Counts holds that an operator took away from their owners. */
   forced(cluster: string, holds: number): void {
     const nowMs = this.now();
     this.#all.lost(nowMs, holds);
@@ -193,7 +193,7 @@ export class Observatory {
     return { nowMs: this.now(), rows, messages: [...messages] };
   }
 
-  /** All that are known, not yet as rows. */
+  /** All sessions that are known, not yet as rows. */
   async everySession(cluster?: string): Promise<{
     readonly found: readonly { readonly cluster: string; readonly session: ObservedSession }[];
     readonly messages: readonly string[];
@@ -208,9 +208,10 @@ export class Observatory {
   }
 
   async session(id: string, cluster?: string): Promise<SessionDetail> {
-    const { found, messages } = await this.#askSessions(cluster);
+    const { found, messages, failures } = await this.#askSessions(cluster);
     const one = found.find(({ session }) => session.id === id);
-    if (one === undefined) throw notFound(["no such session", ...messages].join("; "));
+    // What could not be read may have it.
+    if (one === undefined) throw failures[0] ?? notFound(["no such session", ...messages].join("; "));
     const { from, session } = one;
     const held = new Set(session.holds);
     let movedUp = 0;
@@ -268,7 +269,7 @@ export class Observatory {
   }
 
   waits(): Promise<Waits> {
-    return this.graph.picture(keepMs);
+    return this.graph.picture();
   }
 
   async discover(cluster: string): Promise<Discoveries> {
@@ -284,8 +285,10 @@ export class Observatory {
   async #askSessions(cluster: string | undefined): Promise<{
     readonly found: readonly { readonly from: Watched; readonly session: ObservedSession }[];
     readonly messages: readonly string[];
+    readonly failures: readonly ProblemError[];
   }> {
     const messages: string[] = [];
+    const failures: ProblemError[] = [];
     const asked = cluster === undefined ? [...this.#watched.values()] : [this.#cluster(cluster)];
     const found = await Promise.all(
       asked.map(async (from) => {
@@ -296,11 +299,12 @@ export class Observatory {
           return sessions.map((session) => ({ from, session }));
         } catch (error) {
           messages.push(`${from.name}: ${messageOf(error)}`);
+          failures.push(backendFailed(from.name, error));
           return [];
         }
       }),
     );
-    return { found: found.flat(), messages };
+    return { found: found.flat(), messages, failures };
   }
 
   #cluster(name: string): Watched {

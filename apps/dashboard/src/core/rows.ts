@@ -54,7 +54,7 @@ export function participantOf(one: ObservedParticipant): Participant {
   };
 }
 
-/** With the names of as many locks of either list. A client may hold 100,000. */
+/** The row of a session, with the names of `mostNamed` locks of either list at most. A client may hold 100,000. */
 export function sessionRowOf(cluster: string, session: ObservedSession, mostNamed: number): SessionRow {
   const named = (key: string) => ({ key, lockId: lockIdOf({ cluster, backend: session.backend, key }) });
   return {

@@ -13,7 +13,7 @@ export interface Selected {
   readonly value: number | null;
 }
 
-/** One that may come on the page: enough to find the row by and to put it in its place. */
+/** A lock that may come on the page: enough to find the row by and to put it in its place. */
 interface Candidate {
   readonly from: NamedCollector;
   readonly key: string;
@@ -57,7 +57,7 @@ export async function selectLocks(
   return { rows, total };
 }
 
-/** All that match, in order, each as what it is when it is come to. */
+/** All locks that match, in order, each as it is when its turn comes. */
 export async function selectAllLocks(
   clusters: Iterable<NamedCollector>,
   query: LocksQuery,

@@ -1,9 +1,9 @@
 import { Turns } from "./turns.js";
 
-/** Sorted at a stretch: some tenths of a millisecond. */
+/** How many items are sorted at a stretch: some tenths of a millisecond. */
 const runLength = 256;
 
-/** As `toSorted`, for very many: others get their turn meanwhile. */
+/** Like `toSorted`, for very many items: other work gets its turn meanwhile. */
 export async function sortInTurns<T>(items: readonly T[], compare: (a: T, b: T) => number): Promise<T[]> {
   const turns = new Turns();
   const count = items.length;

@@ -2,7 +2,7 @@ import type { Overview } from "../contract/api.js";
 import { Series } from "./series.js";
 
 const hourMs = 3_600_000;
-/** Beyond, the figure stays; nobody tells 10,000 from 11,000 lost locks. */
+/** The highest figure: to a reader 10,000 and 11,000 lost locks mean the same. */
 const mostLosses = 10_000;
 
 /** What happened in one cluster, or in all: grants, and holds that ended without being given back. */

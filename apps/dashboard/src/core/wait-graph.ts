@@ -5,12 +5,14 @@ import {
   edgesOf,
   type WaitCycle,
   type WaitEdge,
+  whoIs,
 } from "@holdfast/collectors/internal";
 import type { Waits } from "../contract/api.js";
 import type { NamedCollector } from "./cluster-row.js";
+import { Kept } from "./kept.js";
 import { lockIdOf } from "./lock-id.js";
 import { nextTurn } from "./turns.js";
-import { actorIdOf, cycleRowOf, labelOf } from "./wait-names.js";
+import { actorIdOf, cycleRowOf } from "./wait-names.js";
 
 /** How long a circle must have stood, the same entries at the same locks, to be one. */
 const standsMs = 2_000;
@@ -19,15 +21,17 @@ const mostWaiters = 200;
 const atOnce = 8;
 /** A lock that looks the same is read again after that long. */
 const trustMs = 30_000;
+/** All who ask for the picture within that time share one look. */
+const keepMs = 2_000;
 
 interface Snapshot {
   readonly takenMs: number;
   readonly edges: readonly WaitEdge[];
-  readonly blind: readonly string[];
+  readonly blind: Waits["blind"];
 }
 
 /**
- * Who waits for whom. Only contended locks are read, those that have waited for longest first (what hangs does not move), a lock
+ * The graph of who waits for whom. Only contended locks are read, those with the longest waits first (what hangs does not move), a lock
  * again only when it looks different.
  */
 export class WaitGraph {
@@ -38,11 +42,14 @@ export class WaitGraph {
   /** Circles, and when each was first seen. */
   #seen: Map<string, { readonly cycle: WaitCycle; readonly firstMs: number }> = new Map();
   #last: Snapshot | undefined;
-  #taking: Promise<Snapshot> | undefined;
+  #taking: { readonly minWaitMs: number; readonly snapshot: Promise<Snapshot> } | undefined;
+  /** Of all waits. What is looked at each second leaves out those that are young. */
+  readonly #whole: Kept<Snapshot>;
 
   constructor(clusters: readonly NamedCollector[], now: () => number) {
     this.#clusters = clusters;
     this.#now = now;
+    this.#whole = new Kept(() => this.refresh(0), keepMs, now);
   }
 
   /** Circles that stand, and since when. */
@@ -53,10 +60,8 @@ export class WaitGraph {
       .map(({ cycle, firstMs }) => ({ cycle, sinceMs: firstMs }));
   }
 
-  async picture(maxAgeMs: number): Promise<Waits> {
-    const last = this.#last;
-    const fresh = last !== undefined && this.#now() - last.takenMs <= maxAgeMs;
-    const { takenMs, edges, blind } = fresh ? last : await this.refresh(0);
+  async picture(): Promise<Waits> {
+    const { edges, blind } = await this.#whole.get();
     const actors = new Map<string, Waits["actors"][number] & { readonly blocked: Set<string> }>();
     const actorOf = (edge: WaitEdge, side: "from" | "to"): string => {
       const one = edge[side];
@@ -65,7 +70,7 @@ export class WaitGraph {
       if (known === undefined)
         actors.set(actor, {
           actor,
-          label: labelOf(one),
+          label: whoIs(one),
           cluster: edge.cluster,
           waiters: 0,
           blocked: new Set(),
@@ -87,7 +92,7 @@ export class WaitGraph {
       };
     });
     return {
-      nowMs: takenMs,
+      nowMs: this.#now(),
       actors: [...actors.values()]
         .map(({ blocked, ...actor }) => ({ ...actor, waiters: blocked.size }))
         .sort((a, b) => b.waiters - a.waiters),
@@ -97,12 +102,19 @@ export class WaitGraph {
     };
   }
 
-  /** Looks again at locks at which somebody has waited for at least so long. One at a time; who comes meanwhile shares it. */
+  /**
+   * Looks again at the locks with a waiter of at least that age. One look runs at a time; a call that comes meanwhile shares it, or follows
+   * it where that one leaves out younger waits.
+   */
   refresh(minWaitMs: number): Promise<Snapshot> {
-    this.#taking ??= this.#take(minWaitMs).finally(() => {
-      this.#taking = undefined;
+    const before = this.#taking;
+    if (before !== undefined && before.minWaitMs <= minWaitMs) return before.snapshot;
+    const taken = before?.snapshot.then(() => this.#take(minWaitMs)) ?? this.#take(minWaitMs);
+    const snapshot: Promise<Snapshot> = taken.finally(() => {
+      if (this.#taking?.snapshot === snapshot) this.#taking = undefined;
     });
-    return this.#taking;
+    this.#taking = { minWaitMs, snapshot };
+    return snapshot;
   }
 
   async #take(minWaitMs: number): Promise<Snapshot> {
@@ -111,8 +123,8 @@ export class WaitGraph {
     const locks: ContendedLock[] = [];
     const kept = new Set<string>();
     const queue = chosen.values();
-    // What is told to be certain is as of now: a waiter may have gone and another come, and the row looks the same. Of what is
-    // merely possible a circle may be of all contended locks, in ordinary times too.
+    // The locks of a cycle that counts as certain are always read anew: a waiter may have gone and another one come while the row
+    // looks the same. Those of a merely possible cycle are not: it may be of all contended locks, in ordinary times too.
     const circled = new Set(
       [...this.#seen.values()]
         .filter(({ cycle }) => cycle.certainty === "certain")
@@ -133,9 +145,10 @@ export class WaitGraph {
         try {
           read = await cluster.collector.detail(lock.key, { maxWaiters: mostWaiters });
         } catch {
-          // A backend that does not answer has told why in its sources; here there is one lock less to see.
+          // The sources of the cluster say why its backend does not answer; this graph only has one lock less.
         }
-        if (read === undefined) blind.push(`${cluster.name} ${lock.key}: could not be read`);
+        if (read === undefined)
+          blind.push({ cluster: cluster.name, message: `${cluster.name} ${lock.key}: could not be read` });
         if (!read) continue;
         this.#read.set(id, { look, readMs: nowMs, lock: read });
         locks.push({ cluster: cluster.name, lock: read });
@@ -161,9 +174,12 @@ export class WaitGraph {
     );
   }
 
-  #choose(minWaitMs: number): { chosen: { cluster: NamedCollector; lock: ObservedLock }[]; blind: string[] } {
+  #choose(minWaitMs: number): {
+    chosen: { cluster: NamedCollector; lock: ObservedLock }[];
+    blind: Waits["blind"];
+  } {
     const latestMs = this.#now() - minWaitMs;
-    const blind: string[] = [];
+    const blind: Waits["blind"] = [];
     const found: { cluster: NamedCollector; lock: LockFigures }[] = [];
     for (const cluster of this.#clusters) {
       let unseen = 0;
@@ -173,15 +189,17 @@ export class WaitGraph {
           found.push({ cluster, lock });
       }
       if (unseen > 0)
-        blind.push(
-          `${cluster.name}: ${unseen} contended ${unseen === 1 ? "lock" : "locks"} whose waiters leave no name in the backend (plain Redisson locks): not shown here`,
-        );
+        blind.push({
+          cluster: cluster.name,
+          message: `${cluster.name}: ${unseen} contended ${unseen === 1 ? "lock" : "locks"} whose waiters leave no name in the backend (plain Redisson locks): not shown here`,
+        });
     }
     found.sort((a, b) => (a.lock.oldestWait.atMs ?? 0) - (b.lock.oldestWait.atMs ?? 0));
     if (found.length > mostLocks)
-      blind.push(
-        `${found.length - mostLocks} contended locks that have waited for less long than ${mostLocks} others`,
-      );
+      blind.push({
+        cluster: null,
+        message: `${found.length - mostLocks} contended locks that have waited for less long than ${mostLocks} others`,
+      });
     const chosen = found.slice(0, mostLocks).flatMap(({ cluster, lock }) => {
       const row = cluster.collector.get(lock.key);
       return row === undefined ? [] : [{ cluster, lock: row }];

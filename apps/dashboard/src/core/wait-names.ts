@@ -1,19 +1,10 @@
-import type { ObservedParticipant } from "@holdfast/collectors";
 import type { WaitCycle, WaitEdge } from "@holdfast/collectors/internal";
 import type { Waits } from "../contract/api.js";
 import { lockIdOf } from "./lock-id.js";
 
-/** Of who waits, in the API. */
+/** The id that the API gives to the participant that waits. */
 export function actorIdOf({ cluster, from }: Pick<WaitEdge, "cluster" | "from">): string {
   return `${cluster}/${from.actor}`;
-}
-
-export function labelOf(
-  one: Pick<ObservedParticipant, "identity" | "address" | "session" | "actor" | "entry">,
-): string {
-  const { identity, address, session, actor } = one;
-  const name = identity?.label ?? address ?? session ?? actor ?? one.entry;
-  return identity !== null && identity.pid !== null ? `${name} pid ${identity.pid}` : name;
 }
 
 export function cycleRowOf(cycle: WaitCycle): Waits["cycles"][number] {

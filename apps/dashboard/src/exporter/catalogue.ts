@@ -3,6 +3,7 @@ import {
   adminActions,
   adminOutcomes,
   findingKinds,
+  findingSeverities,
   lockStates,
   observedBackends,
   observedRecipes,
@@ -17,6 +18,11 @@ const perGroup: readonly CatalogueLabel[] = [cluster, backend, { name: "lock_gro
 const perLock: readonly CatalogueLabel[] = [cluster, backend, { name: "lock" }];
 const perSource: readonly CatalogueLabel[] = [cluster, backend, { name: "source" }];
 const perNode: readonly CatalogueLabel[] = [cluster, { name: "node" }];
+const perFinding: readonly CatalogueLabel[] = [
+  cluster,
+  { name: "kind", values: findingKinds },
+  { name: "severity", values: findingSeverities },
+];
 
 /** What the dashboard's `/metrics` tells of the locks that it sees. */
 export const exporterCatalogue: Catalogue = {
@@ -39,7 +45,7 @@ export const exporterCatalogue: Catalogue = {
       type: "gauge",
       labels: perGroup,
       from: "the mirror",
-      help: "Waiters that are seen now; connections, where the backend shows no more. Candidates of elections are not among them.",
+      help: "Waiters that are seen now; connections, where the backend shows no more. Without elections, and without the semaphores and latches of Redis, whose grants cannot be seen.",
     },
     {
       name: "lock_oldest_hold_seconds",
@@ -53,7 +59,7 @@ export const exporterCatalogue: Catalogue = {
       type: "gauge",
       labels: perGroup,
       from: "the mirror",
-      help: "Age of the oldest wait, at least. Waits of unknown age and candidates of elections are left out.",
+      help: "Age of the oldest wait, at least. Without waits of unknown age, without elections, and without the semaphores and latches of Redis, whose grants cannot be seen.",
     },
     {
       name: "top_lock_waiters",
@@ -108,14 +114,14 @@ export const exporterCatalogue: Catalogue = {
     {
       name: "findings",
       type: "gauge",
-      labels: [cluster, { name: "kind", values: findingKinds }],
+      labels: perFinding,
       from: "findings that are not muted",
-      help: "What is wrong now.",
+      help: "What is wrong now. A suspected deadlock is critical where it is certain, else a warning.",
     },
     {
       name: "finding_page",
       type: "gauge",
-      labels: [cluster, { name: "kind", values: findingKinds }, { name: "page" }],
+      labels: [...perFinding, { name: "page" }],
       from: "findings that are not muted, with the option `externalUrl`",
       help: "1 for the address of the page of a lock that a finding is about: 20 in each cluster, the worst first.",
     },

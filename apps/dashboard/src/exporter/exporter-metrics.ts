@@ -1,3 +1,4 @@
+import type { Finding } from "@holdfast/collectors";
 import { defaultLockGroup } from "@holdfast/metrics";
 import {
   type AnyRegistry,
@@ -12,15 +13,23 @@ import { exporterCatalogue } from "./catalogue.js";
 import { countLocks, type LockCensus, type LockRef, type NamedCollector } from "./lock-census.js";
 import { ObservedEvents } from "./observed-events.js";
 import type { TopRows } from "./top-rows.js";
-import { type AdminAction, type AdminOutcome, adminActions, adminOutcomes, findingKinds } from "./words.js";
+import {
+  type AdminAction,
+  type AdminOutcome,
+  adminActions,
+  adminOutcomes,
+  findingKinds,
+  findingSeverities,
+} from "./words.js";
 
 /** What the metrics are read from. */
 export interface ExporterState {
   readonly clusters: readonly NamedCollector[];
-  /** Those of all clusters that are not muted, the worst first. */
+  /** The findings of all clusters that are not muted, the worst first. */
   findings(): Iterable<{
     readonly cluster: string;
     readonly kind: AnyFindingKind;
+    readonly severity: Finding["severity"];
     /** Id of the lock in the API, where it is about one. */
     readonly lockId?: string | null;
   }>;
@@ -33,9 +42,9 @@ export interface ExporterOptions {
   readonly group?: (key: string) => string;
   /** So many groups of each cluster keep their name, the rest are `__other__`. Default 200. */
   readonly maxGroups?: number;
-  /** Rows of each `top_` metric; 0: none, and no name of a lock is a label. Default 20. */
+  /** Rows of each `top_` metric; 0: none, no `finding_page` series, and so no name of a lock in a label. Default 20. */
   readonly topLocks?: number;
-  /** Under which people open the dashboard, with a slash at the end. Without it there are no `finding_page` series. */
+  /** The address under which people open the dashboard, with a slash at the end. Without it there are no `finding_page` series. */
   readonly externalUrl?: string;
 }
 
@@ -50,11 +59,11 @@ export interface ExporterMetrics {
   close(): void;
 }
 
-/** A key may be as long as the backend allows; a label that long helps nobody. */
+/** A key may be as long as the backend allows; a label of that length is of no use. */
 const maxKeyLength = 256;
 /** A group keeps its series for so long after its last lock: longer than any window of the alerts. */
 const groupKeptMs = 15 * 60_000;
-/** Of each cluster. */
+/** How many findings of each cluster have a page among the series. */
 const mostFindingPages = 20;
 
 /** Registers the exporter's metrics. Locks are counted in each scrape, with breaks; sessions and servers every 15 s at most. */
@@ -103,7 +112,8 @@ export function exporterMetrics(
   collectLocks(set, census);
   collectBackends(set, state.clusters);
   collectOwn(set, state);
-  if (externalUrl !== undefined) collectPages(set, state, externalUrl);
+  // The id of a lock, which is in the address of its page, is its name in other letters.
+  if (externalUrl !== undefined && topLocks > 0) collectPages(set, state, externalUrl);
 
   return {
     onAction({ cluster, action, outcome }) {
@@ -133,7 +143,8 @@ function collectLocks(set: MetricSet, census: () => Promise<LockCensus>): void {
       gauge.reset();
       for (const counted of groups.values()) {
         const { cluster, backend, group } = counted;
-        gauge.set({ cluster, backend, lock_group: group }, counted[value]);
+        const figure = counted[value];
+        if (figure !== null) gauge.set({ cluster, backend, lock_group: group }, figure ?? 0);
       }
     });
   }
@@ -152,27 +163,33 @@ function collectLocks(set: MetricSet, census: () => Promise<LockCensus>): void {
   top("top_lock_oldest_wait_seconds", ({ topWaits }) => topWaits);
 }
 
-/** For alerts, which link what they are about. */
+/** Collects the pages of findings for alerts, which link what they are about. */
 function collectPages(set: MetricSet, state: ExporterState, externalUrl: string): void {
   set.collected("finding_page", (gauge) => {
     gauge.reset();
     const counts = new Map<string, number>();
-    for (const { cluster, kind, lockId } of state.findings()) {
+    for (const { cluster, kind, severity, lockId } of state.findings()) {
       const count = counts.get(cluster) ?? 0;
       if (lockId == null || count === mostFindingPages) continue;
       counts.set(cluster, count + 1);
-      gauge.set({ cluster, kind: labelWord(kind), page: `${externalUrl}locks/${lockId}` }, 1);
+      gauge.set({ cluster, kind: labelWord(kind), severity, page: `${externalUrl}locks/${lockId}` }, 1);
     }
   });
 }
 
 function collectOwn(set: MetricSet, state: ExporterState): void {
   set.collected("findings", (gauge) => {
-    for (const { name: cluster } of state.clusters) {
-      for (const kind of findingKinds) gauge.set({ cluster, kind }, 0);
+    for (const severity of findingSeverities) {
+      for (const { name: cluster } of state.clusters) {
+        for (const kind of findingKinds) gauge.set({ cluster, kind, severity }, 0);
+      }
+      for (const kind of ownFindingKinds) {
+        gauge.set({ cluster: ownCluster, kind: labelWord(kind), severity }, 0);
+      }
     }
-    for (const kind of ownFindingKinds) gauge.set({ cluster: ownCluster, kind: labelWord(kind) }, 0);
-    for (const { cluster, kind } of state.findings()) gauge.inc({ cluster, kind: labelWord(kind) });
+    for (const { cluster, kind, severity } of state.findings()) {
+      gauge.inc({ cluster, kind: labelWord(kind), severity });
+    }
   });
   set.collected("stream_clients", (gauge) => gauge.set(state.stream().clients));
   set.counted("stream_coalesced_updates_total", () => state.stream().coalesced);

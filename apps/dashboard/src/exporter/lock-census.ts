@@ -13,8 +13,10 @@ export interface GroupCount {
   readonly backend: ObservedLock["backend"];
   readonly group: string;
   waiters: number;
-  oldestHoldSeconds: number;
-  oldestWaitSeconds: number;
+  /** Not there: nothing is held. `null`: something is, and no age of it is known. */
+  oldestHoldSeconds?: number | null;
+  /** The same of waits. */
+  oldestWaitSeconds?: number | null;
 }
 
 export interface KindCount {
@@ -41,6 +43,9 @@ export interface LockCensus {
   /** Some group had to be called `__other__`. */
   readonly overflowed: boolean;
 }
+
+/** The kinds whose grants leave nothing on Redis that shows them. */
+const unseenGrants = new Set<ObservedLock["kind"]>(["semaphore", "permit-semaphore", "count-down-latch"]);
 
 /** The event loop is given back after so long; the clock is asked every so many rows. */
 const turnMs = 5;
@@ -84,28 +89,37 @@ export async function countLocks(
       const groupKey = `${cluster} ${backend} ${group}`;
       let sum = groups.get(groupKey);
       if (sum === undefined) {
-        sum = { cluster, backend, group, waiters: 0, oldestHoldSeconds: 0, oldestWaitSeconds: 0 };
+        sum = { cluster, backend, group, waiters: 0 };
         groups.set(groupKey, sum);
       }
       if (state === "idle") continue;
-      const holdSeconds = lock.holderCount > 0 ? ageSeconds(lock.oldestHold, nowMs) : 0;
-      const waitSeconds = lock.waiterCount > 0 ? ageSeconds(lock.oldestWait, nowMs) : 0;
-      // Candidates stand by for as long as the leader lives, so they are no sign of a queue that does not advance.
-      if (kind !== "leader-election") {
-        sum.waiters += lock.waiterCount;
-        sum.oldestWaitSeconds = Math.max(sum.oldestWaitSeconds, waitSeconds);
-      }
-      sum.oldestHoldSeconds = Math.max(sum.oldestHoldSeconds, holdSeconds);
       const ref = (): LockRef => ({ cluster, backend, key });
-      topWaiters.offer(lock.waiterCount, ref);
-      topHolds.offer(holdSeconds, ref);
-      topWaits.offer(waitSeconds, ref);
+      if (lock.holderCount > 0) {
+        const holdSeconds = ageSeconds(lock.oldestHold, nowMs);
+        sum.oldestHoldSeconds = older(sum.oldestHoldSeconds, holdSeconds);
+        topHolds.offer(holdSeconds ?? 0, ref);
+      }
+      if (lock.waiterCount > 0) {
+        const waitSeconds = ageSeconds(lock.oldestWait, nowMs);
+        // Candidates stand by for as long as the leader lives, so they are no sign of a queue that does not advance. Nor
+        // are waiters whose grants are not seen.
+        if (kind !== "leader-election" && !(backend === "redis" && unseenGrants.has(kind))) {
+          sum.waiters += lock.waiterCount;
+          sum.oldestWaitSeconds = older(sum.oldestWaitSeconds, waitSeconds);
+        }
+        topWaiters.offer(lock.waiterCount, ref);
+        topWaits.offer(waitSeconds ?? 0, ref);
+      }
     }
   }
   return { kinds, groups, topWaiters, topHolds, topWaits, overflowed };
 }
 
-/** 0 for an unknown one: an age is never made up. */
-function ageSeconds({ atMs }: Moment, nowMs: number): number {
-  return atMs === null ? 0 : Math.max(0, (nowMs - atMs) / 1000);
+/** `null` for an unknown one: an age is never made up. */
+function ageSeconds({ atMs }: Moment, nowMs: number): number | null {
+  return atMs === null ? null : Math.max(0, (nowMs - atMs) / 1000);
+}
+
+function older(oldest: number | null | undefined, age: number | null): number | null {
+  return oldest == null || age === null ? (oldest ?? age) : Math.max(oldest, age);
 }

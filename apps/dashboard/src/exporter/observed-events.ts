@@ -10,7 +10,7 @@ export class ObservedEvents {
   readonly #backend: string;
   readonly #groupOf: (key: string) => string;
   readonly #guard: LabelGuard;
-  /** By group, the epoch ms at which a lock or an event of it was seen last. */
+  /** The epoch ms at which a lock or an event of a group was seen last, by group. */
   readonly #seen = new Map<string, number>();
   readonly #changes: { inc(): void };
 

@@ -1,9 +1,9 @@
 import type { Millis } from "@holdfast/core";
 
 export interface PolledTimes {
-  /** Between the beginnings of two reads. */
+  /** Time between the beginnings of two reads. */
   readonly everyMs: Millis;
-  /** For how long a scrape waits; the read goes on, and the next scrape has it. */
+  /** How long a scrape waits; the read goes on, and the next scrape has it. */
   readonly patienceMs: Millis;
   /** An answer older than this is none. */
   readonly maxAgeMs: Millis;

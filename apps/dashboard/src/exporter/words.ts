@@ -1,5 +1,6 @@
 import type {
   CollectorEvent,
+  Finding,
   LockAction,
   ObservedLock,
   ObservedServer,
@@ -19,7 +20,7 @@ function labelWords(words: Readonly<Record<string, true>>): readonly string[] {
 const backendWords: Words<ObservedLock["backend"]> = { zookeeper: true, redis: true };
 export const observedBackends: readonly string[] = labelWords(backendWords);
 
-/** A lock of a kind that nobody recognised is one too. */
+/** The label of locks whose recipe was not recognised. */
 export const unknownRecipe = "unknown";
 export const observedRecipes: readonly string[] = [...recipes, unknownRecipe];
 
@@ -41,7 +42,6 @@ const findingWords: Words<AnyFindingKind> = {
   "no-lease": true,
   "orphan-parent": true,
   "queue-without-holder": true,
-  "registry-drift": true,
   "foreign-child": true,
   "mixed-kinds": true,
   "sequence-high": true,
@@ -54,6 +54,9 @@ const findingWords: Words<AnyFindingKind> = {
   "history-failing": true,
 };
 export const findingKinds: readonly string[] = labelWords(findingWords);
+
+const severityWords: Words<Finding["severity"]> = { critical: true, warning: true, info: true };
+export const findingSeverities: readonly string[] = labelWords(severityWords);
 
 /** What people do here: to a lock, or to a finding. */
 export type AdminAction = LockAction | "mute";
@@ -78,7 +81,7 @@ const resyncWords: Words<Extract<CollectorEvent, { type: "resync" }>["reason"]> 
 };
 export const resyncReasons: readonly string[] = labelWords(resyncWords);
 
-/** Of ZooKeeper's servers. */
+/** The roles of ZooKeeper's servers. */
 const roleWords: Words<Exclude<ObservedServer["role"], "master" | "replica" | "sentinel">> = {
   leader: true,
   follower: true,

@@ -22,10 +22,13 @@ export class RefusedFileError extends Error {
 }
 
 const pageBytes = 4_096;
-/** Of a page in the log that is written first (WAL). */
+/** What a page takes in the log that is written first (WAL). */
 const frameBytes = pageBytes + 24;
 /** "hfLH", so that the file of another program is not taken for a history. */
 const applicationId = 0x68664c48;
+/** What the head of a database begins with, and where it has the number of its program. */
+const magic = "SQLite format 3\0";
+const applicationIdAt = 68;
 const schemaVersion = 1;
 /** Distinct pages that one row may touch, with its indexes. */
 const pagesPerRow = 3;
@@ -79,9 +82,13 @@ export function openDatabase(file: string, maxBytes: number): OpenedDatabase {
   let db: Database | undefined;
   try {
     db = new LibSql(file);
+    // The number is in the file itself from the first page on, and not in the log alone: it is looked for there.
+    if (isNew)
+      db.exec(
+        `PRAGMA page_size=${pageBytes}; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA application_id=${applicationId}`,
+      );
     // One process alone: then there is no third file beside the database, and a second one is refused at once.
     db.exec("PRAGMA locking_mode=EXCLUSIVE");
-    if (isNew) db.exec(`PRAGMA page_size=${pageBytes}; PRAGMA auto_vacuum=INCREMENTAL`);
     db.prepare("PRAGMA journal_mode=WAL").all();
     prepareSchema(db, file);
     return withLimits(db, maxBytes);
@@ -148,28 +155,25 @@ function prepareFile(file: string): boolean {
   }
 }
 
-/** Whether there is nothing in it. */
+/** Whether there is nothing in it. Another program's database is found out here, since SQLite may change a file by opening and closing it. */
 function checkHead(file: string, handle: number): boolean {
-  const head = Buffer.alloc(16);
+  const head = Buffer.alloc(applicationIdAt + 4);
   const read = readSync(handle, head, 0, head.length, 0);
-  if (read > 0 && head.toString("latin1") !== "SQLite format 3\0")
+  if (read === 0) return true;
+  if (head.toString("latin1", 0, magic.length) !== magic)
     throw new RefusedFileError(`${file} is no history: it is a file of something else`);
-  return read === 0;
+  if (head.readUInt32BE(applicationIdAt) !== applicationId)
+    throw new RefusedFileError(`${file} is no history: it is a database of another program`);
+  return false;
 }
 
 function prepareSchema(db: Database, file: string): void {
-  const owner = numberOf(db, "PRAGMA application_id");
   const version = numberOf(db, "PRAGMA user_version");
-  if (owner === applicationId && version > schemaVersion)
+  if (version > schemaVersion)
     throw new RefusedFileError(
       `${file} was written by a newer dashboard (schema ${version}, this one knows ${schemaVersion}): use that one, or another file`,
     );
-  if (owner === applicationId) return;
-  if (numberOf(db, "SELECT count(*) FROM sqlite_master") > 0)
-    throw new RefusedFileError(`${file} is no history: it is a database of another program`);
-  db.exec(
-    `BEGIN; ${schema} PRAGMA application_id=${applicationId}; PRAGMA user_version=${schemaVersion}; COMMIT`,
-  );
+  if (version === 0) db.exec(`BEGIN; ${schema} PRAGMA user_version=${schemaVersion}; COMMIT`);
 }
 
 /** A quarter is for the log: half of that when it is written back, and as much again for one transaction. */

@@ -6,7 +6,7 @@ import type { EndReason, HoldAddress, KnownOwner } from "./messages.js";
 
 /** Waiters are counted, and the sessions of holders looked at, so often. */
 const lookEveryMs = 5_000;
-/** Of contended locks, in one look. */
+/** How many contended locks one look takes at most. */
 const mostContended = 5_000;
 /** Sessions of holds that are watched, so that an end can be explained; and ends that wait for an explanation. */
 const mostSessions = 20_000;
@@ -26,13 +26,13 @@ interface Unexplained {
   readonly atMs: number;
 }
 
-/** What one collector tells, as changes for the history. */
+/** Turns the events of one collector into changes for the history. */
 export class HistoryFeed {
   readonly #history: LastingHistory;
   readonly #cluster: NamedCollector;
   readonly #off: () => void;
   readonly #timer: NodeJS.Timeout;
-  /** By session of a hold: since which look it has been without a connection; `null` while it has one. */
+  /** The look since which the session of a hold has been without a connection, by session; `null` while it has one. */
   readonly #sessions = new Map<string, number | null>();
   #unexplained: Unexplained[] = [];
   /** Holds that this dashboard has ended by force, and when. */
@@ -62,7 +62,7 @@ export class HistoryFeed {
     for (const entry of entries) {
       const address = this.#address(key, entry);
       this.#forced.set(nameOf(key, entry), Date.now());
-      // Its end may have been told of already, and then no session says more of it.
+      // The end of the hold may have been reported already; then its reason is known now, and no look at its session is needed.
       this.#unexplained = this.#unexplained.filter(
         (each) => nameOf(each.address.key, each.address.entry) !== nameOf(key, entry),
       );
@@ -103,6 +103,13 @@ export class HistoryFeed {
         return;
       case "released":
         this.#ended(event);
+        return;
+      case "unwatched":
+        // Whether the hold goes on is not known: without an end the history would show it as held for ever.
+        this.#history.add({
+          ...{ type: "ended", ...this.#address(event.key, event.entry), atMs: Date.now(), seen: false },
+          ...{ heldMs: null, reason: "unknown", owner: null },
+        });
         return;
     }
   }

@@ -49,7 +49,7 @@ export function openHistory(options: HistoryOptions): Promise<History> {
   return LastingHistory.open(options);
 }
 
-/** Of `openHistory`. @throws ConfigError for anything else */
+/** The history that `openHistory` gave. @throws ConfigError for anything else */
 export function lastingHistory(history: History | undefined): LastingHistory | undefined {
   if (history === undefined || history instanceof LastingHistory) return history;
   throw new ConfigError("history: must come from openHistory() of this copy of @holdfast/dashboard");
@@ -93,6 +93,8 @@ export class LastingHistory implements History {
   #status: StoreStatus;
   #lastId = 0;
   #closed: Promise<void> | undefined;
+  /** The thread has ended. */
+  #isOver = false;
   #failingSinceMs: number | null = null;
 
   private constructor(file: string, worker: Worker, open: readonly OpenHold[], status: StoreStatus) {
@@ -106,7 +108,7 @@ export class LastingHistory implements History {
     worker.unref();
   }
 
-  /** As `openHistory`. */
+  /** Does what `openHistory` does. */
   static async open({
     file,
     maxMegabytes = usualMegabytes,
@@ -162,8 +164,9 @@ export class LastingHistory implements History {
         object: this.#file,
         sinceMs: this.#failingSinceMs,
         evidence: `The history cannot be written: ${failure}${lost}.`,
-        advice:
-          "Locks are watched as before. Make room on the disk or mend it; what waits in memory is written then, and what does not fit there is lost.",
+        advice: this.#isOver
+          ? "Restart the dashboard: nothing is recorded until then."
+          : "Locks are watched as before. Make room on the disk or mend it; what waits in memory is written then, and what does not fit there is lost.",
       },
     ];
   }
@@ -267,6 +270,7 @@ export class LastingHistory implements History {
 
   /** Nothing is written any more. What waits is bounded, and counted from there on. */
   #over(why: string): void {
+    this.#isOver = true;
     this.#status = { ...this.#status, failure: why };
     for (const id of [...this.#asked.keys()]) this.#settle(id, ({ reject }) => reject(unanswered(why)));
   }
@@ -276,7 +280,7 @@ function unanswered(why: string): ProblemError {
   return new ProblemError(503, "history-busy", why);
 }
 
-/** Beside this module; of the sources, which Node.js does not run, the built one. */
+/** The worker beside this module; for the sources, which Node.js does not run, the built one. */
 function workerFile(): URL {
   const beside = new URL("./worker.js", import.meta.url);
   return existsSync(fileURLToPath(beside))

@@ -63,17 +63,23 @@ export class Ledger {
   readonly open: OpenHolds;
   readonly #file: string;
   readonly #opened: OpenedDatabase;
-  /** Of the stretches that run. */
+  /** The tallies of the stretches that run. */
   readonly #tallies: readonly [Map<number, Tally>, Map<number, Tally>] = [new Map(), new Map()];
   readonly #starts: [number, number] = [0, 0];
   readonly subjects: Subjects;
   readonly #ended = new Map<string, Ended>();
-  /** By session, of which it became known whose it is. */
+  /** The owners of the sessions of which it became known whose they are. */
   readonly #people = new Map<string, KnownOwner>();
   readonly #pending: Pending;
   #nextHold: number;
   #dropped = 0;
   #failure: string | null = null;
+  /** What the file had when it could be read last. */
+  #stored: Pick<StoreStatus, "usedBytes" | "holdsSinceMs" | "hoursSinceMs"> = {
+    usedBytes: 0,
+    holdsSinceMs: null,
+    hoursSinceMs: null,
+  };
 
   constructor(file: string, opened: OpenedDatabase, groupOf: (key: string) => string, nowMs: number) {
     this.#file = file;
@@ -94,11 +100,18 @@ export class Ledger {
 
   get status(): StoreStatus {
     const momentOf = (sql: string): number | null => numberOf(this.db, sql) || null;
+    try {
+      this.#stored = {
+        usedBytes: bytesOf(this.#file),
+        holdsSinceMs: momentOf("SELECT end_ms FROM hold ORDER BY id LIMIT 1"),
+        hoursSinceMs: momentOf("SELECT min(start) FROM stat WHERE level = 2"),
+      };
+    } catch (error) {
+      this.#failure = failureWords(error);
+    }
     return {
-      usedBytes: bytesOf(this.#file),
+      ...this.#stored,
       maxBytes: this.#opened.maxBytes,
-      holdsSinceMs: momentOf("SELECT end_ms FROM hold ORDER BY id LIMIT 1"),
-      hoursSinceMs: momentOf("SELECT min(start) FROM stat WHERE level = 2"),
       dropped: this.#dropped,
       failure: this.#failure,
     };
@@ -116,16 +129,27 @@ export class Ledger {
   record(changes: readonly Change[], dropped: number, nowMs: number, onTurn: (level: Level) => void): void {
     this.#dropped += dropped;
     const atOnce = this.#changesAtOnce;
-    // What has just failed is not tried again for each piece.
-    let isWritable = true;
+    // What has just failed is not written again for each piece.
+    let isWell = true;
     for (let at = 0; at === 0 || at < changes.length; at += atOnce) {
-      this.#turn(nowMs, onTurn);
       const these = changes.slice(at, at + atOnce);
-      this.#load(these);
-      for (const change of these) this.#take(change, nowMs);
-      if (isWritable) isWritable = this.#write();
+      let taken = 0;
+      try {
+        this.#turn(nowMs, onTurn);
+        this.#load(these);
+        for (const change of these) {
+          this.#take(change, nowMs);
+          taken += 1;
+        }
+        if (isWell) isWell = this.#write();
+      } catch (error) {
+        // What belongs to a change cannot be read, so it is lost: the thread must go on with the next ones.
+        this.#failure = failureWords(error);
+        this.#dropped += these.length - taken;
+        isWell = false;
+      }
     }
-    if (!isWritable) this.#dropped += this.#pending.shed();
+    if (!isWell) this.#dropped += this.#pending.shed();
     this.#trim(nowMs);
   }
 
@@ -173,7 +197,7 @@ export class Ledger {
     }
   }
 
-  /** Nothing has told of what is still left of the cluster. */
+  /** Ends the holds that an earlier process left in the cluster and that no change has reported to this one. */
   #completed({ cluster, atMs }: Extract<Change, { type: "complete" }>, nowMs: number): void {
     const names = this.open.leftOf(cluster);
     const atOnce = this.#changesAtOnce;
@@ -276,7 +300,7 @@ export class Ledger {
   #explained(change: Extract<Change, { type: "explained" }>, nowMs: number): void {
     const name = addressName(change);
     const ended = this.#ended.get(name);
-    // An owner may have the lock again, and then it is about a hold whose end has not been told of.
+    // The owner may hold the lock again; then the reason belongs to that hold, whose end has not been reported yet.
     if (this.open.get(name) !== undefined) return;
     if (ended === undefined || nowMs - ended.atMs > explainedWithinMs) return;
     this.#pending.reasons.push([ended.id, endReasons.indexOf(change.reason)]);
@@ -286,7 +310,7 @@ export class Ledger {
 
   // ---- subjects, and what is counted of them
 
-  /** Of both running stretches: those of the lock, of its group, and of the owner. */
+  /** The tallies of both running stretches: those of the lock, of its group, and of the owner. */
   #talliesOf(address: Omit<HoldAddress, "entry">, owner: KnownOwner | null, nowMs: number): Tally[] {
     const { cluster } = address;
     const { id, group } = this.subjects.lock(address, nowMs);

@@ -3,7 +3,7 @@ import type { GroupRule } from "../exporter/group-rules.js";
 
 // What the dashboard and the worker that keeps its history say to each other.
 
-/** Why a hold ended. `unknown`: nothing tells. */
+/** Why a hold ended. `unknown`: nothing says why. */
 export type EndReason = "released" | "expired" | "session-ended" | "forced" | "unknown";
 
 /** In the order of the numbers under which the store keeps them. */
@@ -13,7 +13,7 @@ export const endReasons: readonly EndReason[] = ["unknown", "released", "expired
 export const subjectKinds = ["lock", "group", "owner"] as const;
 export type SubjectKind = (typeof subjectKinds)[number];
 
-/** Who has or had a hold, as far as it is known. */
+/** The present or former owner of a hold, as far as it is known. */
 export interface KnownOwner {
   readonly session: string | null;
   readonly label: string | null;
@@ -52,15 +52,15 @@ export type Change =
       readonly reason: EndReason;
       readonly owner: KnownOwner | null;
     })
-  /** Of the last hold of that entry, which has ended: why. */
+  /** Why the last hold of that entry, which has ended, came to its end. */
   | (HoldAddress & { readonly type: "explained"; readonly reason: EndReason })
-  /** So many have waited for so long. */
+  /** The lock had so many waiters for so long. */
   | (Omit<HoldAddress, "entry"> & {
       readonly type: "waiting";
       readonly waiters: number;
       readonly forMs: number;
     })
-  /** All that is held in the cluster has been told of: what else an earlier process had seen is over. */
+  /** All holds of the cluster have been reported: what else an earlier process had seen is over. */
   | { readonly type: "complete"; readonly cluster: string; readonly atMs: number };
 
 export const rankingWindows = { hour: 3_600_000, day: 86_400_000 } as const;
@@ -84,7 +84,7 @@ export interface RankedRow {
   /** `null` of owners and groups. */
   readonly backend: "zookeeper" | "redis" | null;
   readonly name: string;
-  /** Of a lock. */
+  /** The group of a lock; `null` for owners and groups. */
   readonly group: string | null;
   readonly grants: number;
   readonly ends: number;
@@ -111,7 +111,7 @@ export interface RankingAnswer {
   readonly fromMs: number;
   readonly toMs: number;
   readonly rows: readonly RankedRow[];
-  /** Of that kind, with anything in that time. */
+  /** How many of that kind had anything in that time. */
   readonly total: number;
 }
 
@@ -122,7 +122,7 @@ export interface StoryQuestion {
   readonly fromMs: number;
   readonly toMs: number;
   readonly limit: number;
-  /** Of an earlier answer. */
+  /** The `next` of an earlier answer. */
   readonly after: readonly [endMs: number, id: number] | null;
 }
 
@@ -150,13 +150,13 @@ export interface StoryStep {
 }
 
 export interface StoryAnswer {
-  /** Since when there can be something of it. */
+  /** The time from which on there can be something of the lock. */
   readonly firstSeenMs: number | null;
   readonly open: readonly PastHold[];
   /** Newest end first. */
   readonly holds: readonly PastHold[];
   readonly next: readonly [endMs: number, id: number] | null;
-  /** By ten minutes for a range of up to two hours, else by hours; without those in which nothing was. */
+  /** Steps of ten minutes for a range of up to two hours, else of an hour; without those in which nothing was. */
   readonly steps: readonly StoryStep[];
 }
 

@@ -29,7 +29,7 @@ export class OpenHolds {
   readonly #ofAddresses: Statement;
   readonly #ofLock: Statement;
   readonly #near = new Map<string, Near>();
-  /** Names of those that an earlier process left, and that this one has not been told of. */
+  /** Names of the holds that an earlier process left and that no change has reported to this one. */
   readonly #left = new Set<string>();
   #count: number;
 
@@ -73,7 +73,7 @@ export class OpenHolds {
     return this.#left.has(name);
   }
 
-  /** Left by an earlier process, and this one has been told of it. */
+  /** A change has reported a hold that an earlier process left. */
   met(name: string): void {
     this.#left.delete(name);
   }
@@ -143,7 +143,7 @@ export interface OpenSum {
   longestMs: number;
 }
 
-/** By subject of a kind; of all clusters and groups where none is given. `ownerId`: the subject of an owner, by its name. */
+/** Sums open holds by subject of a kind; of all clusters and groups where none is given. `ownerId`: the subject of an owner, by its name. */
 export function sumOpen(
   db: Database,
   asked: { readonly kind: SubjectKind; readonly cluster: string | null; readonly group: string | null },

@@ -26,15 +26,15 @@ export class Pending {
   readonly #db: Database;
   /** Prepared once: one that is not used any more keeps its megabyte of rows until it is collected as garbage. */
   readonly #statements: Readonly<Record<keyof typeof sql, Statement>>;
-  /** As the table has them. */
+  /** The rows of new subjects, as the table has them. */
   readonly subjects: Row[] = [];
   /** Id, hour and group. */
   readonly seen = new Map<number, Row>();
-  /** As the table has them. */
+  /** The rows of ended holds, as the table has them. */
   readonly holds: Row[] = [];
   /** Id and reason. */
   readonly reasons: Row[] = [];
-  /** By name: what is to be written of it, or what is to be deleted. */
+  /** What is to be written of an open hold, or what is to be deleted, by its name. */
   readonly #open = new Map<string, { readonly opened: Row } | { readonly closed: Row }>();
   readonly #counted: readonly [Map<number, Tally>, Map<number, Tally>] = [new Map(), new Map()];
 
@@ -73,7 +73,7 @@ export class Pending {
     this.#counted[level].set(subject, tally);
   }
 
-  /** Of a stretch that is over. What could not be written of it is lost. */
+  /** Forgets a stretch that is over. What could not be written of it is lost. */
   forget(level: Level): void {
     this.#counted[level].clear();
   }

@@ -52,7 +52,7 @@ export function addressNamed(name: string): Pick<HoldAddress, "cluster" | "key" 
 const unstorable = /[\0\ud800-\udfff]/;
 
 /**
- * As the store has a text: names of a megabyte are not kept whole. Half a character, which a cut or a hostile name may leave, is replaced:
+ * A text as the store has it: names of a megabyte are not kept whole. Half a character, which a cut or a hostile name may leave, is replaced:
  * reading it back would end the process within SQLite's package. A zero would end the text.
  */
 export function cut(text: string): string {
@@ -68,14 +68,14 @@ export function isLoss(reason: EndReason): boolean {
   return reason === "expired" || reason === "session-ended" || reason === "forced";
 }
 
-/** Under which it is counted: what its people call it, else where it runs, else its session; `null` where none is known. */
+/** The name under which an owner is counted: what its people call it, else where it runs, else its session; `null` where none is known. */
 export function ownerName({ label, host, pid, session }: KnownOwner): string | null {
   if (label !== null && label !== "") return label;
   if (host !== null && host !== "") return pid === null ? host : `${host} (${pid})`;
   return session;
 }
 
-/** As the store has it: session, label, host and pid. */
+/** An owner as the store has it: session, label, host and pid. */
 export function ownerText(owner: KnownOwner | null): string | null {
   if (owner === null) return null;
   const { session, label, host, pid } = owner;

@@ -11,7 +11,7 @@ import { noOwner, ownerOfRow } from "./records.js";
 import { levelMs, stretchesOf } from "./stretches.js";
 
 const shortRangeMs = 2 * levelMs[1];
-/** Of a semaphore there may be many that began in the range and ended after it. */
+/** How many holds are read that began in the range and ended after it: a semaphore may have many. */
 const mostOverlapping = 50;
 const mostOpen = 100;
 

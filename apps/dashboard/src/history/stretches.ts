@@ -23,7 +23,7 @@ export interface ReadTallies {
   readonly next: readonly [level: number, start: number, subject: number] | null;
 }
 
-/** Of the stretches that begin from `fromMs` until before `untilMs`: so many, one after the other. */
+/** The tallies of the stretches that begin from `fromMs` until before `untilMs`: `limit` at a time, one after the other. */
 export function readTallies(
   db: Database,
   level: Level,
@@ -62,7 +62,7 @@ export function tallyOf(row: Readonly<Record<string, unknown>>): Tally {
 /** Hours of a month and a day: no more are kept, and a lookup for each of many years would take seconds. */
 const mostStretches = 31 * 24;
 
-/** Of one subject: the stretches in which something was counted, oldest first. */
+/** The stretches of one subject in which something was counted, oldest first. */
 export function stretchesOf(
   db: Database,
   level: Level,

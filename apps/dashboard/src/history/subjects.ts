@@ -11,16 +11,16 @@ const mostInMemory = 20_000;
 interface SubjectName {
   readonly kind: SubjectKind;
   readonly cluster: string;
-  /** As it is cut. */
+  /** The name as it is cut. */
   readonly name: string;
 }
 
 /** What is counted: a lock, a group of locks, or an owner. */
 interface Subject {
   readonly id: number;
-  /** In which it was met last. */
+  /** The hour in which it was met last. */
   hour: number;
-  /** Of a lock. */
+  /** The group of a lock; `null` for owners and groups. */
   group: number | null;
 }
 
@@ -55,12 +55,12 @@ export class Subjects {
     this.#read(locks.map(({ cluster, key }) => ({ kind: "lock", cluster, name: cut(key) })));
   }
 
-  /** `null` of what has never been told of. */
+  /** `null`: no change has ever named this subject. */
   find(kind: SubjectKind, cluster: string, name: string): Readonly<Subject> | null {
     const named = { kind, cluster, name: cut(name) };
     const isNear = this.#known.has(keyOf(named));
     const found = this.#get(named);
-    // Those of questions would be kept without a limit.
+    // Names that only questions ask for would be kept without a limit.
     if (!isNear) this.#known.delete(keyOf(named));
     return found;
   }
@@ -123,7 +123,7 @@ export class Subjects {
     }
   }
 
-  /** Those beyond the limit are one; a group in which nothing was counted for an hour makes room. */
+  /** The group of a key. Groups beyond the limit are one; a group in which nothing was counted for an hour makes room. */
   #group(cluster: string, key: string, nowMs: number): number {
     const name = this.#groupOf(key);
     const known = this.find("group", cluster, name);

@@ -38,7 +38,7 @@ export function percentileOf(buckets: Buckets, share: number): number | null {
   return boundOf(lastBucket);
 }
 
-/** Of two histograms together, from the top: without making a third one for each of 100,000 locks. */
+/** The percentile of two histograms together, from the top: without making a third one for each of 100,000 locks. */
 export function percentileOfBoth(one: Buckets, other: Buckets, share: number): number | null {
   if (other.length === 0) return percentileOf(one, share);
   if (one.length === 0) return percentileOf(other, share);
@@ -72,13 +72,13 @@ function totalOf(buckets: Buckets): number {
 export class Tally {
   readonly kind: SubjectKind;
   readonly cluster: string;
-  /** Of a lock: the subject that is its group. */
+  /** The subject that is the group of a lock; `null` for other subjects. */
   readonly group: number | null;
   grants = 0;
   ends = 0;
   /** Ends that were no release. */
   lost = 0;
-  /** All that was held, also where only a lower bound is known. */
+  /** The time of all holds, also where only a lower bound is known. */
   heldMs = 0;
   holdMaxMs = 0;
   /** Grants that were waited for, as far as that was seen. */
@@ -115,7 +115,7 @@ function addAll(to: Buckets, from: Buckets): void {
   for (let at = 0; at < from.length; at += 2) countIn(to, from[at] as number, from[at + 1] as number);
 }
 
-/** As one row of the store has it. */
+/** A tally as one row of the store has it. */
 export type TallyRow = readonly [
   ...figures: [number, number, number, number, number, number, number, number, number],
   holds: string,

@@ -2,7 +2,7 @@ import { numberOf, type OpenedDatabase, usedPages } from "./database.js";
 import { hourMs, levelMs } from "./stretches.js";
 
 const monthMs = 30 * 24 * hourMs;
-/** Of the short stretches, which the last hour and the history of two hours are made of. */
+/** How long the short stretches are kept, which the last hour and the history of two hours are made of. */
 const shortKeptMs = 16 * levelMs[0];
 /** Shares of the room: above it old rows are deleted. What is left takes what is written until the next time. */
 const full = 0.9;
@@ -14,7 +14,7 @@ const holdBytes = 200;
 const oldestHolds = "DELETE FROM hold WHERE id IN (SELECT id FROM hold ORDER BY id LIMIT ?)";
 const oldestStretches = `DELETE FROM stat WHERE (level, start, subject) IN
   (SELECT level, start, subject FROM stat WHERE level = ? AND start < ? ORDER BY start, subject LIMIT ?)`;
-/** Those of which nothing is kept any more, and that hold nothing. */
+/** Deletes the subjects of which nothing is kept any more, and that have no open hold. */
 const goneSubjects = `DELETE FROM subject WHERE id IN
   (SELECT id FROM subject WHERE hour < ? AND NOT EXISTS (SELECT 1 FROM open_hold WHERE lock = subject.id) ORDER BY hour LIMIT ?)`;
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { BusyError, type Credentials, claimedNameOf, type Proof } from "../auth/credentials.js";
 import type { CsrfTokens } from "../auth/csrf.js";
 import type { FailedLogins } from "../auth/failed-logins.js";
-import { isCrossSite, isLoopbackName, isOwnOrigin, proxyHeaderOf } from "../auth/origin.js";
+import { isCrossSite, isLoopbackName, isOwnOrigin, proxySignOf } from "../auth/origin.js";
 import { atLeast, type Principal, type Role } from "../auth/roles.js";
 import { ProblemError } from "../core/problems.js";
 
@@ -22,32 +22,32 @@ declare module "fastify" {
   }
 }
 
-/** Who was let in, and how to find out later who that is now; `null`: is not let in any more. */
+/** The caller that was let in, and how to find out later who that is now; `null`: the caller is not let in any more. */
 export type Admission =
   | {
       readonly principal: Principal;
-      /** By users and tokens, or without credentials: to find out costs nothing. */
+      /** Let in by users and tokens, or without credentials: to find out costs nothing. */
       readonly by: "own";
       again(): Principal | null;
     }
   | {
       readonly principal: Principal;
-      /** By `authenticate`, which may ask other servers. */
+      /** Let in by `authenticate`, which may ask other servers. */
       readonly by: "hook";
       again(): Principal | null | Promise<Principal | null>;
     };
 
-/** Tells who asks; `null` where it is not for it to say. */
+/** Names the caller of a request; `null` leaves that to the other ways of signing in. */
 export type Authenticate = (request: FastifyRequest) => Principal | null | Promise<Principal | null>;
 
 export interface AccessParts {
   readonly authenticate: Authenticate | undefined;
   readonly credentials: Credentials;
-  /** Who brings no credentials; `null`: nobody comes in without. */
+  /** The caller of a request without credentials; `null`: such a request is refused. */
   readonly anonymous: Principal | null;
-  /** Nobody is asked for credentials, so only who calls us by a loopback name is answered: a page elsewhere cannot have its own name lead here. */
+  /** `true`: no credentials are asked for, so only requests for a loopback name are answered: a page elsewhere cannot point its own name here. */
   readonly loopbackNames: boolean;
-  /** Of a sign-in with wrong credentials, and of a refused request that would have changed something. */
+  /** Called for a sign-in with wrong credentials, and for a refused request that would have changed something. */
   readonly onRefused: (refused: Refused) => void;
   readonly failedLogins: FailedLogins;
   readonly csrf: CsrfTokens;
@@ -55,9 +55,9 @@ export interface AccessParts {
 
 export interface Refused {
   readonly request: FastifyRequest;
-  /** Who was known to ask, if that was known. */
+  /** The caller, if it was known; `null` if not. */
   readonly principal: Principal | null;
-  /** As given with wrong credentials; `null` where no sign-in was tried. */
+  /** The name given with wrong credentials; `null` where no sign-in was tried. */
   readonly claimedName: string | null;
   readonly problem: ProblemError;
 }
@@ -78,15 +78,15 @@ export function guardAccess(scope: FastifyInstance, parts: AccessParts): void {
       if (changes) parts.onRefused({ request, principal, claimedName: null, problem });
       return problem;
     };
-    const passedOn = parts.loopbackNames ? proxyHeaderOf(request.headers) : undefined;
+    const passedOn = parts.loopbackNames ? proxySignOf(request.headers, request.raw.httpVersion) : undefined;
     if (passedOn !== undefined)
       throw refuse(
         null,
         "forwarded",
-        `without authentication this is for localhost alone, and the header ${passedOn} says that a proxy has passed the request on: configure auth (basic or bearer, or anonymous: viewer to let everybody look), and then trustProxy`,
+        `without authentication this is for localhost alone, and ${passedOn} says that a proxy has passed the request on: configure auth (basic or bearer, or anonymous: viewer to let everybody look), and then trustProxy`,
       );
     if (access === "public") return;
-    // The header as it came: what a proxy says of the name is said by anybody.
+    // The header as it came: any client can send the headers in which a proxy gives the name.
     if (parts.loopbackNames && !isLoopbackName(request.headers.host ?? headerOf(request, ":authority") ?? ""))
       throw refuse(null, "wrong-host", "without authentication this is for localhost alone");
     const from = {
@@ -109,12 +109,12 @@ export function guardAccess(scope: FastifyInstance, parts: AccessParts): void {
   });
 }
 
-/** Behind the guard. */
+/** The caller of a request that has passed the guard. */
 export function principalOf(request: FastifyRequest): Principal {
   return admissionOf(request).principal;
 }
 
-/** Behind the guard. */
+/** The admission of a request that has passed the guard. */
 export function admissionOf(request: FastifyRequest): Admission {
   const admission = request.holdfastAdmission;
   if (admission === null) throw new ProblemError(401, "unauthenticated", "who are you?");
@@ -141,7 +141,8 @@ async function identify(
   };
   const known = admitted(credentials.known(authorization));
   if (known !== null) return known;
-  const claimedName = claimedNameOf(authorization);
+  // Where there are no passwords a name says nothing, and another one each time would make each request another caller.
+  const claimedName = credentials.offersBasic ? claimedNameOf(authorization) : "";
   const caller = JSON.stringify([claimedName, request.ip]);
   let check = credentials.underWay(authorization);
   // A request that shares the check of another has counted nothing.
@@ -152,7 +153,7 @@ async function identify(
       reply.header("retry-after", Math.ceil(blockedMs / 1_000));
       throw new ProblemError(429, "too-many-failures", "too many wrong credentials; wait a minute");
     }
-    // Before it is known to be wrong, or a burst would be tried as a whole.
+    // The attempt counts before it is known to be wrong, or a burst would be tried as a whole.
     failedLogins.add(caller);
     check = credentials.check(authorization);
   }
@@ -168,7 +169,6 @@ async function identify(
     failedLogins.forget(caller);
     return admission;
   }
-  request.log.warn({ address: request.ip, name: claimedName }, "wrong credentials");
   const problem = unauthenticated(reply, credentials, "these credentials are not right");
   onRefused({ request, principal: null, claimedName, problem });
   throw problem;

@@ -27,7 +27,7 @@ import {
 } from "../contract/api.js";
 import type { LinkTemplate } from "../contract/link-templates.js";
 import { FindingRowSchema } from "../contract/parts.js";
-import { detailOf } from "../core/lock-detail.js";
+import { SharedDetails } from "../core/lock-detail.js";
 import type { Observatory } from "../core/observatory.js";
 import { messageOf, notFound, ProblemError } from "../core/problems.js";
 import { type Access, principalOf } from "./access.js";
@@ -71,7 +71,9 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
   scope.get("/me", options("viewer", "Who is asking, and what they may do", MeSchema), (request) => {
     const principal = principalOf(request);
     return {
-      ...principal,
+      // What else the host's hook may have put there is not for the page.
+      name: principal.name,
+      role: principal.role,
       actions: parts.actions,
       history: parts.history,
       csrfToken: parts.csrf.of(principal),
@@ -90,12 +92,19 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
     observatory.locks(request.query),
   );
 
+  const details = new SharedDetails(observatory, (role, action) => desk.mayAct({ name: null, role }, action));
   const detail = options("viewer", "One lock with everybody, read anew", LockDetailSchema);
-  scope.get("/locks/:id", { ...detail, schema: { ...detail.schema, params: IdSchema } }, (request) =>
-    detailOf(observatory, request.params.id, (action) => desk.mayAct(principalOf(request), action)),
+  scope.get(
+    "/locks/:id",
+    {
+      // Twenty open pages of locks that change all the time ask as often as that.
+      config: { ...detail.config, rateLimit: sparingly(3_000) },
+      schema: { ...detail.schema, params: IdSchema },
+    },
+    (request) => details.of(request.params.id, principalOf(request).role),
   );
 
-  const history = options("viewer", "What happened to it since the dashboard started", LockHistorySchema);
+  const history = options("viewer", "Its last turns, and how long it was held", LockHistorySchema);
   scope.get(
     "/locks/:id/history",
     { ...history, schema: { ...history.schema, params: IdSchema } },
@@ -115,7 +124,11 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
       },
     },
     async (request, reply) => {
-      const answer = await desk.act(request.params.id, request.body, actorOf(request));
+      const { id } = request.params;
+      const { cluster, key } = observatory.locate(id);
+      const answer = await desk
+        .act(id, request.body, actorOf(request))
+        .finally(() => details.forget(cluster.name, key));
       return reply.code(answer.outcome === "conflict" ? 409 : 200).send(answer);
     },
   );

@@ -10,9 +10,9 @@ import type { StreamRights } from "./stream-rights.js";
 const mostRows = 500;
 const mostClients = 2_000;
 
-/** For what a stream was sent before its caller was found to have lost the right to it. */
+/** How long data written before the caller lost its right may still take to arrive. */
 const lastWordsMs = 2_000;
-/** More pages than that at once are no person's. */
+/** The most pages one caller may have open at once. */
 const usualPerCaller = 20;
 
 export interface StreamLimits {
@@ -25,7 +25,7 @@ export interface StreamLimits {
 /** GET events: changes as they come. */
 export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: StreamLimits): void {
   const { undrainedMs, perCaller = usualPerCaller, rights } = limits;
-  /** By name and address, how many are open. */
+  /** How many streams are open, by name and address. */
   const open = new Map<string, number>();
   const scope = root.withTypeProvider<TypeBoxTypeProvider>();
   scope.get(

@@ -40,7 +40,7 @@ export interface ExportParts {
 /** GET export/<list>: all rows of a list as a file. */
 export function serveExports(root: FastifyInstance, { observatory, audit, rights }: ExportParts): void {
   const scope = root.withTypeProvider<TypeBoxTypeProvider>();
-  /** By name and address, how many are being written. */
+  /** How many exports are being written, by name and address. */
   const open = new Map<string, number>();
   const files = new Set<Readable>();
   let atOnce = 0;
@@ -154,7 +154,7 @@ function options<Q extends TSchema>(summary: string, querystring: Q) {
       response: {
         200: {
           description:
-            "The file. Headers: `x-holdfast-total` rows match, `x-holdfast-limit` is the most that an export has, and `x-holdfast-complete` is `no` where rows are missing.",
+            "The file. Headers: `x-holdfast-total` rows match, `x-holdfast-limit` is the most that an export has, and `x-holdfast-complete` is `no` where rows are missing, or may be missing or old.",
           content: {
             "text/csv": { schema: { type: "string" } },
             "application/json": { schema: ExportSchema },

@@ -10,8 +10,8 @@ export function eventText(event: string, json: string): string {
 }
 
 /**
- * What is the same for many clients in one flush, made when the first one needs it: as bytes, so that hundreds of viewers of one page share
- * one copy, those included who do not take theirs.
+ * The events that are the same for many clients in one flush, each made when the first client needs it. They are bytes, so that hundreds of
+ * viewers of one page share one copy, also those that do not read theirs.
  */
 export class Flush {
   readonly nowMs: number;
@@ -25,7 +25,7 @@ export class Flush {
   #findings: Buffer | undefined;
   #clusters: Buffer | undefined;
 
-  /** `figures`: `null` where nobody has asked for them. */
+  /** `figures`: `null` where no client has asked for them. */
   constructor(observatory: Observatory, nowMs: number, overviewDue: boolean, figures: Overview | null) {
     this.#observatory = observatory;
     this.nowMs = nowMs;
@@ -68,7 +68,7 @@ export class Flush {
     return this.#clusters;
   }
 
-  /** As JSON; `null`: gone. */
+  /** The row as JSON; `null`: the lock is gone. */
   #row(asked: AskedRow): string | null {
     const known = this.#rows.get(asked);
     if (known !== undefined) return known;

@@ -11,32 +11,38 @@ import type { Authenticate } from "./access.js";
 
 /** Options of `fastifyHoldfast`. At least one of `authenticate`, `users`, `tokens` and `anonymous` says who may come in. */
 export interface HoldfastOptions {
-  /** What is shown. The plugin does not close them: whoever made them does. */
+  /** The clusters that are shown. The plugin does not close their collectors: the caller that created them does. */
   readonly clusters: readonly NamedCollector[];
   /**
    * Asked first, for sign-in by OIDC, a session of the host's own, or a proxy's header. `null`: the other ways are tried. For an open stream it is asked
    * again with the request that has begun it, every `authenticateAgainMs`.
    */
   readonly authenticate?: Authenticate;
-  /** In milliseconds; default 120,000. A stream whose caller has another name or role by then, or none, ends. So it does where the hook rejects, or gives no answer for 10 s. */
+  /**
+   * How often an open stream's caller is asked for again, in milliseconds; default 120,000. A stream whose caller has another name or role by
+   * then, or none, ends. So it does where the hook rejects, or gives no answer for 10 s.
+   */
   readonly authenticateAgainMs?: number;
-  /** By name and password (HTTP Basic). A function is asked at each request, and every second for open streams: it gives another array when they have changed. */
+  /**
+   * Users with name and password (HTTP Basic). A function is asked at each request, and every second for open streams: it gives another array
+   * when they have changed.
+   */
   readonly users?: Live<readonly BasicUser[]>;
-  /** By `authorization: Bearer`. A function is asked as that of `users`. */
+  /** Tokens of `authorization: Bearer`. A function is asked as that of `users`. */
   readonly tokens?: Live<readonly BearerToken[]>;
   /** What is wrong with the dashboard itself, shown as findings. Default: nothing. */
   readonly ownFindings?: () => readonly OwnFinding[];
-  /** Who brings no credentials. Default: is not let in. */
+  /** The caller of a request without credentials. Default: such a request is refused. */
   readonly anonymous?: Principal;
-  /** Answer only requests that call us by a loopback name. Default: false; needed where nobody is asked for credentials. */
+  /** Answer only requests that call us by a loopback name. Default: false; needed where no credentials are asked for. */
   readonly loopbackNames?: boolean;
-  /** Default false: nobody can change a lock. */
+  /** Default false: no lock can be changed. */
   readonly actions?: boolean;
   /** Where acts are written down: a file of JSON lines, a webhook, or both. Default: neither. */
   readonly audit?: Pick<AuditOptions, "file"> & { readonly webhook?: Omit<WebhookOptions, "onFailure"> };
   /** What locks did, from `openHistory()`. The plugin does not close it. Default: the last turns of each lock, in memory. */
   readonly history?: History;
-  /** From here on a hold on Redis is a finding; default 300,000. For ZooKeeper its collector is told. */
+  /** From this age on a hold on Redis is a finding; default 300,000. For ZooKeeper it is an option of the collector. */
   readonly longHoldMs?: number;
   /** /metrics without credentials. Default false. */
   readonly publicMetrics?: boolean;

@@ -98,7 +98,7 @@ export function servePage(scope: FastifyInstance, page: BuiltPage, version: stri
   });
 }
 
-/** From a path below the base of the dashboard to that base. */
+/** The relative way from a path below the base of the dashboard to that base. */
 export function wayUp(path: string): string {
   const depth = path.split("/").length - 2;
   return depth <= 0 ? "./" : "../".repeat(depth);
@@ -121,7 +121,7 @@ async function loadAssets(directory: string): Promise<Map<string, Asset>> {
   return assets;
 }
 
-/** Beside the built server, or, from the sources, in the place of the built one. */
+/** Where the built page is: beside the built server, or, from the sources, in the place of the built one. */
 function builtDirectories(): string[] {
   return ["../page/", "../../dist/page/"].map((path) => fileURLToPath(new URL(path, import.meta.url)));
 }

@@ -95,7 +95,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   });
 
   const csrf = new CsrfTokens();
-  // Before the guard, whose refusals have the headers too.
+  // The headers come before the guard, whose refusals have them too.
   await secureHeaders(scope);
   guardAccess(scope, {
     authenticate: options.authenticate,
@@ -105,8 +105,14 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
     failedLogins: new FailedLogins({ ...wrongCredentials, now: Date.now }),
     csrf,
     onRefused: (refused) => {
+      const { request, claimedName } = refused;
       audit
         .refused(refusalRow(refused, observatory.now()))
+        .then((kept) => {
+          // The audit has a limit, which a line of the log for each try would not have.
+          if (kept && claimedName !== null)
+            request.log.warn({ address: request.ip, name: claimedName }, "wrong credentials");
+        })
         .catch((error: unknown) => log.error({ err: error }, "a line of the audit is lost"));
     },
   });
@@ -175,7 +181,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   });
 };
 
-/** Beside the audit: where that is written down, they are too. */
+/** Opens the mutes beside the audit: where that is written down, they are too. */
 async function openMutes(audit: string | undefined, warn: (message: string) => void): Promise<Mutes> {
   const now = Date.now;
   if (audit === undefined || !(await stat(audit)).isFile()) return new Mutes({ now });

@@ -20,11 +20,11 @@ const options: FastifyHelmetOptions = {
   frameguard: { action: "deny" },
   referrerPolicy: { policy: "no-referrer" },
   crossOriginResourcePolicy: { policy: "same-origin" },
-  // Whether the whole host speaks TLS alone is for whoever ends TLS to say.
+  // The server that ends TLS decides whether the whole host speaks TLS alone.
   hsts: false,
 };
 
-/** For what is answered outside of the dashboard's own scope: JSON, and nothing to run or frame. */
+/** Headers for answers outside of the dashboard's own scope: those are JSON, and nothing to run or frame. */
 export function hardenReply(reply: FastifyReply): FastifyReply {
   return reply
     .header("content-security-policy", "default-src 'none'; frame-ancestors 'none'")
@@ -32,7 +32,7 @@ export function hardenReply(reply: FastifyReply): FastifyReply {
     .header("cache-control", "no-store");
 }
 
-/** No inline script, nothing from elsewhere, in nobody's frame. */
+/** Forbids inline scripts, content from elsewhere, and framing by any page. */
 export async function secureHeaders(scope: FastifyInstance): Promise<void> {
   if (!scope.hasReplyDecorator("helmet")) {
     await scope.register(helmet, options);

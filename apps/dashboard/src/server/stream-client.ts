@@ -61,7 +61,7 @@ export class StreamClient implements StreamViewer<Flush> {
     this.#dirty.add(row);
   }
 
-  /** It has changed so often since it was handed on last; how many of that it will never be told. */
+  /** Notes so many changes of a row; the result is how many of them the client will never see, as later ones replace them. */
   changed(row: AskedRow, times: number): number {
     this.#ownChanges += times;
     const waiting = this.#dirty.has(row);
@@ -117,13 +117,13 @@ export class StreamClient implements StreamViewer<Flush> {
     this.#clustersStale = false;
     if (this.#wishes.findings && this.#findingsStale) events.push(flush.findings);
     this.#findingsStale = false;
-    // One that came while all was counted gets it with the next flush.
+    // A client that came while all was counted gets the overview with the next flush.
     const overview = this.wantsOverview(flush.overviewDue) ? flush.overview : null;
     if (overview !== null) {
       this.#overviewSent = true;
       events.push(overview);
     }
-    // What a client has seen is a count of changes: after a break it is told how many it missed.
+    // The id is a count of changes: after a break the client sends it back and learns how many it missed.
     if (events.length > 0) events.push(`id: ${this.#hub.epoch}.${this.#toldChanges}\n\n`);
     return events;
   }
@@ -137,11 +137,11 @@ export class StreamClient implements StreamViewer<Flush> {
   }
 }
 
-/** Up to which change a client that comes back has been told. */
+/** The count of changes that a client has seen when it comes back. */
 function changesBefore(hub: StreamHub, lastEventId: string | undefined): number {
   const [, epoch, count] = /^([0-9a-z]+)\.(\d{1,15})$/.exec(lastEventId ?? "") ?? [];
   if (epoch === undefined || count === undefined) return hub.changes;
-  // Of another process: everything may be different.
+  // The id is of another process: everything may be different.
   if (epoch !== hub.epoch)
     return (
       hub.changes -

@@ -16,11 +16,11 @@ const sliceMs = 10;
 /** All streams of one dashboard: which rows are on whose screen, and what is due to whom. */
 export class StreamHub {
   readonly observatory: Observatory;
-  /** Of this process: counts of another one mean nothing here. */
+  /** Names this process: counts of another one mean nothing here. */
   readonly epoch: string = Date.now().toString(36);
   readonly #clients: Set<StreamViewer<Flush>> = new Set();
   readonly #asked: Map<string, Map<string, AskedRow>> = new Map();
-  /** Rows on somebody's screen that have changed since the last flush. */
+  /** Rows on a client's screen that have changed since the last flush. */
   readonly #changed: Set<AskedRow> = new Set();
   readonly #attention: Map<string, ReturnType<LockCollector["attend"]>> = new Map();
   readonly #off: () => void;
@@ -104,7 +104,7 @@ export class StreamHub {
       asked.attended = true;
       this.#attend(asked.cluster);
     }
-    // Only noted: a burst costs the same however many look at the row.
+    // The change is only noted: a burst costs the same however many clients show the row.
     asked.changes += 1;
     this.#changed.add(asked);
   }
@@ -114,7 +114,7 @@ export class StreamHub {
     try {
       located = this.observatory.locate(id);
     } catch {
-      // A link of yesterday's configuration: there is nothing to tell about it.
+      // The id comes from an older configuration: there is nothing to send for it.
       return null;
     }
     const { cluster, key } = located;
@@ -142,7 +142,7 @@ export class StreamHub {
     }
   }
 
-  /** What has changed, to everybody who looks at it. */
+  /** Passes each changed row to all clients that show it. */
   #hand(): void {
     for (const asked of this.#changed) {
       for (const client of asked.viewers) this.#coalesced += client.changed(asked, asked.changes);
@@ -163,7 +163,7 @@ export class StreamHub {
       const nowMs = performance.now();
       const overviewDue = nowMs - this.#overviewMs >= overviewMs;
       if (overviewDue) this.#overviewMs = nowMs;
-      // Before anything is handed on: to count all locks takes several turns.
+      // This comes before anything is handed on: to count all locks takes several turns.
       const figures = this.#wantOverview(overviewDue) ? await this.observatory.overview() : null;
       // The observatory looks for findings at this moment, too: one after the other.
       await nextTurn();

@@ -232,7 +232,7 @@ clusters:
     ["a:\n\tb: 1", /line 2: .*tab/],
     ["clusters: []\nclusters: []", /line 2: .*twice/],
     ['a: "b', /line 1: .*not closed/],
-  ])("what is wrong with the YAML %j is told in words, with its line", async (text, message) => {
+  ])("a mistake in the YAML %j is explained in words, with its line", async (text, message) => {
     await expect(loadConfig(await put("broken.yaml", text))).rejects.toThrow(message);
   });
 
@@ -284,7 +284,7 @@ describe("starting", () => {
     await closed.close();
   });
 
-  it("on loopback without authentication whoever sits there is a viewer, and an admin when actions are on", async () => {
+  it("on loopback without authentication every caller is a viewer, and an admin when actions are on", async () => {
     for (const actions of [false, true]) {
       const dashboard = await startDashboard({ listen: { port: 0 }, actions, clusters: [] });
       const me = await (await fetch(`${dashboard.url}api/v1/me`)).json();

@@ -76,6 +76,23 @@ describe("the state of a cluster", () => {
     collector.sourceList = [...sources];
     expect(clusterRowOf({ name: "c", collector })).toMatchObject({ state, coverage });
   });
+
+  it("is as old as the part of the list that has not been read for longest, and as new as its newest while all are read", () => {
+    const collector = new FakeCollector();
+    const read = (name: string, state: SourceStatus["state"], lastSuccessMs: number | null) => ({
+      ...source(name, state),
+      lastSuccessMs,
+    });
+    const age = (...sources: SourceStatus[]) => {
+      collector.sourceList = sources;
+      return clusterRowOf({ name: "c", collector }).lastSuccessMs;
+    };
+    expect(age(read("watch /a", "ok", 7), read("watch /b", "ok", 9))).toBe(9);
+    expect(age(read("watch /a", "ok", 9), read("watch /b", "stale", 3), read("rows", "stale", 1))).toBe(3);
+    expect(age(read("watch /a", "stale", 4), read("watch /b", "stale", 3))).toBe(3);
+    expect(age(read("watch /a", "ok", 9), read("watch /b", "down", null))).toBe(9);
+    expect(age(read("watch /a", "down", null))).toBeNull();
+  });
 });
 
 describe("a page of very many locks", () => {
@@ -119,6 +136,20 @@ describe("history", () => {
     expect(book.of("b").rows).toEqual([]);
     expect(book.of("a").rows.map(({ entry }) => entry)).toEqual(["4", "3"]);
   });
+
+  it("says of a lock that may have been forgotten that it is known since the last turn that was forgotten", () => {
+    const book = new HistoryBook({ sinceMs: 10, mostLocks: 2 });
+    const granted = (key: string, atMs: number): void =>
+      book.add({ type: "granted", key, entry: "h", atMs, token: null, heldMs: null });
+    const since = (): number[] => ["a", "b", "c"].map((key) => book.of(key).sinceMs);
+    granted("a", 20);
+    granted("b", 30);
+    expect(since()).toEqual([10, 10, 10]);
+    granted("c", 40);
+    expect(since()).toEqual([20, 10, 10]);
+    granted("a", 50);
+    expect(since()).toEqual([20, 30, 10]);
+  });
 });
 
 describe("passwords", () => {
@@ -143,13 +174,20 @@ describe("passwords", () => {
     expect(failed.blockedMs("a")).toBe(0);
     failed.add("a");
     expect(failed.blockedMs("a")).toBe(0);
+    failed.add("a");
+    expect(failed.blockedMs("a")).toBe(1_000);
+    for (let n = 0; n < 20_000; n++) {
+      failed.add(`not tried ${n}`);
+      failed.takeBack(`not tried ${n}`);
+    }
+    expect(failed.blockedMs("a")).toBe(1_000);
     for (let n = 0; n < 20_000; n++) failed.add(`other ${n}`);
     expect(failed.blockedMs("a")).toBe(0);
   });
 });
 
 describe("long holds on Redis", () => {
-  it("are findings, worse where somebody waits; of unknown age there are none, nor of ZooKeeper, which judges itself", () => {
+  it("are findings, worse with waiters; holds of unknown age are none, nor are holds on ZooKeeper, whose collector judges itself", () => {
     const red = new FakeCollector("redis");
     const zoo = new FakeCollector("zookeeper");
     const old = { atMs: 0, provenance: "at-least" as const };

@@ -20,7 +20,7 @@ describe("the way around a circle of waits", () => {
     waits("0xd", "/out", "0xa"),
   ];
 
-  it("has for each in it the lock at which he waits for the next one, and nobody from outside", () => {
+  it("has for each actor in it the lock at which it waits for the next one, and no actor from outside", () => {
     const [row, ...others] = cyclesOf(edges).map(cycleRowOf);
     expect(others).toEqual([]);
     expect(row?.actors).toHaveLength(3);
@@ -44,7 +44,7 @@ describe("the way around a circle of waits", () => {
     expect(cyclesOf([...edges].reverse()).map(cycleRowOf)).toEqual(cyclesOf(edges).map(cycleRowOf));
   });
 
-  it("of somebody in his own way has each of the locks once", () => {
+  it("of an actor that waits for itself has each of the locks once", () => {
     const [row] = cyclesOf([waits("0xa", "/1", "0xa"), waits("0xa", "/2", "0xa")]).map(cycleRowOf);
     expect(row?.actors).toEqual(["zoo/0xa", "zoo/0xa"]);
     expect(row?.lockIds).toEqual([idOf("/1"), idOf("/2")]);
@@ -59,7 +59,7 @@ describe("the way around a circle of waits", () => {
     const [row] = cyclesOf([...around, ...across]).map(cycleRowOf);
     const { user, system } = process.cpuUsage(before);
     expect(row?.actors).toHaveLength(people / 2);
-    // With a walk through all waits at each step it is five seconds and more.
+    // A walk through all waits at each step would take five seconds and more.
     expect((user + system) / 1_000).toBeLessThan(2_000);
   });
 });

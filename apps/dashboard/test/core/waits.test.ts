@@ -53,7 +53,7 @@ class Scene {
 
 const a = { actor: "0xa", session: "0xa" };
 const b = { actor: "0xb", session: "0xb" };
-/** Of a Redisson client: its id, and a thread of it. */
+/** A thread of a Redisson client, whose id is `client`. */
 const threadOf = (client: string, thread: number) => ({
   actor: `${client}:${thread}`,
   session: client,
@@ -185,8 +185,12 @@ describe("waits and deadlocks", () => {
       { actor: "v:4", session: "v", ...identity(1) },
     );
     await scene.look();
-    expect((await scene.observatory.waits()).cycles).toMatchObject([{ certainty: "possible" }]);
+    const { cycles, actors } = await scene.observatory.waits();
+    expect(cycles).toMatchObject([{ certainty: "possible" }]);
     expect(scene.findings()).toMatchObject([{ severity: "warning" }]);
+    // In the words of the finding.
+    expect(new Set(actors.map(({ label }) => label))).toEqual(new Set(["pay (h pid 1)", "pay (h pid 2)"]));
+    expect(scene.findings()[0]?.evidence).toContain("pay (h pid 1) waits for ");
   });
 
   it("across clusters there is none without an identity", async () => {
@@ -226,9 +230,30 @@ describe("waits and deadlocks", () => {
     scene.contend(scene.zoo, "/1", a, b);
     scene.zoo.failure = new Error("down");
     const { blind } = await scene.observatory.waits();
-    expect(blind).toHaveLength(2);
-    expect(blind.join()).toContain("plain Redisson locks");
-    expect(blind.join()).toContain("/1: could not be read");
+    expect(blind).toMatchObject([
+      { cluster: "red", message: expect.stringContaining("plain Redisson locks") },
+      { cluster: "zoo", message: expect.stringContaining("/1: could not be read") },
+    ]);
+  });
+
+  it("shows waits that are too young to be looked at unasked, also while such a look is under way, and what time it is", async () => {
+    using scene = new Scene();
+    const { graph } = scene.observatory;
+    scene.contend(scene.zoo, "/1", a, b, { oldestWait: { atMs: scene.nowMs, provenance: "exact" } });
+    const unasked = graph.refresh(2_000);
+    expect((await scene.observatory.waits()).edges).toHaveLength(1);
+    await unasked;
+    scene.nowMs += 1_000;
+    await graph.refresh(2_000);
+    const { edges, nowMs } = await scene.observatory.waits();
+    expect(edges).toHaveLength(1);
+    expect(nowMs).toBe(scene.nowMs);
+    scene.nowMs += 990;
+    // What was read is kept for a while, and no longer.
+    scene.zoo.remove("/1");
+    expect((await scene.observatory.waits()).edges).toHaveLength(1);
+    scene.nowMs += 10;
+    expect((await scene.observatory.waits()).edges).toEqual([]);
   });
 
   it("reads a lock that looks the same once, and 200 of many thousands", async () => {

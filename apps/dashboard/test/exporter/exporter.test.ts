@@ -1,4 +1,4 @@
-import type { FindingKind, ObservedSession } from "@holdfast/collectors";
+import type { Finding, FindingKind, ObservedSession } from "@holdfast/collectors";
 import { type LintedMetric, lintCatalogue, lintRegistry } from "@holdfast/metrics/internal";
 import { Registry, type RegistryContentType } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -23,7 +23,7 @@ let keeper: ScrapedCollector;
 let redis: ScrapedCollector;
 let registry: Registry<RegistryContentType>;
 let exporter: ExporterMetrics;
-let findings: { cluster: string; kind: FindingKind; lockId?: string | null }[];
+let findings: (Pick<Finding, "kind" | "severity"> & { cluster: string; lockId?: string | null })[];
 let stream: { clients: number; coalesced: number; disconnectedSlow: number };
 
 function start(format: RegistryContentType = Registry.PROMETHEUS_CONTENT_TYPE, options = {}): void {
@@ -73,7 +73,11 @@ function everything(): void {
       (reason) => ({ type: "resync", reason: reason.replaceAll("_", "-") as "reconnected" }) as const,
     ),
   );
-  keeper.statuses = [source("watch /locks", "ok", 5_000), source("sessions", "down"), source("poll", "off")];
+  keeper.statuses = [
+    source("watch /locks", "ok", 5_000),
+    source("sessions", "down"),
+    source("compare", "off"),
+  ];
   const server = { reachable: true, version: null, facts: [] };
   keeper.serversNow = async () => [
     { ...server, name: "zk1:2181", role: "leader" },
@@ -89,6 +93,7 @@ function everything(): void {
   findings = findingKinds.map((kind) => ({
     cluster: "main",
     kind: kind.replaceAll("_", "-") as FindingKind,
+    severity: "warning",
   }));
   stream = { clients: 2, coalesced: 30, disconnectedSlow: 1 };
   for (const action of adminActions) {
@@ -107,7 +112,7 @@ describe("the exporter's registry", () => {
     exporter.close();
     start(undefined, { externalUrl: "https://locks.example/" });
     everything();
-    findings.push({ cluster: "main", kind: "long-hold", lockId: "id" });
+    findings.push({ cluster: "main", kind: "long-hold", severity: "info", lockId: "id" });
     expect(lintCatalogue(exporterCatalogue)).toEqual([]);
     const registered = (await registry.getMetricsAsJSON()) as LintedMetric[];
     expect(lintRegistry(registered, exporterCatalogue)).toEqual([]);
@@ -135,7 +140,7 @@ describe("the exporter's registry", () => {
 });
 
 describe("the exporter", () => {
-  it("counts locks, waiters and ages of the mirror, and leaves ages out that nobody knows", async () => {
+  it("counts locks, waiters and ages of the mirror, and leaves unknown ages out", async () => {
     const orderLocks = [
       observedLock("/locks/order-1", {
         state: "contended",
@@ -159,8 +164,48 @@ describe("the exporter", () => {
     expect(await value("lock_oldest_wait_seconds", orders)).toBeCloseTo(9, 0);
     expect(await value("lock_oldest_hold_seconds", orders)).toBeCloseTo(60, 0);
     expect(await value("top_lock_waiters", { ...inMain, lock: "/locks/order-1" })).toBe(3);
-    // Held since nobody knows when: no age is made up.
+    // The beginning of this hold is unknown: no age is made up.
     expect(await value("top_lock_hold_seconds", { ...inMain, lock: "/locks/order-2" })).toBeUndefined();
+    keeper.all = [
+      observedLock("/unknown/1", { state: "contended", waiterCount: 1 }),
+      observedLock("/leaders/boss-1", { kind: "leader-election", state: "contended", waiterCount: 2 }),
+      observedLock("/free/1", { state: "idle", holderCount: 0 }),
+    ];
+    const ages = (group: string) =>
+      Promise.all(
+        ["hold", "wait"].map((what) =>
+          value(`lock_oldest_${what}_seconds`, { ...inMain, lock_group: group }),
+        ),
+      );
+    expect(await ages("unknown/*")).toEqual([undefined, undefined]);
+    expect(await ages("leaders/boss-*")).toEqual([undefined, 0]);
+    expect(await ages("free/*")).toEqual([0, 0]);
+  });
+
+  it("leaves out the waiters of semaphores and latches of Redis alone, whose grants are not seen", async () => {
+    const kinds = ["semaphore", "permit-semaphore", "count-down-latch", "mutex"] as const;
+    const contended = (backend: "redis" | "zookeeper") =>
+      kinds.map((kind) =>
+        observedLock(`/pools/${kind}`, {
+          backend,
+          kind,
+          state: "contended",
+          waiterCount: 2,
+          oldestWait: ago(5_000),
+        }),
+      );
+    keeper.all = contended("zookeeper");
+    redis.all = contended("redis");
+    const inCache = { cluster: "cache", backend: "redis" };
+    const figures = async (metric: string, labels: typeof inCache) => {
+      const each = kinds.map((kind) => value(metric, { ...labels, lock_group: `pools/${kind}` }));
+      return (await Promise.all(each)).map((figure) => Math.round(figure ?? Number.NaN));
+    };
+    expect(await figures("lock_waiters", inMain)).toEqual([2, 2, 2, 2]);
+    expect(await figures("lock_waiters", inCache)).toEqual([0, 0, 0, 2]);
+    expect(await figures("lock_oldest_wait_seconds", inMain)).toEqual([5, 5, 5, 5]);
+    expect(await figures("lock_oldest_wait_seconds", inCache)).toEqual([0, 0, 0, 5]);
+    expect(await value("top_lock_waiters", { ...inCache, lock: "/pools/semaphore" })).toBe(2);
   });
 
   it("names the top locks alone, and forgets those that are no longer there", async () => {
@@ -205,7 +250,7 @@ describe("the exporter", () => {
     const watch = { ...inMain, source: "watch /locks" };
     expect(await value("collector_up", watch)).toBe(1);
     expect(await value("collector_up", { ...inMain, source: "sessions" })).toBe(0);
-    expect(await value("collector_up", { ...inMain, source: "poll" })).toBeUndefined();
+    expect(await value("collector_up", { ...inMain, source: "compare" })).toBeUndefined();
     expect(await value("collector_coverage_ratio", watch)).toBe(0.5);
     expect(await value("collector_last_success_timestamp_seconds", watch)).toBe(5);
     expect(await value("collector_last_success_timestamp_seconds", { ...inMain, source: "sessions" })).toBe(
@@ -221,8 +266,12 @@ describe("the exporter", () => {
     expect(await value("redis_connected_replicas", { cluster: "cache", node: "r1:6379" })).toBe(1);
     expect(await value("sentinel_known", { cluster: "cache", node: "s1:26379" })).toBe(3);
     expect(await value("sessions", { ...inMain, state: "connected" })).toBe(2);
-    expect(await value("findings", { cluster: "main", kind: "deadlock_suspected" })).toBe(1);
-    expect(await value("findings", { cluster: "cache", kind: "deadlock_suspected" })).toBe(0);
+    const deadlocks = (cluster: string, severity: string) =>
+      value("findings", { cluster, kind: "deadlock_suspected", severity });
+    expect(await deadlocks("main", "warning")).toBe(1);
+    // Possible ones alone: the alert that pages asks for the others.
+    expect(await deadlocks("main", "critical")).toBe(0);
+    expect(await deadlocks("cache", "warning")).toBe(0);
     expect(
       await value("admin_actions_total", { cluster: "main", action: "evict_waiter", outcome: "conflict" }),
     ).toBe(1);
@@ -232,7 +281,7 @@ describe("the exporter", () => {
     expect(await value("stream_coalesced_updates_total")).toBe(31);
     expect(await value("stream_disconnected_slow_total")).toBe(1);
     findings = [];
-    expect(await value("findings", { cluster: "main", kind: "deadlock_suspected" })).toBe(0);
+    expect(await deadlocks("main", "warning")).toBe(0);
   });
 
   it("scrapes without what a backend refuses to tell", async () => {
@@ -277,22 +326,24 @@ describe("the exporter", () => {
     expect([await grants("stays"), await grants("ends")]).toEqual([0, undefined]);
     granted("new");
     expect(await grants("new")).toBe(1);
-    expect(await value("lock_oldest_hold_seconds", { ...inMain, lock_group: "new" })).toBe(0);
+    expect(await value("lock_waiters", { ...inMain, lock_group: "new" })).toBe(0);
   });
 
-  it("has no name of a lock as a label where there are no top rows", async () => {
+  it("has no name of a lock as a label where there are no top rows, nor its id in the address of a page", async () => {
     exporter.close();
-    start(undefined, { topLocks: 0 });
+    start(undefined, { topLocks: 0, externalUrl: "https://locks.example/" });
     everything();
-    expect(await registry.metrics()).not.toMatch(/holdfast_dashboard_top_\w+\{/);
+    findings.push({ cluster: "main", kind: "long-hold", severity: "info", lockId: "id" });
+    expect(await registry.metrics()).not.toMatch(/holdfast_dashboard_(top_\w+|finding_page)\{/);
   });
 
   it("gives the addresses of locks with findings under the external address, 20 in each cluster, and none without it", async () => {
     findings = [
-      { cluster: "main", kind: "clock-skew", lockId: null },
+      { cluster: "main", kind: "clock-skew", severity: "warning", lockId: null },
       ...Array.from({ length: 30 }, (_, i) => ({
         cluster: "main",
         kind: "stuck-with-waiters" as const,
+        severity: "critical" as const,
         lockId: `id${i}`,
       })),
     ];
@@ -304,7 +355,7 @@ describe("the exporter", () => {
     );
     expect(pages).toHaveLength(20);
     expect(pages[0]).toBe(
-      'cluster="main",kind="stuck_with_waiters",page="https://locks.example/d/locks/id0"',
+      'cluster="main",kind="stuck_with_waiters",severity="critical",page="https://locks.example/d/locks/id0"',
     );
     findings = [];
     expect(await registry.metrics()).not.toContain("finding_page{");

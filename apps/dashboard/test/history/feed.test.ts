@@ -105,7 +105,7 @@ it("an end that was forced from here stays one, though its session lives on", as
   expect(changes.some((each) => each.type === "explained" && each.reason === "released")).toBe(false);
 });
 
-it("holds that were there before anything listened are told of, and that all has been told comes after them", async () => {
+it("holds from before the feed listened are reported, and after them that all holds have been reported", async () => {
   feed.close();
   const early = new FakeCollector();
   early.put({ key: "/early", holders: [fakeParticipant({ entry: "h1", session: "0x2" })] });
@@ -123,4 +123,12 @@ it("waiters are counted every five seconds", async () => {
   expect(changes).toContainEqual({
     ...{ type: "waiting", cluster: "zoo", backend: "zookeeper", key: "/q", waiters: 3, forMs: 5_000 },
   });
+});
+
+it("a hold that is no longer looked at has an end that was not seen, and no reason", () => {
+  hold();
+  collector.emit({ type: "unwatched", key: "/a", entry: "e1" });
+  expect(changes.filter(({ type }) => type === "ended")).toMatchObject([
+    { key: "/a", entry: "e1", seen: false, heldMs: null, reason: "unknown" },
+  ]);
 });

@@ -1,10 +1,26 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { groupByRules } from "../../src/exporter/group-rules.js";
 import { Boards } from "../../src/history/boards.js";
-import { bytesOf, closeDatabase, type Database, openDatabase } from "../../src/history/database.js";
+import {
+  bytesOf,
+  checkDatabase,
+  closeDatabase,
+  type Database,
+  openDatabase,
+  RefusedFileError,
+} from "../../src/history/database.js";
 import { Ledger } from "../../src/history/ledger.js";
 import type { Change, KnownOwner, RankingQuestion, StoryQuestion } from "../../src/history/messages.js";
 import { leftHolds } from "../../src/history/open-holds.js";
@@ -213,7 +229,7 @@ describe("after a restart", () => {
     ]);
   });
 
-  it("what comes in one message behind the word that all has been told is of holds that are known", () => {
+  it("changes behind `complete` in one message are about holds that are known", () => {
     {
       using kept = new Kept();
       kept.record(t0, begun("/gone"), begun("/kept"));
@@ -238,7 +254,7 @@ describe("after a restart", () => {
       kept.record(t0, begun("/gone"), begun("/other"));
     }
     using kept = new Kept(t0 + 1_000);
-    // Of a hold of the same entry that is younger it is not the same grant.
+    // A younger hold of the same entry is not the same grant.
     kept.record(t0 + 1_000, begun("/other", { found: true, exact: false, sinceMs: t0 + 1_000 }));
     kept.record(t0 + 2_000, { type: "complete", cluster: "zoo", atMs: t0 + 2_000 });
     for (const key of ["/gone", "/other"])
@@ -362,9 +378,27 @@ describe("the size of the store", () => {
 describe("a disk that is full", () => {
   function onFullDisk() {
     const opened = openDatabase(file, 32 * megabyte);
-    const disk = { full: false };
+    const disk = { full: false, unreadable: false };
+    const readable = (): void => {
+      if (disk.unreadable) throw Object.assign(new Error("no"), { code: "SQLITE_IOERR_READ" });
+    };
     const db: Database = {
-      prepare: (sql) => opened.db.prepare(sql),
+      prepare: (sql) => {
+        readable();
+        const statement = opened.db.prepare(sql);
+        return {
+          run: (...values) => statement.run(...values),
+          get: (...values) => {
+            readable();
+            return statement.get(...values);
+          },
+          all: (...values) => {
+            readable();
+            return statement.all(...values);
+          },
+          iterate: (...values) => statement.iterate(...values),
+        };
+      },
       close: () => opened.db.close(),
       exec: (sql) => {
         if (disk.full && sql === "COMMIT") throw Object.assign(new Error("no"), { code: "SQLITE_FULL" });
@@ -416,6 +450,25 @@ describe("a disk that is full", () => {
     expect(leftHolds(ledger.db)).toEqual([]);
     ledger.close();
   });
+
+  it("or that cannot be read is a status too: the changes that need it are counted as lost, and later ones are recorded", () => {
+    const { disk, ledger, record, story } = onFullDisk();
+    record(begun("/full"));
+    const { usedBytes } = ledger.status;
+    disk.unreadable = true;
+    record(ended("/full", t0 + 10), begun("/full", { entry: "e2" }));
+    const failure = "the disk cannot be written or read";
+    expect(ledger.status).toMatchObject({ failure, dropped: 2, usedBytes });
+    disk.unreadable = false;
+    record(begun("/full", { entry: "e3" }));
+    expect(ledger.status).toMatchObject({ failure: null, dropped: 2 });
+    expect(
+      story()
+        .open.map(({ entry }) => entry)
+        .sort(),
+    ).toEqual(["e1", "e3"]);
+    ledger.close();
+  });
 });
 
 describe("a file", () => {
@@ -442,7 +495,7 @@ describe("a file", () => {
     );
     rmSync(file);
     const other = openDatabase(file, 16 * megabyte).db;
-    other.exec("PRAGMA application_id=1");
+    other.exec("PRAGMA application_id=0");
     closeDatabase(other);
     expect(() => openDatabase(file, 16 * megabyte)).toThrow(
       `${file} is no history: it is a database of another program`,
@@ -450,5 +503,33 @@ describe("a file", () => {
     expect(() => openDatabase(join(folder, "none", "h.db"), 16 * megabyte)).toThrow(
       "cannot be written (ENOENT)",
     );
+  });
+
+  it("of another program is left as it is: its rights, its journal and its content", () => {
+    const { db } = openDatabase(file, 16 * megabyte);
+    db.exec("PRAGMA application_id=1");
+    closeDatabase(db);
+    const bytes = readFileSync(file);
+    // With these two it has a log that is written first.
+    bytes.fill(2, 18, 20);
+    writeFileSync(file, bytes);
+    chmodSync(file, 0o644);
+    const files = readdirSync(folder);
+    expect(() => openDatabase(file, 16 * megabyte)).toThrow(RefusedFileError);
+    expect(() => checkDatabase(file)).toThrow("it is a database of another program");
+    expect(statSync(file).mode & 0o777).toBe(0o644);
+    expect(readFileSync(file).equals(bytes)).toBe(true);
+    expect(readdirSync(folder)).toEqual(files);
+  });
+
+  it("whose process was killed before its log was written back is a history all the same", () => {
+    using kept = new Kept();
+    kept.record(t0, begun("/one"));
+    const left = join(folder, "left.db");
+    copyFileSync(file, left);
+    copyFileSync(`${file}-wal`, `${left}-wal`);
+    const { db } = openDatabase(left, 16 * megabyte);
+    expect(leftHolds(db)).toMatchObject([{ key: "/one" }]);
+    closeDatabase(db);
   });
 });

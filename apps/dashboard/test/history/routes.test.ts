@@ -52,7 +52,7 @@ function turn({ zookeeper }: Serving, key: string, entry = "e1"): void {
 }
 
 describe("with a history", () => {
-  it("a lock's story has what its collector told, and the ranking has the lock, its group and its owner", async () => {
+  it("a lock's story has what its collector reported, and the ranking has the lock, its group and its owner", async () => {
     await using dashboard = await serving({ history });
     turn(dashboard, "/order/17");
     const id = idOf("/order/17");
@@ -98,7 +98,7 @@ describe("with a history", () => {
     });
   });
 
-  it("a forced release is one, whether the hold's end is told before or after the answer", async () => {
+  it("a forced release is kept as forced, whether the hold's end is reported before or after the answer", async () => {
     await using dashboard = await serving({ history });
     const { app, zookeeper } = dashboard;
     const force = async (key: string) =>
@@ -152,6 +152,14 @@ describe("with a history", () => {
       "too many ask the history at the same time; try again",
     );
   });
+});
+
+it("a history whose thread has ended says that a restart is what helps", async () => {
+  expect(history.findings()).toEqual([]);
+  await history.close();
+  expect(history.findings()).toMatchObject([
+    { kind: "history-failing", advice: "Restart the dashboard: nothing is recorded until then." },
+  ]);
 });
 
 describe("a second dashboard", () => {

@@ -6,7 +6,7 @@ export interface AlertCase {
   /** Samples every 15 s, as promtool writes them. */
   readonly series: Readonly<Record<string, string>>;
   readonly at: string;
-  /** Labels of those that fire, without `alertname` and `severity`; empty: nobody hears of it. */
+  /** Labels of the alerts that fire, without `alertname` and `severity`; empty: none fires. */
   readonly fires: readonly Readonly<Record<string, string>>[];
 }
 
@@ -24,6 +24,8 @@ const margin = (backend: string, le: string): string =>
 const lost = `holdfast_lock_lost_total{${group},recipe="mutex",reason="stolen",job="pay",instance="a"}`;
 const role = (server: string, name: string): string =>
   dash("zookeeper_server_role", `cluster="prod",server="${server}",role="${name}"`);
+const deadlocks = (severity: string): string =>
+  dash("findings", `cluster="prod",kind="deadlock_suspected",severity="${severity}"`);
 const blindScrape = { 'up{job="holdfast-dashboard",instance="d"}': "1x200" };
 
 export const alertCases: readonly AlertCase[] = [
@@ -91,7 +93,7 @@ export const alertCases: readonly AlertCase[] = [
   },
   {
     alert: "LockWaitP99High",
-    when: "everybody waits for less than half a second",
+    when: "all callers wait for less than half a second",
     series: { [waits("0.5")]: "0+100x100", [waits("1")]: "0+100x100", [waits("+Inf")]: "0+100x100" },
     at: "20m",
     fires: [],
@@ -187,19 +189,34 @@ export const alertCases: readonly AlertCase[] = [
   },
   {
     alert: "DeadlockSuspected",
-    when: "the finding stands",
-    series: { [dash("findings", 'cluster="prod",kind="deadlock_suspected"')]: "0x4 1x20" },
+    when: "the finding stands and is certain",
+    series: { [deadlocks("critical")]: "0x4 1x20" },
     at: "2m",
     fires: [{ cluster: "prod" }],
   },
   {
     alert: "DeadlockSuspected",
-    when: "there are other findings",
+    when: "there are other findings, and deadlocks that are possible only",
     series: {
-      [dash("findings", 'cluster="prod",kind="deadlock_suspected"')]: "0x20",
-      [dash("findings", 'cluster="prod",kind="long_hold"')]: "3x20",
+      [deadlocks("critical")]: "0x60",
+      [deadlocks("warning")]: "1x60",
+      [dash("findings", 'cluster="prod",kind="long_hold",severity="info"')]: "3x60",
     },
-    at: "4m",
+    at: "14m",
+    fires: [],
+  },
+  {
+    alert: "DeadlockPossible",
+    when: "there are possible ones for ten minutes",
+    series: { [deadlocks("critical")]: "0x60", [deadlocks("warning")]: "1x60" },
+    at: "14m",
+    fires: [{ cluster: "prod" }],
+  },
+  {
+    alert: "DeadlockPossible",
+    when: "there are some now and then, as in ordinary times, and a certain one",
+    series: { [deadlocks("critical")]: "1x60", [deadlocks("warning")]: "1x20 0x4 1x30" },
+    at: "12m",
     fires: [],
   },
   {
@@ -231,7 +248,7 @@ export const alertCases: readonly AlertCase[] = [
   },
   {
     alert: "QueueNotAdvancing",
-    when: "nobody waits",
+    when: "no caller waits",
     series: { [dash("lock_waiters", `${inProd},backend="redis"`)]: "0x100" },
     at: "24m",
     fires: [],
@@ -258,7 +275,7 @@ export const alertCases: readonly AlertCase[] = [
   },
   {
     alert: "CollectorBlind",
-    when: "nobody asks the dashboard",
+    when: "no job scrapes the dashboard",
     series: { 'up{job="prometheus",instance="p"}': "1x60" },
     at: "5m",
     fires: [{ job: "holdfast-dashboard" }],

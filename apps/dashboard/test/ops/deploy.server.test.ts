@@ -79,7 +79,7 @@ describe("the unit of systemd", () => {
       });
       return Number(/Overall exposure level[^:]*: ([0-9.]+)/.exec(stdout)?.[1]);
     };
-    // Of 10, which is a service without limits; below 2 is what systemd calls OK.
+    // The scale ends at 10, which is a service without limits; below 2 is what systemd calls OK.
     expect(exposure(join(directory, "holdfast-dashboard.service"))).toBeLessThan(2);
     const open = unit.replace(/^(Protect|Private|Restrict|System|NoNew|Capab|Dynamic).*\n/gm, "");
     await writeFile(join(directory, "open.service"), open);

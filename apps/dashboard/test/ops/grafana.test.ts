@@ -81,7 +81,7 @@ const Variable = Type.Object({
   type: Type.Enum(["datasource", "query"]),
   query: Text,
 });
-/** Of Grafana's dashboard model, what is used, and nothing that is not known. */
+/** The part of Grafana's dashboard model that is used, and nothing that is not known. */
 const Dashboard = Type.Object(
   {
     uid: Type.String({ pattern: "^[a-zA-Z0-9_-]{1,40}$" }),

@@ -82,7 +82,7 @@ function play(name: string, worlds: readonly object[]): { ok: boolean; told: str
 
 test.each(
   cases.map(
-    (each) => [each.alert, each.fires.length > 0 ? "is told" : "is silent", each.when, each] as const,
+    (each) => [each.alert, each.fires.length > 0 ? "is firing" : "is silent", each.when, each] as const,
   ),
 )("%s %s when %s", (_alert, _told, _when, each) => {
   const played = all.ok ? all : play("case.yml", [worldOf(each)]);
@@ -103,7 +103,7 @@ test("each alert is seen to fire and seen not to", () => {
   }
 });
 
-test("a page is told in words that have their values in them", () => {
+test("an alert with the severity page has its values in its words", () => {
   const lost = alertCases.find(({ alert }) => alert === "LockLostWhileHeld") as AlertCase;
   const rule = alertRules.find(({ alert }) => alert === lost.alert);
   const world = {

@@ -3,6 +3,8 @@ import {
   noHolderWord,
   nothingListed,
   notKnownNow,
+  noWaitWord,
+  whyNoEffects,
   whyNoHolders,
   whyNoWaiters,
 } from "../../page/src/format/absence.js";
@@ -26,7 +28,7 @@ function detail(lock: Partial<LockRow>, more: Partial<LockDetail> = {}): LockDet
 }
 
 describe("an empty queue on a lock's page", () => {
-  it("is called empty only where the backend was read and no one waits", () => {
+  it("is called empty only where the backend was read and has no waiters", () => {
     expect(whyNoWaiters(detail({}))).toBe("No waiters.");
     const unread: LockDetail[] = [
       detail({ waiterCount: 2 }, { fromMemory: true }),
@@ -68,6 +70,19 @@ describe("a lock's page without a holder", () => {
     for (const each of unnamed)
       expect(whyNoHolders(detail(each, { fromMemory: true }))).not.toContain("was not held");
   });
+});
+
+describe("what an action would do, where it is not offered", () => {
+  it("is called nothing only where the backend was read", () => {
+    expect(whyNoEffects(detail({}))).toMatch(/no longer there\.$/);
+    expect(whyNoEffects(detail({}, { fromMemory: true }))).toBe(
+      "Its backend cannot be read now, so what this would do is not known.",
+    );
+  });
+});
+
+it("a longest wait is called none only where waiters could be seen and there are none", () => {
+  expect([noWaitWord(0), noWaitWord(2), noWaitWord(0, true)]).toEqual(["none", "unknown", "hidden"]);
 });
 
 it("a page of the audit without a row of the cluster says that older pages may have some", () => {

@@ -1,7 +1,9 @@
 import { shownName } from "@holdfast/collectors/internal";
 import { describe, expect, it } from "vitest";
-import { asAction, confirmation, hindrance, outcomeOf } from "../../page/src/actions/words.js";
+import { asAction, confirmation, hindrance, offersEnd, outcomeOf } from "../../page/src/actions/words.js";
 import { ApiFailure, refusalOf } from "../../page/src/api/failure.js";
+import { rowOf } from "../../src/core/rows.js";
+import { fakeLock, fakeParticipant } from "../fake-collector.js";
 
 const ready = {
   action: "force-release" as const,
@@ -71,6 +73,31 @@ describe("a request to leave", () => {
     expect(hindrance({ ...ready, action: "request-revoke", typed: "", reason: "" })).toEqual(
       expect.any(String),
     );
+  });
+});
+
+describe("actions that are offered for the first holders and waiters alone", () => {
+  const people = (count: number) =>
+    Array.from({ length: count }, (_, at) => fakeParticipant({ entry: `e${at}` }));
+  const end = (holders: number, waiters: number, acted: readonly string[]): string | null =>
+    offersEnd({
+      lock: rowOf("zoo", fakeLock({ key: "/locks/a", holders: people(holders) })),
+      waiters: people(waiters).map((each) => ({ ...each, entry: `w${each.entry}` })),
+      actions: acted.map((entry) => ({
+        action: "evict-waiter",
+        entry,
+        role: "admin",
+        effects: [],
+        unknownLibrary: false,
+      })),
+    });
+
+  it("are said to be so where there are more than those", () => {
+    const text = "Actions are offered for the first 5 holders and the first 5 waiters.";
+    expect([end(1, 6, ["we0"]), end(6, 0, ["e0"])]).toEqual([text, text]);
+  });
+  it("are not where all are offered, or this user has none of them", () => {
+    expect([end(5, 5, ["e0", "we0"]), end(1, 6, ["e0"]), end(6, 6, [])]).toEqual([null, null, null]);
   });
 });
 

@@ -11,7 +11,7 @@ let directory = "";
 let html = "";
 let assets: readonly { name: string; bytes: Buffer }[] = [];
 
-// Built as the package's build does it, but elsewhere: nobody's dist is touched.
+// Built as the package's build does it, but into a directory of its own: the dist of the package is left alone.
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "holdfast-page-"));
   // Vite believes NODE_ENV before the mode, and would build for tests.

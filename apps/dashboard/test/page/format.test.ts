@@ -5,7 +5,7 @@ import { age } from "../../page/src/format/moment.js";
 import { count, many, percent, rate } from "../../page/src/format/number.js";
 import { middle, nameOf, short } from "../../page/src/format/participant.js";
 import { isWithoutPlaces, looksForLocks } from "../../page/src/format/places.js";
-import { momentIn, standingOf } from "../../page/src/format/sources.js";
+import { lateSources, momentIn, standingOf } from "../../page/src/format/sources.js";
 import { kindOf, waitersOf } from "../../page/src/format/words.js";
 import type { Participant } from "../../src/contract/api.js";
 
@@ -58,7 +58,7 @@ describe("ages", () => {
       note: "first seen",
     });
   });
-  it("that nobody knows are no number, even when a moment stands there", () => {
+  it("that are not known are no number, even when a moment stands there", () => {
     expect(age({ atMs: null, provenance: "unknown" }, 42_000).text).toBe("unknown");
     expect(age({ atMs: 1000, provenance: "unknown" }, 42_000).text).toBe("unknown");
     expect(age({ atMs: null, provenance: "exact" }, 42_000).text).toBe("unknown");
@@ -123,7 +123,7 @@ describe("names of participants", () => {
     expect(nameOf(participant({ actor: `${uuid}:57` })).main).toBe("3f2c91ab…:57");
     expect(nameOf(participant({}))).toEqual({ main: "_c_1-lock-0000000001", more: [] });
   });
-  it("put the host first where there is no label, and leave out the data that told it", () => {
+  it("put the host first where there is no label, and leave out the data from which it was read", () => {
     const identity = { label: null, host: "vm", pid: 7 };
     expect(
       nameOf(participant({ identity, address: "10.0.0.1", data: '10.0.0.1 {"host":"vm","pid":7}' })),
@@ -202,7 +202,7 @@ describe("sources", () => {
     message: null,
     ...changed,
   });
-  it("that work only when somebody looks, or now and then, are not starting for ever", () => {
+  it("that work only for an open page, or now and then, are not shown as starting for ever", () => {
     const idle = (name: string, changed = {}) => standingOf(source(name, changed)).idle;
     expect(["compare", "sessions", "rows", "servers"].map((name) => idle(name))).toEqual([
       "not due yet",
@@ -214,6 +214,17 @@ describe("sources", () => {
     expect(idle("compare", { state: "ok", lastSuccessMs: 1 })).toBeNull();
     expect(idle("sessions", { state: "down", message: "refused" })).toBeNull();
   });
+  it("are named as late while they are at work, and not while they are idle by design", () => {
+    const late = (...sources: ReturnType<typeof source>[]): string[] =>
+      lateSources([{ name: "red", sources }]);
+    expect(late(source("scan"), source("compare"), source("rows"))).toEqual([
+      "scan of red is starting (0 %)",
+    ]);
+    expect(late(source("sessions", { state: "down", message: "refused" }))).toEqual([
+      "sessions of red is down (0 %)",
+    ]);
+    expect(late(source("scan", { state: "ok" }), source("compare", { state: "off" }))).toEqual([]);
+  });
   it("have a share only of what they can have seen a part of", () => {
     const coverage = (name: string, changed = {}) => standingOf(source(name, changed)).coverage;
     const asked = { state: "ok", lastSuccessMs: 1 };
@@ -224,7 +235,7 @@ describe("sources", () => {
     expect(coverage("sessions", asked)).toBe("0 % of the servers tell");
     expect(coverage("rows", asked)).toBeNull();
   });
-  it("tell moments that are shown as such", () => {
+  it("have moments among their facts, which are recognised by their form", () => {
     expect(momentIn("2026-11-21T23:13:59.000Z")).toBe(Date.UTC(2026, 10, 21, 23, 13, 59));
     expect([momentIn("7.0.15"), momentIn("2026-11-21"), momentIn("none")]).toEqual([null, null, null]);
   });

@@ -28,7 +28,7 @@ function row(id: string, readMs = 1, version = "v"): LockRow {
 const rows = (ids: string, readMs = 1): LockRow[] => [...ids].map((id) => row(id, readMs));
 const shown = (list: { rows: readonly LockRow[] }): string => list.rows.map(({ id }) => id).join("");
 
-describe("a list that nobody touches", () => {
+describe("a list that is not frozen", () => {
   it("is what the server gave last", () => {
     const list = relist(relist(emptyList, rows("abc"), false), rows("cab"), false);
     expect(shown(list)).toBe("cab");
@@ -36,7 +36,7 @@ describe("a list that nobody touches", () => {
   });
 });
 
-describe("a list under a hand", () => {
+describe("a frozen list", () => {
   const before = relist(emptyList, rows("abcd"), false);
 
   it("is filled although it is frozen, when it was empty", () => {
@@ -62,7 +62,7 @@ describe("a list under a hand", () => {
     const list = relist(relist(before, rows("dcba", 2), true), rows("abcd", 3), true);
     expect(list).toMatchObject({ pending: 0, next: null });
   });
-  it("applies with what the stream has told meanwhile", () => {
+  it("applies with what the stream has brought meanwhile", () => {
     const list = refresh(relist(before, rows("ba", 2), true), [row("a", 3, "newer")]);
     expect(apply(list).rows.map(({ id, version }) => `${id} ${version}`)).toEqual(["b v", "a newer"]);
   });

@@ -22,7 +22,7 @@ describe("single keys", () => {
       null,
     ]);
   });
-  it("do nothing while somebody writes, nor with another key held", () => {
+  it("do nothing while the user writes, nor with another key held", () => {
     const keys = new Shortcuts();
     expect(keys.press(press("p", { busy: true }), 0)).toBeNull();
     expect(keys.press(press("p", { ctrlKey: true }), 0)).toBeNull();

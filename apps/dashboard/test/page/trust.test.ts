@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { linesOf } from "../../page/src/format/cluster-lines.js";
-import { lostContact, sessionTimeout } from "../../page/src/format/contact.js";
+import { leaseLeft, lostContact, sessionTimeout } from "../../page/src/format/contact.js";
 import { ago, due } from "../../page/src/format/duration.js";
 import { lampOf } from "../../page/src/format/lamp.js";
 import type { ClusterRow, SessionContact } from "../../src/contract/api.js";
@@ -64,7 +64,7 @@ describe("the lamp in the head of the page", () => {
   });
 });
 
-describe("the line that tells of a cluster in trouble", () => {
+describe("the line about a cluster in trouble", () => {
   const lost = "no contact with Redis: connecting again";
 
   it("gives one reason that several sources share once, as one sentence, and no time of a next try", () => {
@@ -118,10 +118,22 @@ describe("a holder on the page of its lock", () => {
     );
   });
 
-  it("is shown without that while it is connected, and where no server tells", () => {
+  it("is shown without that while it is connected, and where no server knows its connection", () => {
     expect(lostContact(holder, contact({ state: "connected", endsMs: null }), 2_000)).toBeNull();
     expect(lostContact(holder, contact({ state: "unknown", endsMs: null }), 2_000)).toBeNull();
     expect(lostContact(holder, { contacts: [] }, 2_000)).toBeNull();
+  });
+
+  it("shows what is left of its lease as that runs down, and nothing once it is over", () => {
+    const left = (nowMs: number, remainingMs: number | null = 30_000): string | null =>
+      leaseLeft({ remainingMs }, { readMs: 1_000 }, nowMs);
+    expect([left(0), left(1_000), left(20_500), left(30_999)]).toEqual([
+      "30 s left",
+      "30 s left",
+      "11 s left",
+      "1 s left",
+    ]);
+    expect([left(31_000), left(90_000), left(1_000, null)]).toEqual([null, null, null]);
   });
 
   it("keeps the time-out of its session when the connection is lost", () => {

@@ -109,7 +109,7 @@ describe("actions", () => {
     expect(body).toMatch(/admin_actions_total\{cluster="zoo",action="force_release",outcome="denied"\} 1/);
   });
 
-  it("nobody can do anything while actions are off, and nothing is offered", async () => {
+  it("no role can do anything while actions are off, and no action is offered", async () => {
     await using dashboard = await staged({ actions: false });
     expect(await act(dashboard, "admin")).toMatchObject({ status: 403, error: "actions-off" });
     expect(await act(dashboard, "admin", { dryRun: true })).toMatchObject({
@@ -121,7 +121,7 @@ describe("actions", () => {
     expect(detail.json().actions).toEqual([]);
   });
 
-  it("a hand-over since the page was drawn is a conflict: nothing is done and both holders are told", async () => {
+  it("a hand-over since the page was drawn is a conflict: nothing is done, and the answer names the present holder", async () => {
     await using dashboard = await staged();
     dashboard.zookeeper.put({ key, holders: [fakeParticipant({ entry: "h2" })], waiters: [] });
     const answer = await act(dashboard, "admin");
@@ -147,7 +147,7 @@ describe("actions", () => {
     expect(dashboard.zookeeper.get(key)?.holders.length).toBe(1);
   });
 
-  it("a body without a reason, or with what nobody knows, is refused before anything is read", async () => {
+  it("a body without a reason, or with an unknown action or field, is refused before anything is read", async () => {
     await using dashboard = await staged();
     for (const body of [
       { reason: "" },
@@ -172,7 +172,7 @@ describe("actions", () => {
     );
   });
 
-  it("a backend that fails in the act leaves `unknown` in the audit, and nobody is told that it was done", async () => {
+  it("a backend that fails in the act leaves `unknown` in the audit, and the answer does not say that it was done", async () => {
     await using dashboard = await staged();
     dashboard.zookeeper.failure = new Error("connection lost");
     const answer = await act(dashboard, "admin");
@@ -191,7 +191,7 @@ describe("actions", () => {
     expect((await audit(dashboard)).map(({ outcome }) => outcome)).toEqual(["denied"]);
   });
 
-  it("an act on what no known library has made takes a word more, of which the lock's page is told", async () => {
+  it("an act on what no known library has made takes one more word, and the lock's detail says so", async () => {
     await using dashboard = await staged();
     const confirmed: unknown[] = [];
     dashboard.zookeeper.act = async ({ dryRun, unknownLibrary }) => {
@@ -363,7 +363,7 @@ describe("actions", () => {
     expect(missing.statusCode).toBe(404);
   });
 
-  it("an operator mutes a finding with a reason and an end, and it is muted for everybody", async () => {
+  it("an operator mutes a finding with a reason and an end, and it is muted for all users", async () => {
     await using dashboard = await staged();
     dashboard.zookeeper.findingList = [
       {

@@ -8,7 +8,7 @@ import { HistoryStateSchema } from "../../src/contract/history.js";
 import { lockIdOf } from "../../src/core/lock-id.js";
 import { type FakeCollector, fakeParticipant } from "../fake-collector.js";
 import { soon } from "../soon.js";
-import { as, type Serving, serving } from "./serving.js";
+import { as, changing, type Serving, serving } from "./serving.js";
 
 const idOf = (key: string): string => lockIdOf({ cluster: "zoo", backend: "zookeeper", key });
 
@@ -162,6 +162,8 @@ describe("REST", () => {
       const answer = await dashboard.app.inject({ url: `/api/v1/locks?${query}`, headers: as("viewer") });
       expect([answer.statusCode, answer.json().error], query).toEqual([400, "bad-request"]);
     }
+    const audit = await dashboard.app.inject({ url: "/api/v1/audit?cursor=gone", headers: as("viewer") });
+    expect([audit.statusCode, audit.json().error]).toEqual([400, "bad-request"]);
   });
 
   it("finds a key by its whole name that the list has not come to", async () => {
@@ -179,6 +181,8 @@ describe("REST", () => {
     await using dashboard = await serving();
     furnish(dashboard);
     expect((await json(dashboard, `locks/${idOf("/locks/a")}`)).fromMemory).toBe(false);
+    // A reading is shared for a moment, until the lock changes.
+    dashboard.zookeeper.put({ key: "/locks/a" });
     dashboard.zookeeper.failure = new Error("connection refused");
     const detail = await json(dashboard, `locks/${idOf("/locks/a")}`);
     expect(detail.lock.holders[0].entry).toBe("h1");
@@ -193,7 +197,23 @@ describe("REST", () => {
     expect((await json(dashboard, "backends")).clusters[0].message).toBe("connection refused");
   });
 
-  it("tells of a lock's holder that its connection is lost, and shows the lock where that cannot be found out", async () => {
+  it("calls a session gone only where the clusters asked for have answered without it", async () => {
+    await using dashboard = await serving();
+    furnish(dashboard);
+    const ask = async (path: string): Promise<unknown[]> => {
+      const answer = await dashboard.app.inject({ url: `/api/v1/sessions/${path}`, headers: as("viewer") });
+      return [answer.statusCode, answer.json().error];
+    };
+    dashboard.zookeeper.failure = new Error("connection refused");
+    expect(await ask("0x1?cluster=zoo")).toEqual([503, "backend-failed"]);
+    expect(await ask("0x1")).toEqual([503, "backend-failed"]);
+    expect(await ask("0x1?cluster=red")).toEqual([404, "not-found"]);
+    dashboard.zookeeper.failure = null;
+    expect(await ask("0x9?cluster=zoo")).toEqual([404, "not-found"]);
+    expect((await ask("0x1?cluster=zoo"))[0]).toBe(200);
+  });
+
+  it("says that the connection of a lock's holder is lost, and shows the lock where that cannot be found out", async () => {
     await using dashboard = await serving();
     furnish(dashboard);
     const { zookeeper } = dashboard;
@@ -201,9 +221,47 @@ describe("REST", () => {
     zookeeper.contactList = [lost, { id: "0x2", state: "connected", timeoutMs: 20_000, endsMs: null }];
     const detail = async () => await json(dashboard, `locks/${idOf("/locks/a")}`);
     expect((await detail()).contacts).toEqual([lost]);
+    zookeeper.put({ key: "/locks/a" });
     zookeeper.contacts = () => Promise.reject(new Error("no server tells"));
     const { contacts, lock } = await detail();
     expect([contacts, lock.holders.length]).toEqual([[], 1]);
+  });
+
+  it("reads a lock once for all of one role who look at it at the same time, and anew once it has changed or was acted on", async () => {
+    await using dashboard = await serving();
+    const { app, zookeeper } = dashboard;
+    const url = `/api/v1/locks/${idOf("/locks/a")}`;
+    const holder = async (role: "viewer" | "admin") =>
+      (await app.inject({ url, headers: as(role) })).json().lock.holders[0]?.entry;
+    zookeeper.put({ key: "/locks/a", holders: [fakeParticipant({ entry: "h1" })] });
+    const crowd = await Promise.all(Array.from({ length: 50 }, () => holder("viewer")));
+    expect(new Set(crowd)).toEqual(new Set(["h1"]));
+    // One where nothing else runs.
+    expect(zookeeper.detailReads).toBeLessThan(10);
+    const { actions } = (await app.inject({ url, headers: as("admin") })).json();
+    expect(actions).not.toEqual([]);
+    zookeeper.put({ key: "/locks/a", holders: [fakeParticipant({ entry: "h2" })] });
+    expect([await holder("viewer"), await holder("admin")]).toEqual(["h2", "h2"]);
+    const reads = zookeeper.detailReads;
+    await app.inject({
+      ...{ method: "POST", url: `${url}/actions`, headers: await changing(app, "admin") },
+      payload: {
+        ...{ action: "force-release", entry: "h2", expectedVersion: "h2", confirmation: "", reason: "test" },
+        dryRun: true,
+      },
+    });
+    await holder("viewer");
+    expect(zookeeper.detailReads).toBeGreaterThan(reads);
+  });
+
+  it("limits how often one caller has locks read", async () => {
+    await using dashboard = await serving();
+    furnish(dashboard);
+    const answer = await dashboard.app.inject({
+      url: `/api/v1/locks/${idOf("/locks/a")}`,
+      headers: as("viewer"),
+    });
+    expect(Number(answer.headers["x-ratelimit-limit"])).toBe(3_000);
   });
 
   it("keeps the turns of a lock and how long it was held", async () => {

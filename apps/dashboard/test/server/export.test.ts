@@ -176,7 +176,7 @@ describe("the export of a list", () => {
     const [row] = table((await get(dashboard, "export/locks?format=csv")).body);
     expect(row).toMatchObject({
       ...{ cluster: "zoo", backend: "zookeeper", name: "/locks/a", kind: "mutex", state: "contended" },
-      ...{ holders: "pay pid 7 (h, 10.0.0.1:4000)", holder_sessions: "0x1", holder_count: "1" },
+      ...{ holders: "pay (h pid 7)", holder_sessions: "0x1", holder_count: "1" },
       ...{ held_since: "1970-01-01T00:00:01.000Z", held_since_is: "at-least", waiter_count: "1" },
       ...{ waited_since: "", waited_since_is: "unknown" },
     });
@@ -191,6 +191,30 @@ describe("the export of a list", () => {
     expect(answer.json()).toMatchObject({ complete: false, notes: ["zoo: away"], rows: [] });
     expect(answer.headers["x-holdfast-complete"]).toBe("no");
     expect(answer.headers["content-disposition"]).toMatch(/-incomplete\.json"$/);
+  });
+
+  it("says that locks may be missing or old while a source of their list is not heard, in the clusters asked for alone", async () => {
+    await using dashboard = await serving();
+    await furnish(dashboard);
+    const { zookeeper } = dashboard;
+    zookeeper.sourceList = zookeeper.sourceList.map((each) => ({ ...each, state: "stale" }));
+    const answer = await get(dashboard, "export/locks?format=json");
+    expect(answer.json()).toMatchObject({
+      complete: false,
+      notes: ["zoo is stale: rows may be missing or old"],
+    });
+    expect(answer.headers["x-holdfast-complete"]).toBe("no");
+    const red = await get(dashboard, "export/locks?format=json&cluster=red");
+    expect(red.json()).toMatchObject({ complete: true, notes: [] });
+  });
+
+  it("says that waits cannot be seen, in the clusters asked for alone", async () => {
+    await using dashboard = await serving();
+    const connections = { state: "contended", waiterCount: 3, waiterUnit: "connections" } as const;
+    dashboard.redis.put({ key: "r", ...connections });
+    const complete = async (cluster: string): Promise<unknown> =>
+      (await get(dashboard, `export/waits?format=json&cluster=${cluster}`)).json().complete;
+    expect([await complete("red"), await complete("zoo")]).toEqual([false, true]);
   });
 
   it("ends at its limit, and says so in headers, name and content", async () => {
@@ -225,7 +249,7 @@ describe("the export of a list", () => {
   });
 });
 
-describe("what a name may do to whoever opens the file", () => {
+describe("what a name may do to a reader who opens the file", () => {
   const evil = [
     "=cmd|' /C calc'!A0",
     "+1+1",
@@ -403,7 +427,7 @@ describe("an export as work", () => {
       new Promise((resolve, reject) =>
         server.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
       );
-    // Those of others alone: a client that does not read does not see the end.
+    // Only the connection of another caller is left: a client that does not read does not see the end.
     await soon(connections).toBe(1);
     await expect(first.text()).rejects.toThrow("aborted");
     expect(JSON.parse(await others.text()).rows).toHaveLength(1_500);

@@ -7,7 +7,7 @@ export interface LoopStalls {
 
 /**
  * Watches the event loop. What counts is the processor time within one gap, garbage collection included: on a machine that is busy with
- * other things, the wall clock tells of those.
+ * other things, the wall clock would count those too.
  */
 export function watchLoop(): { end(): LoopStalls } {
   let lastMs = performance.now();

@@ -1,3 +1,5 @@
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import type { Role } from "../../src/auth/roles.js";
 import { lockIdOf } from "../../src/core/lock-id.js";
@@ -47,7 +49,7 @@ const routes: readonly Route[] = [
   ]),
   get("/api/v1/export/nothing?format=csv", 404),
   get("/api/v1/history", 200),
-  // Without a history; with one test/history/routes.test.ts asks them.
+  // There is no history here; test/history/routes.test.ts asks these with one.
   get("/api/v1/ranking", 404),
   get(`/api/v1/locks/${idOf("/locks/a")}/story`, 404),
   get("/api/v1/discover?cluster=zoo", 200, "operator"),
@@ -87,7 +89,7 @@ const heads: readonly Record<string, string>[] = [
   { host: "evil.example", "x-forwarded-host": "localhost" },
 ];
 
-/** Who signs in may come by any name and through any proxy: a few of them will do. */
+/** A caller that signs in may come by any name and through any proxy: a few of them will do. */
 const headsOf = (local: boolean) =>
   local
     ? heads
@@ -124,7 +126,7 @@ let address = 0;
 async function walk(dashboard: Serving, role: Role | null, local: boolean, signIn: Record<string, string>) {
   const { app, zookeeper } = dashboard;
   zookeeper.put({ key: "/locks/a", holders: [fakeParticipant({ entry: "h1" })] });
-  // As collectors answer for what lies outside of their roots.
+  // Collectors answer so for what lies outside of their roots.
   const act = zookeeper.act.bind(zookeeper);
   zookeeper.act = async (request) =>
     request.key.startsWith("/locks/")
@@ -171,6 +173,22 @@ describe("each route, from each origin, with each header and host", () => {
       ...{ tokens: [], anonymous: { name: null, role }, loopbackNames: true },
     });
     await walk(dashboard, role, true, {});
+  });
+
+  // A proxy may add no header, but nginx passes requests on by HTTP/1.0.
+  it.each([
+    ["1.1", true, 200],
+    ["1.0", true, 403],
+    ["1.0", false, 200],
+  ])("answers HTTP/%s, without sign-in: %s, with %d", async (version, local, status) => {
+    const without = { tokens: [], anonymous: { name: null, role: "viewer" as const }, loopbackNames: true };
+    await using dashboard = await serving(local ? without : {});
+    const { port } = new URL(await dashboard.app.listen({ host: "127.0.0.1", port: 0 }));
+    const socket = connect(Number(port), "127.0.0.1");
+    socket.write(`GET /healthz HTTP/${version}\r\nhost: 127.0.0.1:${port}\r\nconnection: close\r\n\r\n`);
+    const answer = await text(socket);
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    if (status === 403) expect(answer).toContain("and HTTP/1.0 says that a proxy has passed the request on");
   });
 
   it("the server's trust in a proxy does not change who is local", async () => {

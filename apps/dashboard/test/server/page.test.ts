@@ -60,7 +60,7 @@ describe("the page", () => {
     expect(body).toMatch(/id="holdfast-config">\{"version":"\d+\.\d+\.\d+"\}</);
   });
 
-  it("has assets that may be kept for ever, zipped for whoever takes that, and no way to other files", async () => {
+  it("has assets that may be kept for ever, zipped for clients that take that, and no way to other files", async () => {
     await using dashboard = await serving({ pageDirectory });
     const { headers, rawPayload } = await dashboard.app.inject({
       url: "/assets/index-1.js",

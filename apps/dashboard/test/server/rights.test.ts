@@ -18,7 +18,7 @@ afterEach(async () => await rm(directory, { recursive: true }));
 
 const put = (name: string, text: string): Promise<void> => writeFile(join(directory, name), text);
 
-/** Beside the file and then into its place, as editors do. */
+/** Writes beside the file and then moves that into its place, as editors do. */
 async function swap(name: string, text: string): Promise<void> {
   await put(`${name}.new`, text);
   await rename(join(directory, `${name}.new`), join(directory, name));
@@ -125,7 +125,7 @@ describe("the users' file while the dashboard runs", () => {
       await soon(found).toEqual([]);
       const metrics = await fetch(`${running.dashboard.url}metrics`, { headers: basic("ada", ada) });
       expect(await metrics.text()).toContain(
-        'holdfast_dashboard_findings{cluster="(dashboard)",kind="sign_in_not_read"} 0',
+        'holdfast_dashboard_findings{cluster="(dashboard)",kind="sign_in_not_read",severity="warning"} 0',
       );
     },
   );

@@ -5,7 +5,7 @@ import { fastifyHoldfast, longestParameter } from "../../src/index.js";
 import { FakeCollector, fakeParticipant } from "../fake-collector.js";
 import { as, changing, serving, tokens } from "./serving.js";
 
-/** Who may do what: the whole table, so that a new route without a line here turns the test red. */
+/** The roles that routes need: the whole table, so that a new route without a line here turns the test red. */
 const table: Readonly<Record<string, "public" | "viewer" | "operator">> = {
   "GET /healthz": "public",
   "GET /readyz": "public",
@@ -142,13 +142,13 @@ describe("routes and roles", () => {
     await expect(start()).rejects.toThrow("GET /forgotten: no access is declared");
   });
 
-  it("a plugin that is told of nobody who may come in does not start", async () => {
+  it("a plugin whose options let no caller in does not start", async () => {
     const app = fastify({ routerOptions: { maxParamLength: longestParameter } });
     app.register(fastifyHoldfast, { clusters: [] });
     await expect(app.ready()).rejects.toThrow("say who may come in");
   });
 
-  it("a host whose router would cut the ids of long names is told what to set", async () => {
+  it("the error for a host whose router would cut the ids of long names says what to set", async () => {
     const app = fastify();
     app.register(fastifyHoldfast, { clusters: [], anonymous: { name: null, role: "viewer" } });
     await expect(app.ready()).rejects.toThrow("maxParamLength: 16384");

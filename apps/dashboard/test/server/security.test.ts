@@ -148,18 +148,45 @@ describe("who is let in", () => {
     expect(await rows()).toHaveLength(60);
   });
 
+  it("where there are tokens alone a caller is an address, whatever name it gives, and none is named", async () => {
+    await using dashboard = await serving();
+    const me = async (n: number) =>
+      (await dashboard.app.inject({ url: "/api/v1/me", headers: basic(`made-up-${n}`, "x") })).statusCode;
+    for (let n = 0; n < 10; n++) expect(await me(n)).toBe(401);
+    expect(await me(10)).toBe(429);
+    const { rows } = (
+      await dashboard.app.inject({ url: "/api/v1/audit?limit=500", headers: as("viewer") })
+    ).json();
+    expect(new Set(rows.map(({ actor }: { actor: string }) => actor))).toEqual(new Set(["anybody"]));
+  });
+
+  it("wrong credentials have as many lines in the log as in the audit", async () => {
+    const warnings: string[] = [];
+    await using dashboard = await serving({ onWarning: (line) => warnings.push(line) });
+    const headers = { authorization: "Bearer wrong-token-0123456789" };
+    for (let n = 0; n < 100; n++)
+      await dashboard.app.inject({ url: "/api/v1/me", headers, remoteAddress: `10.9.9.${n}` });
+    const { rows } = (
+      await dashboard.app.inject({ url: "/api/v1/audit?limit=500", headers: as("viewer") })
+    ).json();
+    expect(rows).toHaveLength(60);
+    expect(warnings.filter((line) => line.includes("wrong credentials"))).toHaveLength(60);
+  });
+
   it("the host's own sign-in is asked first and may leave it to the others", async () => {
+    const sso = { name: "sso", role: "admin" as const, session: "secret" };
     await using dashboard = await serving({
-      authenticate: (request) =>
-        request.headers["x-signed-in"] === "yes" ? { name: "sso", role: "admin" } : null,
+      authenticate: (request) => (request.headers["x-signed-in"] === "yes" ? sso : null),
     });
     const me = (headers: Record<string, string>) => dashboard.app.inject({ url: "/api/v1/me", headers });
-    expect((await me({ "x-signed-in": "yes" })).json()).toMatchObject({ name: "sso", role: "admin" });
+    const signedIn = await me({ "x-signed-in": "yes" });
+    expect(signedIn.json()).toMatchObject({ name: "sso", role: "admin" });
+    expect(signedIn.body).not.toContain("secret");
     expect((await me(as("viewer"))).json()).toMatchObject({ name: "the viewer" });
     expect((await me({})).statusCode).toBe(401);
   });
 
-  it("credentials meant for another service are no hindrance where nobody is asked for any", async () => {
+  it("credentials meant for another service are no hindrance where none are asked for", async () => {
     await using dashboard = await serving({ tokens: [], anonymous: { name: null, role: "viewer" } });
     const me = (headers: Record<string, string>) => dashboard.app.inject({ url: "/api/v1/me", headers });
     expect((await me(basic("other", "service"))).json()).toMatchObject({ name: null, role: "viewer" });

@@ -3,7 +3,7 @@ import type { Role } from "../../src/auth/roles.js";
 import { fastifyHoldfast, type HoldfastOptions, longestParameter } from "../../src/index.js";
 import { FakeCollector } from "../fake-collector.js";
 
-/** Of each role one, as bearer tokens. */
+/** The bearer tokens, one for each role. */
 export const tokens: Readonly<Record<Role, string>> = {
   viewer: "viewer-token-0123456789",
   operator: "operator-token-0123456789",
@@ -18,12 +18,21 @@ export interface Serving extends AsyncDisposable {
 
 /** A host with the dashboard at `prefix`, on two fake clusters: `zoo` and `red`. Not listening. */
 export async function serving(
-  options: Partial<HoldfastOptions> & { readonly prefix?: string; readonly trustProxy?: boolean } = {},
+  options: Partial<HoldfastOptions> & {
+    readonly prefix?: string;
+    readonly trustProxy?: boolean;
+    /** Called with each line of the log that is a warning or worse. */
+    readonly onWarning?: (line: string) => void;
+  } = {},
 ): Promise<Serving> {
   const zookeeper = new FakeCollector("zookeeper");
   const redis = new FakeCollector("redis");
-  const { trustProxy = false, ...plugin } = options;
-  const app = fastify({ trustProxy, routerOptions: { maxParamLength: longestParameter } });
+  const { trustProxy = false, onWarning, ...plugin } = options;
+  const app = fastify({
+    trustProxy,
+    routerOptions: { maxParamLength: longestParameter },
+    logger: onWarning === undefined ? false : { level: "warn", stream: { write: onWarning } },
+  });
   await app.register(fastifyHoldfast, {
     clusters: [
       { name: "zoo", collector: zookeeper },

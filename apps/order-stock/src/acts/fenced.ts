@@ -13,7 +13,7 @@ export interface FencedActOptions {
 /** Three ticks of the stage's own server. Another ensemble may insist on longer sessions. */
 const sessionTimeoutMs = 1_500;
 
-/** For one step, the longest of which is the end of a session: 40 s at ZooKeeper's default settings. */
+/** How long one step may take. The longest is the end of a session: 40 s at ZooKeeper's default settings. */
 const stepWithinMs = 90_000;
 
 /**

@@ -15,7 +15,7 @@ export interface RushOptions {
   readonly thinkMs: number;
   /** Shown, with its queue, for as long as it lasts. */
   readonly watched?: LockView;
-  /** Told of each order as soon as it has come to its end. */
+  /** Called with each order as soon as it has come to its end. */
   readonly onOrder?: (order: RushOrder) => void;
 }
 
@@ -96,7 +96,7 @@ class ThinkingTime {
       timer = setTimeout(() => {
         this.#thinkers.delete(resolve);
         resolve();
-      }, this.#thinkMs).unref(); // after an interruption nobody waits for it
+      }, this.#thinkMs).unref(); // after an interruption no act waits for it
       if (this.#thinkers.size < this.#parties) return;
       for (const done of this.#thinkers) done();
       this.#thinkers.clear();

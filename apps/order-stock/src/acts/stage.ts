@@ -22,7 +22,7 @@ export interface StageOptions {
 /** The name of the lock in acts 2 and 3. */
 export const lockName = "order-stock";
 
-/** A server of ours lets sessions be as short as one second, so that nobody waits long for one to end. */
+/** A server of ours lets sessions be as short as one second, so that an act does not wait long for one to end. */
 const tickTimeMs = 500;
 
 /** What the acts play on: the shop, a ZooKeeper, and the workers. Disposing ends everything it has started. */

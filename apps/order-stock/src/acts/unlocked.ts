@@ -2,7 +2,7 @@ import { figure, rush, tellSale } from "./rush.js";
 import type { Stage } from "./stage.js";
 import { judge, type Verdict } from "./verdict.js";
 
-/** Act 1: nobody is kept out, so all workers see a full stock and each sells from it. */
+/** Act 1: no worker is kept out, so all of them see a full stock and each sells from it. */
 export async function unlockedAct(
   stage: Stage,
   { workers, items }: { workers: number; items: number },
@@ -12,7 +12,7 @@ export async function unlockedAct(
   // Only a bound: they stop thinking when the last of them has looked.
   const result = await rush(stage, { workers, items, locker: { kind: "none" }, thinkMs: 10_000 });
   const sales = result.orders.filter((order) => order.outcome === "sold");
-  // Told afterwards: many at once are heard in another order than that of the sales.
+  // The sales are shown afterwards: many reports at once are heard in another order than that of the sales.
   for (const sale of [...sales].sort((one, other) => other.stock - one.stock)) tellSale(stage, sale);
   return judge([
     {

@@ -29,7 +29,7 @@ export class BranchProcess {
       });
       this.#child.once("error", reject);
     });
-    // Whoever waits for it hears of it; nobody has to.
+    // A caller may wait for `failed`, but need not: without this a rejection would end the program.
     this.failed.catch(() => {});
   }
 

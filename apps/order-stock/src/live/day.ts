@@ -9,7 +9,7 @@ export interface DayOptions {
   readonly programs: URL;
   /** `null`: the usual one, or a free one when that is taken. */
   readonly port: number | null;
-  /** Told what is there, a line each. */
+  /** Called with a line for each server: what it is, or that there is none. */
   readonly tell: (line: string) => void;
   /** Ends the opening. */
   readonly signal: AbortSignal;
@@ -20,7 +20,7 @@ const shop: readonly Pick<BranchJob, "name" | "duty">[] = [
   { name: "headquarters", duty: "headquarters" },
   ...["office-1", "office-2", "office-3"].map((name) => ({ name, duty: "office" as const })),
 ];
-/** A server of ours lets sessions be short, so that nobody waits long for the end of one. */
+/** A server of ours lets sessions be short, so that the shop does not wait long for the end of one. */
 const tickTimeMs = 500;
 /** Short, so that a stocktaking is a finding. */
 const longHoldMs = 15_000;
@@ -94,7 +94,7 @@ async function openAll({ programs, port, tell, signal }: DayOptions, closing: Cl
   await Promise.all(processes.map((process) => process.ready()));
   signal.throwIfAborted();
   const failed = Promise.race(processes.map((process) => process.failed));
-  // Whoever shows the day hears of it; until then it must not end the program.
+  // The program that shows the day waits for `failed`; until then a rejection must not end that program.
   failed.catch(() => {});
   return { url: dashboard.url, failed };
 }

@@ -1,6 +1,6 @@
 import type { Duty } from "./traffic.js";
 
-/** What a part of the shop is told when it is started. */
+/** What a part of the shop is given when it is started. */
 export interface BranchJob {
   readonly name: string;
   readonly duty: Duty;

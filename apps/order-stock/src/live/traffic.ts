@@ -31,8 +31,8 @@ const betweenStocktakingsMs = 20_000;
 /** What a part of the shop does all day. Resolves when `signal` has aborted. */
 export async function traffic({ places, name, duty, signal }: TrafficOptions): Promise<void> {
   const day = places.map((place) => actsOf(place, name, signal));
-  // Nobody who holds something for long waits for something else meanwhile: that would look like a deadlock, since
-  // from outside the flows of one process cannot be told apart.
+  // A flow that holds something for long waits for nothing else meanwhile: that would look like a deadlock, since
+  // the flows of one process look the same from outside.
   const flows: Act[] = {
     branch: day.flatMap(({ sell, readPrices, pack, lookAtStock }) => [sell, readPrices, pack, lookAtStock]),
     headquarters: day.flatMap(({ changePrices, takeStock }) => [changePrices, takeStock]),
@@ -54,7 +54,7 @@ function actsOf({ locks, prefix }: Place, label: string, signal: AbortSignal) {
   const election = locks.leaderElection(`${prefix}night-shift`);
   return {
     sell: async () => {
-      // Everybody wants the first one most.
+      // All branches want the first item most.
       const item = Math.random() < 0.6 ? 1 : Math.ceil(Math.random() * items);
       const mutex = locks.mutex(`${prefix}item-${item}`);
       await mutex.withLock({ ...asking, waitMs: 30_000 }, () => pause(200, 900));
@@ -89,7 +89,7 @@ function actsOf({ locks, prefix }: Place, label: string, signal: AbortSignal) {
   };
 }
 
-/** Operators may end any of these holds, and waits: the branch complains to nobody and goes on. */
+/** Operators may end any of these holds and waits: the branch reports no error and goes on. */
 async function again(act: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {

@@ -20,7 +20,7 @@ export interface ShopReport {
   readonly stock: number;
   /** The smallest figure that the stock ever had since the last `restock`. */
   readonly lowestStock: number;
-  /** Who got an item, in the order of the sales. */
+  /** The buyers of the items, in the order of the sales. */
   readonly buyers: readonly string[];
   /** Sales that the gate turned away. */
   readonly refused: number;

@@ -15,7 +15,7 @@ export async function serveShop(): Promise<{ server: Server; port: number }> {
 
 function serve(shop: Shop, socket: Socket): void {
   socket.setNoDelay(true);
-  // A worker that was killed resets its connection. Its sales count all the same, and nobody is left to tell.
+  // A worker that was killed resets its connection. Its sales count all the same, and there is no client left to answer.
   socket.on("error", () => socket.destroy());
   const lines = createInterface({ input: socket });
   lines.on("line", (line) => {

@@ -17,7 +17,7 @@ export interface WorkerJob {
   readonly fenced: boolean;
 }
 
-/** What a worker is told: to queue for its order, and that it has thought long enough. */
+/** The words for a worker: to queue for its order, and that it has thought long enough. */
 export type Word = "order" | "write";
 
 export interface OrderReport {
@@ -38,7 +38,7 @@ export interface LockLoss {
   readonly reason: string;
 }
 
-/** What a worker tells of itself. */
+/** What a worker reports. */
 export type WorkerNews =
   | { readonly type: "ready" }
   | { readonly type: "looked"; readonly stock: number; readonly token: string | null }

@@ -119,7 +119,7 @@ export class WorkerProcess {
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), endWithinMs);
     await this.#exited;
     clearTimeout(timer);
-    // Node does not tell "close" of a child from which we have disconnected.
+    // Node emits no "close" for a child from which we have disconnected.
     this.#end(this.#failure("was dismissed"));
   }
 

@@ -8,7 +8,7 @@ import { whoIs } from "./who-is.js";
 /** From here on a hold counts as long. */
 export const usualLongHoldMs: Millis = 300_000;
 
-/** Of each cluster; beyond that the list of locks, sorted by age, tells more than a thousand findings. */
+/** How many findings each cluster has at most; beyond that the list of locks, sorted by age, shows more than a thousand findings would. */
 const mostFindings = 100;
 
 /** What of a lock decides whether a hold is long, and what is said of it. */
@@ -69,7 +69,7 @@ function forLong({ atMs, provenance }: Moment, nowMs: Millis): string {
   return `for ${provenance === "exact" ? "" : "at least "}${roughly(nowMs - (atMs ?? nowMs))}`;
 }
 
-/** The one that has held for longest, and how many others hold with it. Empty where nothing but a count is known. */
+/** The holder that has held for longest, and how many others hold with it. Empty where nothing but a count is known. */
 function byWhom({ holders, holderCount, oldestHold }: HeldLock): string {
   const one = holders.find(({ since }) => since.atMs === oldestHold.atMs) ?? holders[0];
   if (one === undefined) return "";

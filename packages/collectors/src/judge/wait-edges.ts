@@ -26,7 +26,7 @@ export function edgesOf(locks: readonly ContendedLock[]): WaitEdge[] {
   return edges;
 }
 
-/** As exact as the backend tells: a ZooKeeper session, a Redis owner. */
+/** The client, as exactly as the backend knows it: a ZooKeeper session, a Redis owner. */
 export function exactNode(cluster: string, one: ObservedParticipant): string {
   return `${cluster}\0${one.actor ?? ""}`;
 }

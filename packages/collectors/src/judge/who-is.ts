@@ -2,10 +2,12 @@ import type { ObservedParticipant } from "../observe/observed-lock.js";
 import { visible } from "./shown-name.js";
 
 /**
- * Who a participant is, in the words of a sentence: `billing-api (pay-7 pid 16747)`, `10.2.3.9 (0x1f)`, `3f2c91ab…:57`. By what its client says
- * of itself; where it says nothing by its address, its data and what the backend knows it by, as several clients of one host have one address.
+ * Names a participant in the words of a sentence: `billing-api (pay-7 pid 16747)`, `10.2.3.9 (0x1f)`, `3f2c91ab…:57`. It is what its client says
+ * of itself; where it says nothing its address, its data and what the backend knows it by, as several clients of one host have one address.
  */
-export function whoIs(one: ObservedParticipant): string {
+export function whoIs(
+  one: Pick<ObservedParticipant, "identity" | "address" | "data" | "actor" | "entry">,
+): string {
   const { identity, address, data, actor, entry } = one;
   const host = identity?.host === identity?.label ? null : identity?.host;
   const pid = identity?.pid == null ? null : `pid ${identity.pid}`;

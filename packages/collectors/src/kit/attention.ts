@@ -19,7 +19,7 @@ export class Attention {
     return this.#viewers.has(key);
   }
 
-  /** Those that were looked at first come first. */
+  /** The keys that are looked at; those that were looked at first come first. */
   keys(most: number = Number.POSITIVE_INFINITY): string[] {
     const keys: string[] = [];
     for (const key of this.#viewers.keys()) {

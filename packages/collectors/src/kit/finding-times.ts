@@ -1,12 +1,12 @@
 import type { Millis } from "@holdfast/core";
 import type { Finding } from "../observe/collector.js";
 
-/** A finding before it is known since when it has been there. `sinceMs`: where what was found tells. */
+/** A finding before it is known since when it has been there. `sinceMs`: where the thing that was found shows it. */
 export type Found = Omit<Finding, "sinceMs"> & { readonly sinceMs?: Millis };
 
 /** One look at all that may be wrong: what was found under the same id at the look before keeps its moment. */
 export class FindingTimes {
-  /** By id, for the next look. */
+  /** The moments by id, for the next look. */
   readonly times: Map<string, Millis> = new Map();
   readonly #nowMs: Millis;
   readonly #before: ReadonlyMap<string, Millis>;

@@ -2,7 +2,7 @@ import type { CollectorEvent } from "../observe/collector.js";
 
 type Listener = (event: CollectorEvent) => void;
 
-/** Those that `onEvent` has given. One that throws becomes a process warning, and the others hear the event all the same. */
+/** The listeners that `onEvent` was given. One that throws becomes a process warning, and the others hear the event all the same. */
 export class Listeners {
   readonly #all = new Set<Listener>();
 

@@ -43,7 +43,7 @@ export interface ObservedServer {
     | "unknown";
   /** Whether it answered now. */
   readonly reachable: boolean;
-  /** As the server says. */
+  /** The version that the server gives. */
   readonly version: string | null;
   /** In the order in which they are to be shown. Values as text. */
   readonly facts: readonly { readonly name: string; readonly value: string; readonly warning: boolean }[];
@@ -53,11 +53,11 @@ export interface ObservedServer {
 
 /** Figures of one server, for metrics. */
 export interface ServerMeasures {
-  /** Of a replica: how far it is behind its master, in bytes of the stream. */
+  /** How far a replica is behind its master, in bytes of the stream. */
   readonly replicationLagBytes?: number;
-  /** Of a master. */
+  /** How many replicas are connected to a master. */
   readonly connectedReplicas?: number;
-  /** Of a sentinel: how many sentinels it knows, itself included. */
+  /** How many sentinels a sentinel knows, itself included. */
   readonly sentinelsKnown?: number;
 }
 
@@ -70,7 +70,6 @@ export type FindingKind =
   | "no-lease"
   | "orphan-parent"
   | "queue-without-holder"
-  | "registry-drift"
   | "foreign-child"
   | "mixed-kinds"
   | "sequence-high"
@@ -109,7 +108,7 @@ export interface EarlierSight {
 /** Options of a collector that reports each hold from its begin to its end, with its owner. */
 export interface StoryOptions {
   /**
-   * Reads of each hold who has it, and tells by an event `identified`. Default false: only holders of contended locks and of those on screen
+   * Reads the owner of each hold, and reports it by an event `identified`. Default false: only holders of contended locks and of those on screen
    * are read. On ZooKeeper it costs one read for each grant, batched, and one for each of 5,000 holds that had begun before; on Redis one for each client and
    * 30 s.
    */
@@ -133,7 +132,7 @@ export type ResyncReason = "reconnected" | "new-session" | "roots-changed" | "fa
  */
 export type HoldEnd = "released" | "expired" | "unknown";
 
-/** Who has a hold. */
+/** The owner of a hold. */
 export interface HoldOwner {
   /** ZooKeeper session, Redis client uuid; the key of `ObservedSession`. */
   readonly session: string | null;
@@ -143,7 +142,7 @@ export interface HoldOwner {
   readonly token: string | null;
 }
 
-/** What a collector tells its listeners. */
+/** An event that a collector sends to its listeners. */
 export type CollectorEvent =
   /** The row of a lock is new or has changed. */
   | {
@@ -168,18 +167,18 @@ export type CollectorEvent =
       readonly atMs: Millis;
       /** The fencing token of the hold, as `ObservedParticipant.token`; `null` where it is not known. */
       readonly token: string | null;
-      /** Of a release, where the backend reported both ends as they happened; `null` where either was found by looking. */
+      /** How long a released hold lasted, where the backend reported both ends as they happened; `null` where either was found by looking. */
       readonly heldMs: Millis | null;
-      /** Of an end: the holder did not give it back, its lease was over and had not been raised in time. Left out where that cannot be seen. */
+      /** For an end: the holder did not give it back, its lease was over and had not been raised in time. Left out where that cannot be seen. */
       readonly ranOut?: boolean;
       /**
-       * Of an end: how it came. Left out on ZooKeeper where the end was seen as it happened: a node that was deleted looks the same as one
-       * whose session ended, and only whether `owner.session` lives on tells.
+       * How an end came. Left out on ZooKeeper where the end was seen as it happened: a node that was deleted looks the same as one
+       * whose session ended, and only whether `owner.session` lives on shows which it was.
        */
       readonly end?: HoldEnd;
-      /** Who has or had the hold; left out where that has not been read. */
+      /** The present or former owner of the hold; left out where that has not been read. */
       readonly owner?: HoldOwner;
-      /** Of a grant: how long it was waited for, 0 for a lock that was free; left out where that was not seen. */
+      /** How long a grant was waited for, 0 for a lock that was free; left out where that was not seen. */
       readonly waitedMs?: Millis;
     }
   | {
@@ -192,20 +191,31 @@ export type CollectorEvent =
       readonly key: string;
       /** `ObservedParticipant.entry` of the holder. */
       readonly entry: string;
-      /** Since when it is held, as far as that is known. */
+      /** When the hold began, as far as that is known. */
       readonly since: Moment;
-      /** Who has the hold; left out where that has not been read. */
+      /** The owner of the hold; left out where that has not been read. */
       readonly owner?: HoldOwner;
     }
   | {
-      /** It has become known who has a hold that was told of before. */
+      /** The owner of a hold that an earlier event reported has become known. */
       readonly type: "identified";
       /** `LockFigures.key`. */
       readonly key: string;
       /** `ObservedParticipant.entry` of the holder. */
       readonly entry: string;
-      /** Who it is. */
+      /** The owner of the hold. */
       readonly owner: HoldOwner;
+    }
+  | {
+      /**
+       * A hold is no longer looked at, and may go on: its root has grown over `maxNodes`, is no root any more, or has become unreadable above
+       * it. No `released` follows. On ZooKeeper alone.
+       */
+      readonly type: "unwatched";
+      /** `LockFigures.key`. */
+      readonly key: string;
+      /** `ObservedParticipant.entry` of the holder. */
+      readonly entry: string;
     }
   /** One walk, scan or comparison is done: one for each source and root, and on Redis for each master. */
   | {
@@ -239,11 +249,11 @@ export interface ActionRequest {
   readonly action: LockAction;
   /** `LockFigures.key`. */
   readonly key: string;
-  /** Of the participant that it is about; `null` for the lock itself. */
+  /** The entry of the participant that it is about; `null` for the lock itself. */
   readonly entry: string | null;
-  /** As shown to the person who decided; compared again at the backend in the moment of the act. */
+  /** The version that was shown to the person who decided; compared again at the backend in the moment of the act. */
   readonly expectedVersion: string;
-  /** Changes nothing, and tells what would be done. */
+  /** Changes nothing; the result says what would be done. */
   readonly dryRun: boolean;
   /** The operator has confirmed that what is acted upon was made by no known library. Default false: then such an act is denied. */
   readonly unknownLibrary?: boolean;
@@ -259,11 +269,11 @@ export interface ActionResult {
   readonly outcome: "done" | "would-do" | "conflict" | "nothing-there" | "unsupported" | "denied";
   /** What it does or would do to each who is concerned, one sentence each, for this very library. */
   readonly effects: readonly string[];
-  /** As read in the same request. */
+  /** The lock as read in the same request. */
   readonly before: ObservedLock | null;
-  /** As read after the act was tried; `null` where it was not tried, or nothing is left. */
+  /** The lock as read after the act was tried; `null` where it was not tried, or nothing is left. */
   readonly after: ObservedLock | null;
-  /** Of a dry run: the act takes `unknownLibrary`, as no known library has made what it is about. */
+  /** For a dry run: the act needs `unknownLibrary`, as no known library has made what it is about. */
   readonly unknownLibrary?: boolean;
 }
 
@@ -311,13 +321,13 @@ export interface LockCollector {
   /** The clients that hold or wait, as far as they are known. Asks the servers. */
   sessions(): Promise<readonly ObservedSession[]>;
   /**
-   * Of sessions with these ids those of which the backend tells whether their clients are connected, for less than `sessions` costs. None
-   * on Redis, where the lease of a hold tells whether its client lives.
+   * The sessions with these ids of which the backend reports whether their clients are connected, for less than `sessions` costs. None
+   * on Redis, where the lease of a hold shows whether its client lives.
    */
   contacts(ids: readonly string[]): Promise<readonly SessionContact[]>;
   /** Each server, asked now. */
   servers(): Promise<readonly ObservedServer[]>;
-  /** Those that it can see by itself; deadlocks are found across collectors. */
+  /** The findings that it can see by itself; deadlocks are found across collectors. */
   findings(): readonly Finding[];
   /** Looks for places where locks seem to be kept, also outside of what this collector watches. */
   discover(): Promise<readonly Discovery[]>;

@@ -28,8 +28,8 @@ export type LeaseState =
   | "unknown";
 
 /**
- * Whose layout it is, as far as it can be seen from outside. Nodes of Curator and of holdfast without the option `identity` are the same,
- * byte for byte; with `identity` it takes a read of the node to tell.
+ * The library whose layout it is, as far as it can be seen from outside. Nodes of Curator and of holdfast without the option `identity` are the same,
+ * byte for byte; with `identity` only a read of the node shows the difference.
  */
 export type ObservedLibrary = Recognised | "curator-or-holdfast";
 
@@ -37,7 +37,7 @@ export type ObservedLibrary = Recognised | "curator-or-holdfast";
 export interface ObservedParticipant {
   /** Unique within the lock, and what actions name: the node's name, the field of the hash, the permit id. */
   readonly entry: string;
-  /** Who it is in the wait-for graph: ZooKeeper session as `0x` and hex digits, Redis owner `uuid:number`. */
+  /** Its name in the wait-for graph: ZooKeeper session as `0x` and hex digits, Redis owner `uuid:number`. */
   readonly actor: string | null;
   /** ZooKeeper session, Redis client uuid; the key of `ObservedSession`. */
   readonly session: string | null;
@@ -45,7 +45,7 @@ export interface ObservedParticipant {
   readonly identity: ClientIdentity | null;
   /** Its client may keep the lock for its next owner (`keepMs`), so that perhaps no owner has it now: only that client knows. */
   readonly mayBeKept: boolean;
-  /** `host:port` or an IP, where the backend tells. */
+  /** `host:port` or an IP; `null` where the backend does not report it. */
   readonly address: string | null;
   /** What the client wrote into its node, as text with what is not printable escaped; at most 256 characters. */
   readonly data: string | null;
@@ -55,7 +55,7 @@ export interface ObservedParticipant {
   readonly permits: number;
   /** 0 is next; `null` for holders, and where there is no order. */
   readonly position: number | null;
-  /** Since when it holds or waits. */
+  /** When it began to hold or to wait. */
   readonly since: Moment;
   /** Redisson's count of re-entries; `null` where it is not in the backend. */
   readonly holdCount: number | null;
@@ -88,9 +88,9 @@ export interface LockFigures {
   readonly waiterCount: number;
   /** `connections`: subscribers, each of them one or more waiters. `hidden`: waiters cannot be seen. */
   readonly waiterUnit: "participants" | "connections" | "hidden";
-  /** Since when the longest has waited. */
+  /** When the wait of the longest waiter began. */
   readonly oldestWait: Moment;
-  /** Since when the longest has held. */
+  /** When the hold of the longest holder began. */
   readonly oldestHold: Moment;
 }
 
@@ -98,11 +98,11 @@ export interface LockFigures {
 export interface ObservedLock extends LockFigures {
   /** The kind of backend that keeps it. */
   readonly backend: "zookeeper" | "redis";
-  /** All that were seen in it. */
+  /** All libraries that were seen in it. */
   readonly libraries: readonly ObservedLibrary[];
   /** The first ones; `holderCount` counts all. */
   readonly holders: readonly ObservedParticipant[];
-  /** Of the newest grant; decimal, or `0x` and hex digits on ZooKeeper. */
+  /** The fencing token of the newest grant; decimal, or `0x` and hex digits on ZooKeeper. */
   readonly token: string | null;
   /** Semaphores: how many permits there are, where the backend keeps it. */
   readonly limit: number | null;
@@ -132,13 +132,13 @@ export interface ObservedSession {
   readonly backend: "zookeeper" | "redis";
   /** The server that it is connected to, where that is known. */
   readonly server: string | null;
-  /** `host:port` or an IP of the client, where the backend tells. */
+  /** `host:port` or an IP of the client; `null` where the backend does not report it. */
   readonly address: string | null;
   /** What the client says of itself; `null` where it says nothing. */
   readonly identity: ClientIdentity | null;
   /** The session time-out in milliseconds; `null` where it is not known, and always on Redis. */
   readonly timeoutMs: Millis | null;
-  /** Since when it exists. */
+  /** When it was established. */
   readonly established: Moment;
   /** When the backend last heard of it. */
   readonly lastSeen: Moment;
@@ -146,7 +146,7 @@ export interface ObservedSession {
   readonly holds: readonly string[];
   /** The keys of the locks that it waits for. */
   readonly waits: readonly string[];
-  /** Whether its client is connected now; `"unknown"` where the backend does not tell. */
+  /** Whether its client is connected now; `"unknown"` where the backend does not report it. */
   readonly state: "connected" | "suspended" | "unknown";
 }
 
@@ -156,8 +156,8 @@ export interface SessionContact {
   readonly id: string;
   /** Whether the client is connected now. */
   readonly state: ObservedSession["state"];
-  /** As it is, or as it was when the session was last seen connected. */
+  /** The session time-out as it is, or as it was when the session was last seen connected. */
   readonly timeoutMs: Millis | null;
-  /** Of a suspended one: epoch ms by which the backend has ended it unless its client is back before. */
+  /** Epoch ms by which the backend has ended a suspended session unless its client is back before; `null` for others. */
   readonly endsMs: Millis | null;
 }

@@ -110,7 +110,7 @@ function wasNotDone(error: unknown): boolean {
 export function outcomeOf([said]: readonly unknown[], done: string, effects: readonly string[]): Outcome {
   if (said === done) return { outcome: "done", effects };
   if (said === "same") return { outcome: "would-do", effects };
-  // Not free: changed, other, conflict, which is not what it was.
+  // "changed", "other" and "conflict" all mean that the lock is not what the operator saw.
   return { outcome: said === "free" ? "nothing-there" : "conflict", effects: [] };
 }
 

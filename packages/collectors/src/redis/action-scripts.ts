@@ -21,7 +21,7 @@ export function guardedPermits(script: Pick<Script<unknown>, "lua">, entry: numb
   return `${unchanged("permits", 3)}${dry(found)}${script.lua}`;
 }
 
-/** As `versionOf`, from the keys: the sorted fields of a hash, or how many permits are free and out; then the token. As SHA-1. */
+/** Makes what `versionOf` makes, from the keys: the SHA-1 of the sorted fields of a hash, or of how many permits are free and out; then the token. */
 function unchanged(what: "fields" | "permits", token: number): string {
   const read =
     what === "fields"

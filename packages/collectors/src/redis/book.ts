@@ -50,7 +50,7 @@ export class Book {
   apply(reading: Reading): LockRecord | null {
     const { key, atMs, readMs, leftMs, token, denied, beside } = reading;
     const known = this.records.get(key);
-    // A slim reading cannot tell permits from any other text: they stay as they are until the key is read in full.
+    // A slim reading cannot distinguish permits from any other text: they stay as they are until the key is read in full.
     if (reading.shape.is === "other" && reading.shape.what === noHash && known?.shape.is === "permits")
       return known;
     const nothing = reading.shape.is === "nothing" && !someoneWaits(reading, known);
@@ -74,7 +74,7 @@ export class Book {
     return record;
   }
 
-  /** Who listens is other than when it was judged. */
+  /** The listeners of the lock are others than when it was judged. */
   heard(key: string): void {
     const record = this.records.get(key);
     if (record === undefined) return;
@@ -105,7 +105,7 @@ export class Book {
     this.#parts.emit({ type: "removed", key });
   }
 
-  /** Of those that could be read and were empty for so long. */
+  /** Removes the locks that could be read and were empty for longer than `afterMs`. */
   sweep(nowMs: Millis, afterMs: Millis): void {
     for (const key of [...this.empty]) {
       const since = this.records.get(key)?.emptySinceMs ?? null;
@@ -184,7 +184,7 @@ function someoneWaits({ beside }: Reading, known: LockRecord | undefined): boole
   return known !== undefined && known.queued > 0;
 }
 
-/** All that a viewer would see of it but the time that passes. */
+/** All that a viewer would see of the lock but the time that passes. */
 function lookOf(record: LockRecord): string {
   const { shape, followed, kind, state, waiterCount, waiterUnit, holderCount, token, denied } = record;
   const first = followed[0];

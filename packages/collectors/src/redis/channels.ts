@@ -28,7 +28,7 @@ interface Counting {
 const channelsAtOnce = 500;
 const none: ReadonlySet<string> = new Set();
 
-/** Who waits, as far as subscriptions show it: Redisson's waiters listen on a channel of their lock. */
+/** The waiters, as far as subscriptions show them: Redisson's listen on a channel of their lock. */
 export class Channels {
   #byLock: ReadonlyMap<string, Listeners> = new Map();
   #ours: ReadonlySet<string> = none;

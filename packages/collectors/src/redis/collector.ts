@@ -48,7 +48,8 @@ import { sessionsOf } from "./sessions.js";
  * the background, with connections of its own, also where a client is given. Reads alone, but for `act`.
  *
  * An ACL user needs `+@read +@connection +scan +info +time +dbsize +multi +exec +pubsub|channels +pubsub|numsub
- * +pubsub|shardchannels +pubsub|shardnumsub`, in a cluster `+cluster|slots +readonly`, `~*`; for actions what locks need.
+ * +pubsub|shardchannels +pubsub|shardnumsub`, in a cluster `+cluster|slots +readonly`, `~*`; for actions what locks need. Without
+ * `+eval_ro` reads cost more.
  *
  * Throws `InvalidArgumentError` for unknown options and values that cannot be right.
  */

@@ -248,7 +248,7 @@ function rawOf(
 }
 
 function explain(record: LockRecord, listening: boolean): readonly string[] {
-  const { key, kind, fair, oldestHold } = record;
+  const { kind, fair, oldestHold } = record;
   const told = ["holders, queues and the token were read from the master in one transaction"];
   if (kind === "read-write-lock")
     told.push("each reader's lease is the TTL of a key of its own, read right after");
@@ -267,7 +267,6 @@ function explain(record: LockRecord, listening: boolean): readonly string[] {
         ? "Redisson's waiters are counted as connections that listen on the lock's channel: each has one waiter or more"
         : "Redisson's plain waiters leave no trace but a subscription, and there is none",
     );
-  if (key.startsWith("{") || record.waiterUnit === "participants")
-    told.push("waiting since: when the first of the queue was first seen here");
+  if (record.queued > 0) told.push("waiting since: when the first of the queue was first seen here");
   return told;
 }

@@ -19,7 +19,7 @@ export interface FollowingParts {
   readonly earlierSight: NonNullable<StoryOptions["earlierSight"]>;
 }
 
-/** Takes holders over from a reading and tells who came and who went. Whether a lease was raised. */
+/** Takes holders over from a reading and emits who came and who went. Returns whether a lease was raised. */
 export function followHolders(
   record: LockRecord,
   reading: Reading,
@@ -60,7 +60,7 @@ export function followHolders(
     const granted = alone ? grantedAt(field, token, atMs) : null;
     const since = granted ?? (known ? seenAt(atMs) : foundAt(record.key, field, owner.token, atMs));
     const told = { key: record.key, entry: field, owner };
-    // A lock that is new was not there before, where its token tells when it was granted.
+    // The grant of a lock that is new here is reported as one only if its token shows that the lock was watched by then.
     if (known || (granted !== null && (granted.atMs ?? 0) >= watchedSinceMs(record.key))) {
       const waitedMs = waitOf(record.queue, field, since.atMs ?? atMs);
       emit({
@@ -77,7 +77,7 @@ export function followHolders(
   record.shape = shape.is === "lock" ? { is: "lock", fields: followed, mode: shape.mode } : shape;
   return raised;
 
-  /** An owner of Redisson may take the same lock again: only a token tells that the grant is the same. */
+  /** An owner of Redisson may take the same lock again: only a token shows that the grant is the same. */
   function foundAt(key: string, field: string, own: string | null, nowMs: Millis): Moment {
     const earlier = own === null ? undefined : earlierSight(key, field);
     const same = earlier !== undefined && earlier.token === own && earlier.atMs < nowMs;

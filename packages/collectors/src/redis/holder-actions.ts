@@ -30,7 +30,7 @@ async function givePermit(runner: ActionRunner, request: ActionRequest): Promise
   if (entry === null) return unsupported("Say which permit: each is a hold of its own.");
   if (!isPermitId(entry)) return unsupported("That is no id of a permit that can be given back here.");
   const call = releasePermits(permitSemaphore.keysOf(key), [entry], runner.publish);
-  // Behind how to publish and the channel.
+  // The id is the third argument, after how to publish and the channel.
   const reply = await runner.act(request, { ...call, lua: guardedPermits(call.script, 3) });
   return outcomeOf(reply, "released", effectsOfPermit(entry));
 }
@@ -74,7 +74,7 @@ async function revokePermits(runner: ActionRunner, request: ActionRequest): Prom
     if (reply[0] === "changed" || reply[0] === "same") return outcomeOf(reply, "asked", effects);
     heard += Number(reply[1]);
   }
-  // Of plain channels a server of a cluster counts its own listeners only.
+  // A server of a cluster counts only its own listeners of a plain channel.
   const unheard = heard === 0 && !clustered;
   return unheard
     ? { outcome: "unsupported", effects: ["No holder listens for such a request."] }

@@ -81,11 +81,11 @@ export type ChannelUse = "mutex" | "fair" | "read-write" | "semaphore" | "latch"
 export interface ChannelName {
   readonly lock: string;
   readonly use: ChannelUse;
-  /** Of a fair lock: who listens. */
+  /** The listening owner, for the channel of a fair lock. */
   readonly owner: string | null;
 }
 
-/** Whose waiters listen on a channel of Redisson's; `null` for any other channel. */
+/** The lock whose waiters listen on a channel of Redisson's; `null` for any other channel. */
 export function channelNameOf(channel: string): ChannelName | null {
   const rest = (prefix: string): string | null =>
     channel.startsWith(prefix) ? channel.slice(prefix.length) : null;
@@ -173,7 +173,7 @@ export function plainName(lock: string): string {
 /** Which locks are meant by the patterns, and what SCAN is to be asked for so that their side keys come too. */
 export class Patterns {
   readonly #matchers: readonly ((key: string) => boolean)[];
-  /** For MATCH; `null`: everything is asked for and filtered here. */
+  /** The pattern for MATCH; `null`: everything is asked for and filtered here. */
   readonly match: string | null;
 
   constructor(patterns: readonly string[]) {

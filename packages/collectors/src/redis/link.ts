@@ -161,7 +161,7 @@ export class Link {
   };
 
   readonly #failed = (error: unknown): void => {
-    // What the client library says of its own state tells less than what was the cause of it.
+    // An error of the client library about its own state says less than the cause that was seen before it, which stays.
     this.#lastCause = causeOf(error) ?? this.#lastCause;
   };
 }

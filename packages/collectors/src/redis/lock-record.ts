@@ -12,12 +12,12 @@ export interface Followed extends HashField {
   readonly lease: LeaseHistory;
 }
 
-/** Who waits with an entry in a list: of the last full reading. */
+/** The waiters with an entry in a list, as of the last full reading. */
 export interface Queue {
   readonly ours: number;
   readonly java: number;
   readonly first: string | null;
-  /** When the present first was first seen in any place; the longest that is known. */
+  /** When the entry that is first now was first seen anywhere in the queue. */
   readonly since: Moment;
 }
 
@@ -33,7 +33,7 @@ export class LockRecord implements LockFigures {
   shape: RecordShape = nothing;
   /** Wall time of the last reading, and what was left then: -1 without an end, -2 when there is no key. */
   atMs: Millis = 0;
-  /** As `Reading.readMs`. */
+  /** See `Reading.readMs`. */
   readMs: Millis = -Infinity;
   leftMs: Millis = -2;
   token: string | null = null;
@@ -48,9 +48,9 @@ export class LockRecord implements LockFigures {
   queue: Queue = noQueue;
   /** Ever had Redisson's fair queue. */
   fair = false;
-  /** Nothing there since. */
+  /** When it was first read as empty; `null` while it is not. */
   emptySinceMs: Millis | null = null;
-  /** Since when it has waiters and no holder. */
+  /** When it was first read with waiters and without a holder; `null` while it is not so. */
   ownerlessSinceMs: Millis | null = null;
   /** The highest that was ever seen on this key. */
   highestToken: string | null;

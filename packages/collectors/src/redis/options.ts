@@ -34,7 +34,7 @@ export interface RedisCollectorOptions extends Pick<RedisLocksOptions, Connectio
   readonly channelsEveryMs?: Millis;
   /** Milliseconds between two reads of rows that are on screen; default 500. */
   readonly rowsEveryMs?: Millis;
-  /** As Redisson's, for the arithmetic of its fair queue when an action removes an entry. Milliseconds; default 300,000. */
+  /** Redisson's option of that name, for the arithmetic of its fair queue when an action removes an entry. Milliseconds; default 300,000. */
   readonly fairLockWaitTimeoutMs?: Millis;
   /** Clocks and timers; simulations give their own. Default those of the process. */
   readonly runtime?: Runtime;

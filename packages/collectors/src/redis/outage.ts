@@ -5,7 +5,7 @@ export const noContact = "no contact with Redis: connecting again";
 
 /** Why there is no connection. */
 export interface Cause {
-  /** For people, without words of the client library. */
+  /** The cause for people, without words of the client library. */
   readonly text: string;
   /** A server answered and will not have us: connecting again does not mend it. */
   readonly refused: boolean;
@@ -22,11 +22,11 @@ const systemWords: Readonly<Record<string, string>> = {
   EAI_AGAIN: "the name of the host cannot be looked up",
 };
 
-/** `null` for what the client library says of itself, which tells nothing of the server. */
+/** `null` for an error of the client library about its own state, which shows nothing of the server. */
 export function causeOf(error: unknown): Cause | null {
   if (!(error instanceof Error)) return null;
   const { code, errors } = error as { readonly code?: unknown; readonly errors?: unknown };
-  // One for each address of the host.
+  // There is one error for each address of the host.
   if (Array.isArray(errors)) return causeOf(errors[0]);
   if (error.name === "ReplyError") return { text: error.message, refused: true };
   if (error.message === "connect ETIMEDOUT") return { text: "no answer in time", refused: false };
@@ -35,7 +35,7 @@ export function causeOf(error: unknown): Cause | null {
   if (typeof code !== "string") return null;
   const words = systemWords[code];
   if (words !== undefined) return { text: words, refused: false };
-  // Of TLS: what is wrong with which certificate.
+  // Errors of TLS say what is wrong with which certificate.
   return /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED)/.test(code)
     ? { text: error.message, refused: true }
     : null;

@@ -2,7 +2,7 @@ import type { Millis, Recognised } from "@holdfast/core";
 import { parseOwner } from "@holdfast/redis-recipes/internal";
 import type { Moment } from "../observe/observed-lock.js";
 
-/** Of a field of a lock's hash: who it is. */
+/** The owner that a field of a lock's hash names. */
 export function ownerIn(field: string): string {
   return field.endsWith(":write") ? field.slice(0, -6) : field;
 }
@@ -12,13 +12,13 @@ export function libraryOf(owner: string): Recognised {
   return parsed === null ? "unknown" : parsed.ours ? "holdfast" : "redisson";
 }
 
-/** Of tokens: decimal texts without leading zeros. */
+/** Whether a token is below another: both are decimal texts without leading zeros. */
 export function isBelow(token: string, other: string): boolean {
   return token.length === other.length ? token < other : token.length < other.length;
 }
 
 /**
- * A token of ours is the server's clock at the grant, in microseconds, unless that clock had been set back; so it tells when an
+ * A token of ours is the server's clock at the grant, in microseconds, unless that clock had been set back; so it shows when an
  * exclusive holder of ours got the lock. `null` for all others: what they hold was there at least since it was first read. So it is for those
  * that may keep locks: they reserve tokens ahead of the clock.
  */
@@ -26,7 +26,7 @@ export function grantedAt(field: string, token: string | null, atMs: Millis): Mo
   const owner = parseOwner(ownerIn(field));
   if (token === null || owner?.ours !== true || owner.mayKeep) return null;
   const grantMs = Math.floor(Number(token) / 1_000);
-  // Of the years from 2001; a little ahead of the reader's clock is that clock's fault.
+  // Only times from 2001 on count; one a little ahead of the reader's clock is that clock's fault.
   return grantMs > 1_000_000_000_000 && grantMs < atMs + 60_000
     ? { atMs: grantMs, provenance: "exact" }
     : null;

@@ -17,7 +17,7 @@ import { infoFields, Link } from "./link.js";
 /** The servers of a target, with connections of the collector's own. */
 export interface Places {
   readonly clustered: boolean;
-  /** Those that hold the keys; one, or one for each share of a cluster. */
+  /** The servers that hold the keys; one, or one for each share of a cluster. */
   masters(): readonly Link[];
   /** Masters and replicas: a client that listens may be connected to either. */
   nodes(): readonly Link[];
@@ -91,7 +91,7 @@ class SinglePlaces implements Places {
     if (this.#target.kind === "sentinel") this.#master.redis.disconnect(true);
   }
 
-  /** Behind sentinels Redisson may listen at a replica. Of a lone server it is not known whether its replicas can be reached from here. */
+  /** Dials replicas only where there are sentinels: Redisson may listen there. It is not known whether replicas of a lone server can be reached. */
   heardReplication(info: ReadonlyMap<string, string>): void {
     if (this.#target.kind !== "sentinel" || info.get("role") !== "master") return;
     const { natMap, access } = this.#target;

@@ -7,7 +7,7 @@ import { NoConnectionError, noContact } from "./outage.js";
 /** A source that is asked again and again: without an answer for `staleAfterMs` what it has said is stale. */
 export class PolledSource extends SourceState {
   readonly #staleAfterMs: Millis;
-  /** Of the last answer, which may be one of many that a whole success takes. */
+  /** The time of the last answer, which may be one of many that a whole success takes. */
   #heardMs: Millis = Number.NEGATIVE_INFINITY;
 
   constructor(source: string, cost: string, staleAfterMs: Millis) {

@@ -18,11 +18,11 @@ export interface Reading {
   /** From the question to the answer. */
   readonly blurMs: Millis;
   readonly shape: Shape;
-  /** Of the lock's own key: -1 without an end, -2 when there is none. */
+  /** What is left of the lock's own key: -1 without an end, -2 when there is no key. */
   readonly leftMs: Millis;
   /** Decimal text; `null` where none is kept. */
   readonly token: string | null;
-  /** Of a full reading only. */
+  /** What is kept beside the lock's key; `null` unless the reading was a full one. */
   readonly beside: Beside | null;
   /** What could not be read, and the right that is missing. */
   readonly denied: string | null;
@@ -44,7 +44,7 @@ export type Shape =
   | { readonly is: "other"; readonly what: string };
 
 export interface HashField {
-  /** As on the wire: an owner, or an owner and `:write`. */
+  /** The field on the wire: an owner, or an owner and `:write`. */
   readonly field: string;
   readonly count: number;
 }

@@ -20,7 +20,7 @@ const emptyForMs: Millis = 5_000;
 const contendedAtOnce = 2_000;
 export const serversEveryMs: Millis = 10_000;
 const attendedAtMost = 2_000;
-/** Who has held a contended lock for so long is asked for its name before the hold counts as long. */
+/** The client that has held a contended lock for this time is asked for its name, before the hold counts as long. */
 const namedAfterMs: Millis = 60_000;
 const mostMet = 10_000;
 export const learntAtOnce = 500;
@@ -67,7 +67,7 @@ export class Rounds {
     this.#every(serversEveryMs, () => this.#readServers());
   }
 
-  /** Who holds this lock now is looked up in the next round. */
+  /** Has the present holder of this lock looked up in the next round. */
   meet(key: string): void {
     if (this.#met.size < mostMet) this.#met.add(key);
   }
@@ -116,7 +116,7 @@ export class Rounds {
     book.sweep(runtime.wallMs(), emptyForMs);
   }
 
-  /** Those that changed, and of all that are contended some at each turn. */
+  /** Reads the locks that changed, and at each turn some of all that are contended. */
   async #readContended(changed: ReadonlySet<string>): Promise<void> {
     const { book, reader } = this.#parts;
     const keys = new Set(changed);
@@ -147,7 +147,7 @@ export class Rounds {
     }
   }
 
-  /** `met`: whose holders are told of also where a page or another lock has learnt who they are. */
+  /** `met`: the locks whose holders are reported even if a page or another lock has already learnt who they are. */
   async #learn(keys: Iterable<string>, met: ReadonlySet<string> = new Set()): Promise<void> {
     const { book, identities } = this.#parts;
     const uuids = new Map<string, string[]>();

@@ -98,7 +98,7 @@ export class Rows {
     };
   }
 
-  /** All that an owner on the wire tells of who it is. */
+  /** A participant, as far as its owner on the wire shows who it is. */
   person(owner: string): ObservedParticipant {
     const parsed = parseOwner(owner);
     return participant({

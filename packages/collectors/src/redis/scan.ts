@@ -28,7 +28,7 @@ const readsPerSecond = 2_000;
 const shortestPassMs: Millis = 2_000;
 const retryMs: Millis = 1_000;
 
-/** What a key tells of the lock it stands beside: whether it has to be read with all that is beside it. */
+/** How deep a lock is read when SCAN gives a key of this part of it: `full` is with all keys beside it. */
 const telling: Partial<Record<KeyPart, ReadingDepth>> = {
   lock: "slim",
   waiters: "full",

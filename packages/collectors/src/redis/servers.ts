@@ -7,7 +7,7 @@ import type { Places } from "./places.js";
 
 type Fact = ObservedServer["facts"][number];
 
-/** Beyond this, times that clients write by their own clocks (Redisson's fair queues and permits) are off. */
+/** With a greater skew, times that clients write by their own clocks (Redisson's fair queues and permits) are off. */
 const skewMs: Millis = 2_000;
 
 /** The servers as they say of themselves, and what is unsafe for locks. */
@@ -116,7 +116,7 @@ export class Servers {
     const evicts = policy !== undefined && policy !== "noeviction";
     tell("eviction policy", policy, evicts);
     tell("memory used", info.get("used_memory_human"));
-    // Without the right to INFO nothing is known of these.
+    // Nothing is known of these without the right to INFO.
     if (info.has("maxmemory")) tell("memory limit", maxMemory === 0 ? "none" : info.get("maxmemory_human"));
     if (info.has("aof_enabled")) tell("append only file", info.get("aof_enabled") === "1" ? "on" : "off");
     const saved = Number(info.get("rdb_last_save_time") ?? 0);

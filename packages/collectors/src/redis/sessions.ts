@@ -32,7 +32,7 @@ export async function sessionsOf(
   const queues: string[] = [];
   let looked = 0;
   for (const { key, followed, queued } of book.records.values()) {
-    // Of 100,000 the names of owners take a while: others get their turn.
+    // The names of owners of 100,000 locks take a while: other work gets its turn.
     if (++looked % recordsInTurn === 0) await new Promise((resolve) => setImmediate(resolve));
     for (const { field, lease } of followed) {
       const client = of(ownerIn(field));

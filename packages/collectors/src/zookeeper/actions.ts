@@ -11,7 +11,7 @@ import { whoIs } from "../judge/who-is.js";
 import { actUpon, type Outcome } from "../kit/action.js";
 import type { ActionRequest, ActionResult, LockAction } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
-import { detailOf, type FreshLock, type MostRead, readFresh } from "./detail.js";
+import { detailOf, type FreshLock, type MostRead, readLock } from "./detail.js";
 import {
   type Concerned,
   electionEffect,
@@ -59,8 +59,8 @@ export function act(
   nowMs: () => number,
   request: ActionRequest,
 ): Promise<ActionResult> {
-  return actUpon(["There is no such node any more."], {
-    read: () => readFresh(session, request.key, mostRead, book.mirror.isNaive),
+  return actUpon(["There is no such lock (any more)."], {
+    read: () => readLock(session, book, request.key, mostRead),
     rowOf: (fresh) => {
       const { waiters: _waiters, raw: _raw, explain: _explain, ...row } = detailOf(fresh, book, 0, nowMs());
       return row;
@@ -172,7 +172,7 @@ function clean(_request: ActionRequest, { tree, found }: FreshLock): Verdict {
     return refused("unsupported", "It never had a child: it may be something else than a lock.");
   }
   const steps: MultiOp[] = [{ op: "delete", request: { path, version: stat.version } }];
-  // Nothing in an empty node tells whose it was.
+  // Nothing in an empty node shows whose it was.
   return { steps, effects: orphanEffects, unknown: true };
 }
 

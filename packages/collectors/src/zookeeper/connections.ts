@@ -7,7 +7,7 @@ import { askWord } from "./four-letter.js";
 import type { Settings } from "./options.js";
 import { readText } from "./read-text.js";
 
-/** A session as the server that it is connected to tells. */
+/** A session, as the server that it is connected to reports it. */
 export interface ServerConnection {
   readonly session: string;
   readonly server: string;
@@ -15,13 +15,13 @@ export interface ServerConnection {
   readonly timeoutMs: Millis | null;
   /** Epoch ms by that server's clock. */
   readonly establishedMs: number | null;
-  /** Of the server's own monotonic clock: only differences on one server mean something. */
+  /** The last response by the server's own monotonic clock: only differences on one server mean something. */
   readonly lastResponse: number | null;
 }
 
 export interface Connections {
   readonly connections: readonly ServerConnection[];
-  /** Servers of `connect` that do not tell, and why. */
+  /** Servers of `connect` that do not list their connections, and why. */
   readonly silent: readonly { readonly server: string; readonly why: string }[];
   /** Servers whose AdminServer answers every client. */
   readonly openAdmins: readonly string[];
@@ -73,7 +73,7 @@ interface ConnectionsOfOne {
   readonly server: string;
   readonly byAdmin: boolean;
   readonly connections: readonly ServerConnection[] | null;
-  /** Why it does not tell; `null` when it does. */
+  /** Why the server does not list its connections; `null` when it does. */
   readonly why: string | null;
 }
 

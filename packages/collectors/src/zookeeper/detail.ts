@@ -23,17 +23,25 @@ export interface FreshLock {
 const shownHolders = 100;
 const looks = 3;
 
-/** Of how many participants the nodes are read. Of holders by default those that are shown. */
+/** How many participants have their nodes read. Default for holders: as many as are shown. */
 export interface MostRead {
   readonly maxWaiters: number;
   readonly maxHolders?: number;
 }
 
-/**
- * `null` when there is no such node. A lone ephemeral node is a holder only where `isNaive` says so of its path. Rejects with what
- * `listTree` rejects with.
- */
-export async function readFresh(
+/** The lock as it is now; `null` when the path is that of no lock. Rejects with what `listTree` rejects with. */
+export async function readLock(
+  session: ZooKeeperSession,
+  { mirror }: LockBook,
+  path: string,
+  most: MostRead,
+): Promise<FreshLock | null> {
+  const fresh = await readFresh(session, path, most, mirror.isNaive);
+  return fresh !== null && isOfLock(fresh, mirror.get(path)) ? fresh : null;
+}
+
+/** `null` when there is no such node. A lone ephemeral node is a holder only where `isNaive` says so of its path. */
+async function readFresh(
   session: ZooKeeperSession,
   path: string,
   { maxWaiters, maxHolders = shownHolders }: MostRead,
@@ -44,7 +52,7 @@ export async function readFresh(
     if (fresh === null) return null;
     if (fresh.found.kind === "naive-mutex" && !isNaive(path))
       return { tree: fresh.tree, found: { ...fresh.found, kind: null, holders: [] } };
-    // Who was listed first may have gone before its node was read: then another contender holds by now.
+    // The contender that was listed first may have gone before its node was read: then another one holds by now.
     const missed = fresh.found.holders.slice(0, maxHolders).some(({ session }) => session === null);
     if (!missed || look === looks) return fresh;
   }
@@ -66,8 +74,8 @@ async function readOnce(
   return { tree, found: recogniseTree(tree) };
 }
 
-/** A lock, or the empty place of one. Anything else of the tree is not shown here. */
-export function isOfLock({ tree, found }: FreshLock, place: Place | undefined): boolean {
+/** A lock, or the empty place of one. Anything else of the tree is neither shown nor acted upon. */
+function isOfLock({ tree, found }: FreshLock, place: Place | undefined): boolean {
   if (isLockKind(found) || place?.isLock === true) return true;
   const { stat } = tree;
   return stat !== null && stat.numChildren === 0 && stat.ephemeralOwner === 0n && stat.cversion > 0;

@@ -1,6 +1,6 @@
 import type { Recognised } from "@holdfast/core";
 
-/** Whom an action is about: a name for people, and the library that has made its node. */
+/** The client that an action is about: its name for people, and the library that has made its node. */
 export interface Concerned {
   readonly who: string;
   readonly recognisedAs: Recognised;

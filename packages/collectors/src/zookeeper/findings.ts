@@ -8,7 +8,7 @@ import type { Settings } from "./options.js";
 import { tokenText } from "./participants.js";
 import type { Place } from "./place.js";
 
-/** Of one kind; the last says how many more there are. */
+/** The most findings of one kind that are shown; the last of them says how many more there are. */
 const mostOfAKind = 100;
 /** A walk over all locks waits for so many times as long as the one before took, so that very many cost a fiftieth of a core. */
 const walkRest = 50;
@@ -23,14 +23,14 @@ type Told = Omit<Found, "id"> & { readonly part?: string };
 export class Findings {
   readonly #settings: Settings;
   readonly #book: LockBook;
-  /** Locks without waiters and findings of their own of which there is something to tell, as of the last walk. */
+  /** What the last walk found: the first few locks with a long hold, the first few orphaned parents, and all locks with a holder without a lease. */
   #quietPlaces: readonly Place[] = [];
-  /** How many there were of a kind, those included that are not told of. */
+  /** How many locks of a kind the last walk met, those beyond the first few included. */
   #quietCounts: ReadonlyMap<FindingKind, number> = new Map();
   #walkAgainMs = Number.NEGATIVE_INFINITY;
-  /** By id: since when. */
+  /** When each finding began, by its id. */
   #since: ReadonlyMap<string, number> = new Map();
-  /** Server and what it said. */
+  /** Servers whose AdminServer answers every client. */
   readonly openAdmins: Set<string> = new Set();
   /** Server's clock less ours, from the last nodes whose creation has just been heard of; `null` before the first. */
   skewMs: number | null = null;

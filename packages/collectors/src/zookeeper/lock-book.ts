@@ -45,12 +45,12 @@ export interface LockBookDesk {
 }
 
 /**
- * Of holds that had begun before they were seen so many are read for their owners. A start may find 100,000 of them, and what is read of each
- * stays in memory: of the others it is read once they have waiters or are looked at.
+ * How many holds that had begun before they were seen are read for their owners. A start may find 100,000 of them, and what is read of each
+ * stays in memory: the owners of the others are read once they have waiters or are looked at.
  */
 const mostFoundIdentified = 5_000;
 
-/** Above so many contenders, changes of one turn are looked at together. */
+/** With more contenders than this, the changes of one turn are looked at together. */
 const smallQueue = 32;
 const shownWaiters = 20;
 const shownHolders = 20;
@@ -71,6 +71,7 @@ export class LockBook implements MirrorListener {
   readonly #shared = new SharedValues();
   #scheduled = false;
   #listing = false;
+  #unwatching = false;
   #foundIdentified = 0;
   #moment: Moment = { atMs: 0, provenance: "at-least" };
 
@@ -105,6 +106,16 @@ export class LockBook implements MirrorListener {
       return change();
     } finally {
       this.#listing = false;
+    }
+  }
+
+  /** What `change` drops is no longer looked at and may be held as before, so that no end of it is reported. */
+  unwatched(change: () => void): void {
+    this.#unwatching = true;
+    try {
+      change();
+    } finally {
+      this.#unwatching = false;
     }
   }
 
@@ -193,7 +204,7 @@ export class LockBook implements MirrorListener {
     if (place.isLock) this.#desk.emit({ type: "changed", key: place.path });
   }
 
-  /** Of those who hold and of the first who wait, the nodes that have not been read. */
+  /** The nodes of holders and of the first waiters that have not been read. */
   wishesOf(place: Place): NodeWish[] {
     if (this.mirror.get(place.path) !== place) return [];
     const lone = loneContender(this.mirror, place);
@@ -239,7 +250,7 @@ export class LockBook implements MirrorListener {
 
   isHeldBy(place: Place, text: string): boolean {
     if (!place.isLock) return false;
-    // Of most locks nothing is known but the name of who holds.
+    // Nothing is known of most locks but the names of their holders.
     const { held, known, self } = place;
     if (known === null && self === null) {
       for (let at = 0; at < held.length && at < shownInRow; at++)
@@ -324,7 +335,7 @@ export class LockBook implements MirrorListener {
     return { name: entry, since, owner, identify: this.#desk.identifyHolders };
   }
 
-  /** Since now, unless an earlier process has seen this very node: its name is like no other's. */
+  /** When a hold was first seen: now, unless an earlier process has seen this very node, whose name is like no other's. */
   #foundAt(path: string, entry: string, nowMs: number): Moment {
     const unique = parseProtectedName(entry) !== null || isKazooName(entry);
     const earlier = unique ? this.#desk.earlierSight(path, entry) : undefined;
@@ -335,6 +346,7 @@ export class LockBook implements MirrorListener {
 
   #released(place: Place, { name, since, owner, identify }: Held): void {
     if (identify && since.provenance !== "exact") this.#foundIdentified -= 1;
+    if (this.#unwatching) return this.#desk.emit({ type: "unwatched", key: place.path, entry: name });
     const atMs = this.#desk.runtime.wallMs();
     const seen = this.#live && !this.#listing;
     this.#desk.emit({
@@ -349,7 +361,7 @@ export class LockBook implements MirrorListener {
     });
   }
 
-  /** Of its node, where that has been read. */
+  /** The owner by the holder's node; `null` while that has not been read. */
   #ownerOf(place: Place, name: string): HoldOwner | null {
     const node = place.known?.get(name);
     if (node?.stat == null) return null;

@@ -12,7 +12,7 @@ export interface ZooKeeperCollectorOptions extends StoryOptions {
   /**
    * Where locks are kept: absolute paths below the chroot, `*` stands for one whole segment. All that is at any depth below is
    * looked at, and nothing outside of them is read as a lock or acted upon. May be empty: then only `discover`, `servers` and `sessions`
-   * have something to tell. `{ path, naive: true }`: an ephemeral node without children below that path is a naive mutex; default
+   * have results. `{ path, naive: true }`: an ephemeral node without children below that path is a naive mutex; default
    * false, as any other registration looks the same. Not for `/`.
    */
   readonly roots: readonly CollectorRoot[];
@@ -36,7 +36,7 @@ export interface ZooKeeperCollectorOptions extends StoryOptions {
   /** An empty parent that has been seen so for longer is an orphan. Milliseconds; default 600,000. */
   readonly orphanAfterMs?: Millis;
   /**
-   * Port at which the servers' AdminServer is looked for; default 8080. `false`: it is not asked. It tells of sessions and of
+   * Port at which the servers' AdminServer is looked for; default 8080. `false`: it is not asked. It reports sessions and
    * the server's state; without it the four-letter words do, where the server allows them.
    */
   readonly adminPort?: number | false;

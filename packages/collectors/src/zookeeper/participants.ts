@@ -53,7 +53,7 @@ function labelled(label: string | null): ObservedParticipant["identity"] {
   return label === null ? null : { label, host: null, pid: null };
 }
 
-/** By the server's clock: its node is made when it begins to wait. */
+/** When a waiter began to wait, by the server's clock: its node is made then. */
 function waitsSince(sinceMs: number | null): Moment {
   return sinceMs === null ? unknownMoment : { atMs: sinceMs, provenance: "exact" };
 }

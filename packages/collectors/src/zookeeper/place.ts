@@ -10,7 +10,7 @@ import { NameSet } from "./name-set.js";
 export interface Held {
   readonly name: string;
   readonly since: Moment;
-  /** `null`: its node has not been read. Read while it was there, as nothing tells of it afterwards. */
+  /** `null`: its node has not been read. It is read while it is there, as nothing shows the owner afterwards. */
   owner: HoldOwner | null;
   /** Its node is to be read for its owner, though the lock has no waiters. */
   readonly identify: boolean;
@@ -55,7 +55,7 @@ export class Place implements LockFigures {
   tokenRegressed = false;
   attended = false;
   dirty = false;
-  /** As of the last change. Kept only of a long queue, which is dear to make a row of, and where a finding repeats it each second. */
+  /** The row as of the last change. Kept only of a long queue, whose row is dear to make, and where a finding repeats it each second. */
   row: ObservedLock | null = null;
 
   constructor(path: string) {

@@ -3,7 +3,7 @@ import { saysNoNode, type ZooKeeperSession } from "@holdfast/zk-recipes/internal
 import type { RootPattern } from "./roots.js";
 
 /**
- * The paths that a pattern stands for now. With `watch` a lasting watch tells of children that come or go at each level that a
+ * The paths that a pattern stands for now. With `watch` a lasting watch reports children that come or go at each level that a
  * `*` stands below; these levels are added to `branchings`.
  */
 export async function expandRoot(

@@ -16,7 +16,7 @@ export interface RootWatchDesk {
   readonly session: ZooKeeperSession;
   statusChanged(): void;
   emit(event: Extract<CollectorEvent, { readonly type: "pass" | "resync" | "drift" }>): void;
-  /** Whether some attended lock lies below: polled twice a second where no watch tells. */
+  /** The paths of attended locks: they are polled twice a second where no watch reports changes. */
   attended(): readonly string[];
 }
 
@@ -225,7 +225,7 @@ export class RootWatch {
       status.set({ state: "syncing", message: null, nextTryMs: null });
       let state: "ok" | "denied" | "too-big" = "ok";
       for (const path of paths) {
-        if (!this.#roots.includes(path)) continue; // a root above it tells
+        if (!this.#roots.includes(path)) continue; // a root above it covers it
         const result = await this.#syncRoot(path, status);
         if (this.#over(generation)) return;
         if (result !== "ok") state = result;
@@ -278,7 +278,7 @@ export class RootWatch {
   #tooBig(path: string, count: number, status: SourceState): "too-big" {
     const { book } = this.#desk;
     this.#unread.add(path);
-    book.listed(() => book.mirror.deleted(path));
+    book.unwatched(() => book.mirror.deleted(path));
     const message = `${path} has ${count} nodes or more, over the limit of ${this.#desk.settings.maxNodes} (maxNodes): give roots below it, or raise the limit`;
     status.set({ state: "too-big", coverage: 0, message });
     return "too-big";
@@ -295,11 +295,12 @@ export class RootWatch {
     status.set({ state: "ok", coverage: 1, lastSuccessMs, nextTryMs: null, message });
   }
 
-  /** Of a root that is no longer one. */
+  /** Drops what lies below a root that is no longer one. To drop a level above a root would drop the root as well. */
   #dropOutside(): void {
-    const { mirror } = this.#desk.book;
-    for (const place of [...mirror.places()]) {
-      if (!this.isWatched(place.path)) mirror.deleted(place.path);
+    const { book } = this.#desk;
+    for (const { path } of [...book.mirror.places()]) {
+      if (this.isWatched(path) || this.#roots.some((root) => isBelow(root, path))) continue;
+      book.unwatched(() => book.mirror.deleted(path));
     }
   }
 

@@ -63,7 +63,7 @@ export function covers({ base, rest }: RootPattern, path: string): boolean {
   return rest.every((segment, at) => (below[at] ?? "") !== "" && (segment === "*" || segment === below[at]));
 }
 
-/** Of overlapping paths the upper ones: a watch of the lower one would tell everything twice. */
+/** Keeps the upper ones of overlapping paths: a watch of a lower one would repeat every event. */
 export function withoutCovered(paths: readonly string[]): string[] {
   const distinct = [...new Set(paths)];
   return distinct.filter((path) => !distinct.some((other) => other !== path && isBelow(path, other)));

@@ -27,7 +27,7 @@ const onlyOne: Readonly<Record<LibraryByName, readonly LibraryByName[]>> = {
   unknown: ["unknown"],
 };
 
-/** All that a name tells of the library behind it. */
+/** The library that made a node, as far as its name shows it. */
 export function libraryByName(name: string): LibraryByName {
   if (isKazooName(name)) return "kazoo";
   return parseProtectedName(name) === null ? "unknown" : "curator-or-holdfast";
@@ -59,7 +59,7 @@ export function loneRow(place: Place, name: string, readMs: number): ObservedLoc
   };
 }
 
-/** Of a lock, by the name of its only contender. */
+/** The kind of a lock by the name of its only contender. */
 export function loneKind(name: string): PrimitiveKind | null {
   const family = familyOf(name);
   if (family === null) return null;
@@ -144,7 +144,7 @@ export function oldestHoldOf(found: RecognisedTree, held: readonly Held[]): Mome
   return oldest(found.holders.map((person) => holdSince(found, person, since) ?? unknownMoment));
 }
 
-/** Of all parts of a tree, by name. */
+/** The nodes of all parts of a tree, by name. */
 export function nodesOf(tree: BareTree): Map<string, TreeNode> {
   const all = [...tree.children, ...(tree.locks?.children ?? []), ...(tree.leases?.children ?? [])];
   const nodes = new Map(all.map((node) => [node.name, node]));
@@ -155,7 +155,7 @@ export function nodesOf(tree: BareTree): Map<string, TreeNode> {
   return nodes;
 }
 
-/** Who makes a naive mutex' node holds from then on. */
+/** When a hold began: the client that makes the node of a naive mutex holds from then on. */
 function holdSince(
   found: RecognisedTree,
   person: { readonly name: string; readonly sinceMs: number | null },
@@ -167,7 +167,7 @@ function holdSince(
   return since.get(person.name) ?? null;
 }
 
-/** With one unknown among them, the oldest of the others is a bound only. */
+/** The oldest of the moments. Where one of them is unknown, the oldest of the others is a bound only. */
 function oldest(moments: readonly Moment[]): Moment {
   const first = earliest(moments);
   const sure = moments.every(({ provenance }) => provenance === "exact");

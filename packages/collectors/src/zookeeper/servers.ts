@@ -14,7 +14,7 @@ export interface ServersRead {
   readonly openAdmins: readonly string[];
 }
 
-/** Each server of the connect string, as it tells of itself. Never rejects. */
+/** Each server of the connect string, as it describes itself. Never rejects. */
 export async function readServers(settings: Settings): Promise<ServersRead> {
   const read = await Promise.all(settings.connect.servers.map((server) => readServer(server, settings)));
   const zxids = read.flatMap(({ zxid }) => (zxid === null ? [] : [zxid]));

@@ -8,7 +8,7 @@ import type { Settings } from "./options.js";
 /** Sessions that are remembered; those that were seen longest ago are forgotten first. */
 const mostRemembered = 20_000;
 
-/** What was read of connections, and what only earlier readings can tell: a session without a connection has no time-out anywhere. */
+/** What was read of connections, and what only earlier readings show: no server knows the time-out of a session without a connection. */
 export class SessionContacts {
   readonly #timeouts = new RecentMap<string, Millis>(mostRemembered);
   /** Wall time at which a session was first found without a connection. */
@@ -32,7 +32,7 @@ export class SessionContacts {
     return { ...read, unnamed };
   }
 
-  /** By the last reading, which was at `nowMs`, wall time. */
+  /** The contact of a session by the last reading, which was at `nowMs`, wall time. */
   of(id: string, nowMs: number): SessionContact {
     const state = this.#stateOf(id);
     const timeoutMs = this.#timeouts.get(id) ?? null;

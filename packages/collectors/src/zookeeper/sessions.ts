@@ -20,7 +20,7 @@ interface Owned {
 }
 
 /**
- * The sessions that have a part in a lock or a connection to a server, by whichever way tells: AdminServer, four-letter words, else
+ * The sessions that have a part in a lock or a connection to a server, as AdminServers or four-letter words list them, else by
  * the owners of nodes alone.
  */
 export async function readSessions(
@@ -51,7 +51,7 @@ export async function readSessions(
   else {
     for (const [owner, paths] of dumped) {
       for (const path of paths) file(book, owned, owner, path);
-      // Without a part in any lock of ours: not of interest unless connected.
+      // A session without a part in any lock of ours is of no interest unless it is connected.
     }
   }
   return {
@@ -62,7 +62,7 @@ export async function readSessions(
   };
 }
 
-/** By stat: of every participant while there are not too many, those who contend first. */
+/** Finds the owners by stat: of every participant while there are not too many, of contended locks first. */
 async function readOwners(book: LockBook, reads: BulkReads, owned: Map<string, Owned>): Promise<void> {
   const paths: string[] = [];
   for (const contended of [true, false]) {

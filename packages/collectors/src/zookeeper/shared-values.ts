@@ -1,6 +1,6 @@
 import type { TreeNode } from "@holdfast/zk-recipes/internal";
 
-/** Of each kind. The clients of one cluster are hundreds; what is beyond is kept twice. */
+/** How many values of each kind are kept. The clients of one cluster are hundreds; what is beyond is kept twice. */
 const mostKept = 10_000;
 
 /**

@@ -20,7 +20,7 @@ import type { TreeMirror } from "./tree-mirror.js";
 
 /** Foreign children of one lock that are looked at. */
 const maxForeign = 200;
-/** With more children of such names it is a level above locks. */
+/** A place with more children of such names than this is a level above locks. */
 const maxMembers = 1_000;
 /** Children of `leases` that are asked whether they are leases. */
 const maxProbed = 50;

@@ -4,7 +4,7 @@ import { isBelow } from "./roots.js";
 
 /** Hears of each place whose children, or whose own existence, may have changed what it is. */
 export interface MirrorListener {
-  /** Before a change, so that what was true until then can be reported first. */
+  /** Called before a change, so that what was true until then can be reported first. */
   changing(place: Place): void;
   changed(place: Place): void;
   removed(place: Place): void;
@@ -14,7 +14,7 @@ export interface MirrorListener {
 const namesInPart = 10_000;
 
 /**
- * The names below the roots, as listings and events tell them. Every change is by name and may come twice: an event and a
+ * The names below the roots, as listings and events report them. Every change is by name and may come twice: an event and a
  * listing overtake each other on the way, and what an event says of a name while a walk is under way is not older than what the walk
  * has read of it.
  */
@@ -103,8 +103,8 @@ export class TreeMirror {
   }
 
   /**
-   * As `merge`, for a listing so long that it would hold up everything else: a part with each step. Events that come between two steps are
-   * of later than the listing, and count.
+   * Like `merge`, for a listing so long that it would hold up everything else: a part with each step. Events that come between two steps are
+   * newer than the listing, and count.
    */
   *mergeInParts(
     path: string,
@@ -186,7 +186,7 @@ export class TreeMirror {
     this.#listener.changed(parent);
   }
 
-  /** Places at and below a root that neither the pass has come by nor a later one, which may go on beside it, are no more. */
+  /** Places at and below a root that neither the pass has come by nor a later one, which may go on beside it, are dropped. */
   prune(root: string, pass: number): number {
     let gone = 0;
     for (const place of this.#places.values()) {

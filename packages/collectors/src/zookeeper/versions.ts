@@ -20,7 +20,7 @@ export function heldVersion(
   return (isVague(text) ? "?" : "") + createHash("sha256").update(text).digest("base64url");
 }
 
-/** Of a lock without a holder. `cversion` counts the comings and goings of its children; `null` until it was read. */
+/** The version of a lock without a holder. `cversion` counts the comings and goings of its children; `null` until it was read. */
 export function idleVersion(cversion: number | null): string {
   return `idle:${cversion ?? "?"}`;
 }

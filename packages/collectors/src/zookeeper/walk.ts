@@ -77,7 +77,8 @@ export async function walk(
       listed += round.length;
       progress(listed, queue.length);
     }
-    mirror.prune(root, pass);
+    // No listing says that this is gone: it lies below what may not be listed.
+    book.unwatched(() => mirror.prune(root, pass));
   } finally {
     mirror.endWalk();
   }

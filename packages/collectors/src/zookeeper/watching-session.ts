@@ -74,7 +74,7 @@ export class WatchingSession {
       if (session.lossReason === "auth") this.#listener.refused();
       else this.#session = this.#open();
     });
-    // A session that never was is in no state that it could leave: nothing else would tell that there is trouble.
+    // A session that never connects changes no state: only this wait notices the trouble.
     session.whenConnected({ waitMs: reachedWithinMs }).catch((error: unknown) => {
       if (this.#closed || session !== this.#session || session.state === "connected") return;
       this.#listener.unreached(messageOf(error));

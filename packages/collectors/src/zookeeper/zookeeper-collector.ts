@@ -1,5 +1,5 @@
 import type { Millis, RecordReader } from "@holdfast/core";
-import { RecentMap } from "@holdfast/core/internal";
+import { messageOf, RecentMap } from "@holdfast/core/internal";
 import type { WatcherEvent } from "@holdfast/zk-protocol";
 import { LockPaths } from "@holdfast/zk-recipes/internal";
 import { denied } from "../kit/action.js";
@@ -24,7 +24,7 @@ import type {
   SessionContact,
 } from "../observe/observed-lock.js";
 import { act } from "./actions.js";
-import { detailOf, isOfLock, readFresh } from "./detail.js";
+import { detailOf, readLock } from "./detail.js";
 import { discoverRoots } from "./discover.js";
 import { Findings } from "./findings.js";
 import { LockBook } from "./lock-book.js";
@@ -40,12 +40,14 @@ import { readSessions } from "./sessions.js";
 import { WatchingSession } from "./watching-session.js";
 
 const sweepMs: Millis = 10_000;
-/** Of holds that grow long, and of empty parents, read in one sweep. */
+/** The most that one sweep reads: holds that grow long and empty parents together. */
 const perSweep = 1_000;
 const mostArrivals = 256;
-/** So many of the last new nodes tell how far the servers' clock is from ours. */
+/** The distance of the servers' clock from ours is taken from this many of the last new nodes. */
 const comparedNodes = 16;
-/** For so long one reading of the connections serves all that ask. */
+/** A timer of this length that is late shows that this process stood still. */
+const beatMs: Millis = 500;
+/** How long one reading of the connections serves all that ask. */
 const contactsKeptMs: Millis = 2_000;
 
 /** What a collector of ZooKeeper can say beyond the others. */
@@ -69,7 +71,7 @@ export interface ZooKeeperCollector extends LockCollector {
 
 /**
  * Watches the locks below `roots`, whichever library made them: Curator, kazoo, or this library. It connects in the background and goes on
- * by itself; `sources` tells how that is going. Its session owns no nodes.
+ * by itself; `sources` reports how that is going. Its session owns no nodes.
  *
  * Keys are the server's own paths, the chroot included. Throws `InvalidArgumentError` for options that cannot work.
  */
@@ -93,9 +95,14 @@ class Collector implements ZooKeeperCollector {
   #contactsAsked: Promise<void> = Promise.resolve();
   /** When events said that a node is new: the latest few. */
   readonly #arrivals = new RecentMap<string, number>(mostArrivals);
-  /** By how much the servers' clock was ahead of ours, at the last nodes that were compared. */
+  /** How far the servers' clock was ahead of ours, at the last nodes that were compared. */
   readonly #aheadMs: number[] = [];
   #stopSweep: (() => void) | null = null;
+  #stopBeat: (() => void) | null = null;
+  /** When the next beat is due, by wall time, which goes on while the machine sleeps. */
+  #beatDueMs: Millis = Number.POSITIVE_INFINITY;
+  /** The last beat was late: until the next one, events may come that have waited in the socket. */
+  #stoodStill = false;
   #statusTold = false;
 
   constructor(settings: Settings) {
@@ -134,6 +141,7 @@ class Collector implements ZooKeeperCollector {
       setTimer: (delayMs, fn) => runtime.setTimer(delayMs, fn),
     });
     this.#sweepLater();
+    this.#beat();
   }
 
   get size(): number {
@@ -197,9 +205,8 @@ class Collector implements ZooKeeperCollector {
     if (place?.denied === true) {
       return { ...emptyRow(place, null, nowMs), waiters: [], raw: [], explain: [] };
     }
-    const fresh = await readFresh(this.#line.session, key, { maxWaiters }, this.#book.mirror.isNaive);
-    if (fresh === null || !isOfLock(fresh, place)) return null;
-    return detailOf(fresh, this.#book, maxWaiters, this.#settings.runtime.wallMs());
+    const fresh = await readLock(this.#line.session, this.#book, key, { maxWaiters });
+    return fresh && detailOf(fresh, this.#book, maxWaiters, this.#settings.runtime.wallMs());
   }
 
   attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void } {
@@ -217,7 +224,12 @@ class Collector implements ZooKeeperCollector {
       this.#book,
       this.#roots.reads(),
       this.#contacts,
-    );
+    ).catch((error: unknown) => {
+      // It is off for as long as it has not been asked, and a source that is off cannot be lost.
+      if (this.#sessions.now.state === "off") this.#sessions.set({ state: "starting" });
+      this.#sessions.lost(messageOf(error));
+      throw error;
+    });
     for (const server of read.openAdmins) this.#findings.openAdmins.add(server);
     const named = this.#settings.connect.servers.length;
     const unnamed = read.unnamed ?? 0;
@@ -264,13 +276,14 @@ class Collector implements ZooKeeperCollector {
 
   async close(): Promise<void> {
     this.#stopSweep?.();
+    this.#stopBeat?.();
     this.#roots.stop();
     this.#reads.stop();
     this.#listeners.clear();
     await this.#line.close();
   }
 
-  /** By the roots as they were configured: nothing else is shown or acted upon, whatever a request names. */
+  /** Whether a root as it was configured covers the path: nothing else is shown or acted upon, whatever a request names. */
   #isInside(path: string): boolean {
     return this.#settings.roots.some((root) => covers(root, path));
   }
@@ -310,7 +323,9 @@ class Collector implements ZooKeeperCollector {
     }
     if (!this.#roots.isWatched(path)) return;
     if (type === "created") {
-      this.#arrivals.set(path, this.#settings.runtime.wallMs());
+      // An event that has waited for this process says nothing of the clocks.
+      if (this.#stoodStill || this.#isBeatLate()) this.#arrivals.delete(path);
+      else this.#arrivals.set(path, this.#settings.runtime.wallMs());
       mirror.created(path);
     }
     if (type === "deleted") mirror.deleted(path);
@@ -325,7 +340,7 @@ class Collector implements ZooKeeperCollector {
     this.#listeners.emit(event);
   }
 
-  /** Of a lock that is looked at, nodes are read as soon as they are there. */
+  /** Makes the nodes of a lock that is looked at be read as soon as they are there. */
   #readAllOf(key: string): void {
     const place = this.#book.mirror.get(key);
     if (place === undefined || place.attended) return;
@@ -354,6 +369,17 @@ class Collector implements ZooKeeperCollector {
     this.#aheadMs.push(Number(ctime) - arrivedMs);
     if (this.#aheadMs.length > comparedNodes) this.#aheadMs.shift();
     this.#findings.skewMs = Math.max(...this.#aheadMs);
+  }
+
+  #beat(): void {
+    const { runtime } = this.#settings;
+    this.#stoodStill = this.#isBeatLate();
+    this.#beatDueMs = runtime.wallMs() + beatMs;
+    this.#stopBeat = runtime.setTimer(beatMs, () => this.#beat());
+  }
+
+  #isBeatLate(): boolean {
+    return this.#settings.runtime.wallMs() - this.#beatDueMs > beatMs;
   }
 
   /** Holds that have grown long, and empty parents of an age, are read, a share at a time. */

@@ -27,11 +27,11 @@ function request(
   return { action, key, expectedVersion, entry: null, dryRun: false, ...more };
 }
 
-/** Of each kind, a hold of holdfast. */
+/** The kinds of which a hold of holdfast is freed. */
 const kinds = ["mutex", "fair", "read", "write", "election"] as const;
 
 describe("what an operator may do", () => {
-  it.each(kinds)("frees a %s by force, tells its holder, and lets the next one in", async (kind) => {
+  it.each(kinds)("frees a %s by force, notifies its holder, and lets the next one in", async (kind) => {
     const locks = await lockOn(node);
     const name = `force:${kind}`;
     const take = () =>
@@ -83,7 +83,7 @@ describe("what an operator may do", () => {
     expect(await node.command("HLEN", "moved")).toBe(1);
   });
 
-  it("asks a holder of holdfast to let go, and says of Redisson that nobody would hear", async () => {
+  it("asks a holder of holdfast to let go, and refuses for Redisson, which would not hear", async () => {
     const locks = await lockOn(node);
     const handle = await locks.mutex("ask:ours").acquire({ revocable: true });
     await node.command("HSET", "ask:java", `${java}:1`, "1");
@@ -100,7 +100,7 @@ describe("what an operator may do", () => {
     }
   });
 
-  it("says of a Redisson holder that it is not told, and publishes what wakes Redisson's waiters", async () => {
+  it("says of a Redisson holder that it is not notified, and publishes what wakes Redisson's waiters", async () => {
     await node.command("HSET", "wake", `${java}:1`, "1");
     const listener = new Redis(node.port);
     onTestFinished(() => listener.disconnect());
@@ -138,7 +138,7 @@ describe("what an operator may do", () => {
     expect((await look(collector, "pool")).holders.map(({ entry }) => entry)).toEqual([two]);
   });
 
-  it("sends a waiter to the tail, and nobody else", async () => {
+  it("sends a waiter to the tail, and no other", async () => {
     const locks = await lockOn(node, { heartbeatMs: 1_000, aliveMs: 5_000 });
     const handle = await locks.mutex("evict").acquire();
     const order: number[] = [];
@@ -174,7 +174,7 @@ describe("what an operator may do", () => {
     expect((await evict(false)).outcome).toBe("nothing-there");
   });
 
-  it("takes dead entries out of a fair queue, leaves the live, and tells the next", async () => {
+  it("takes dead entries out of a fair queue, leaves the live, and notifies the next", async () => {
     const [dead, live] = [`${java}:1`, `${java}:2`];
     const queue = "redisson_lock_queue:{orphan}";
     const deadlines = "redisson_lock_timeout:{orphan}";
@@ -183,6 +183,11 @@ describe("what an operator may do", () => {
     const { collector } = collect({ url: node.url });
     const seen = await look(collector, "orphan");
     expect(seen).toMatchObject({ kind: "fair-mutex", holderCount: 0, waiterCount: 2 });
+    const listener = new Redis(node.port);
+    onTestFinished(() => listener.disconnect());
+    const heard: string[] = [];
+    listener.on("message", (_channel, message: string) => heard.push(message));
+    await listener.subscribe(`redisson_lock__channel:{orphan}:${live}`);
     const clean = (dryRun: boolean) =>
       collector.act(request("clean-orphan", "orphan", seen.version, { dryRun }));
     const dry = await clean(true);
@@ -190,7 +195,10 @@ describe("what an operator may do", () => {
     expect(dry.effects[0]).toContain("…:1");
     expect(dry.effects[0]).not.toContain("…:2");
     expect(await node.command("LLEN", queue)).toBe(2);
+    expect(heard).toEqual([]);
     expect((await clean(false)).outcome).toBe("done");
+    await eventually(() => heard.length > 0, { what: "the message" });
+    expect(heard).toEqual(["0"]);
     expect(await node.command("LRANGE", queue, 0, -1)).toEqual([live]);
     expect(await node.command("ZRANGE", deadlines, 0, -1)).toEqual([live]);
     expect((await clean(false)).outcome).toBe("nothing-there");
@@ -223,7 +231,7 @@ describe("what an operator may do", () => {
       expect(await give(seen.version, dryRun)).toMatchObject({ outcome: "conflict", after: null });
     expect(await node.command("GET", "pool:busy")).toBe("1");
     await other.release();
-    // One free and one out as before, and yet not the same: somebody had one meanwhile.
+    // As many permits are free and out as before, and yet not the same ones: one was taken and given back meanwhile.
     expect((await give(seen.version, false)).outcome).toBe("conflict");
     expect(await node.command("GET", "pool:busy")).toBe("2");
     const again = await look(collector, "pool:busy");
@@ -245,7 +253,7 @@ describe("what an operator may do", () => {
     expect(done.outcome).toBe("conflict");
   });
 
-  it("asks nobody for permits when they are not out as they were", async () => {
+  it("asks no holder for permits when they are not out as they were", async () => {
     const locks = await lockOn(node);
     const semaphore = locks.plainSemaphore("permits:ask", 3);
     const held = await semaphore.acquire({ revocable: true });
@@ -262,7 +270,7 @@ describe("what an operator may do", () => {
     await eventually(() => held.revokeRequested.aborted, { what: "the wish" });
   });
 
-  it("evicts nobody when the lock has gone to another since that was decided", async () => {
+  it("evicts no waiter when the lock has gone to another since that was decided", async () => {
     const locks = await lockOn(node);
     const first = await locks.mutex("evict:moved").acquire();
     const second = locks.mutex("evict:moved").acquire();
@@ -287,7 +295,7 @@ describe("what an operator may do", () => {
     await (await third).release();
   });
 
-  it("cleans nothing when somebody has got the lock since that was decided", async () => {
+  it("cleans nothing when a client has got the lock since that was decided", async () => {
     const queue = "redisson_lock_queue:{orphan:moved}";
     await node.command("RPUSH", queue, `${java}:1`);
     await node.command("ZADD", "redisson_lock_timeout:{orphan:moved}", "1", `${java}:1`);

@@ -53,7 +53,7 @@ describe("what a collector shows", () => {
     expect(collector.get("x:read")?.holders[0]).toMatchObject({ mode: "shared", library: "holdfast" });
     expect(collector.get("x:write")?.holders[0]).toMatchObject({ mode: "exclusive" });
     expect(collector.get("x:permits")).toMatchObject({ limit: 4, holderCount: 1 });
-    // Whose permits are out is not in the backend; that all are says that somebody has them.
+    // The backend does not know whose permits are out; that none is left shows that they are held.
     expect(collector.get("x:semaphore")).toMatchObject({ state: "idle", holderCount: 0 });
     expect(collector.get("x:none-left")).toMatchObject({ state: "held", holderCount: 0 });
     expectFiguresOfRows(collector);
@@ -82,7 +82,7 @@ describe("what a collector shows", () => {
     await eventually(() => collector.get("x:java") === undefined, { what: "what is no semaphore to go" });
   });
 
-  it("tells a hold whose lease ran out from one that was given back", async () => {
+  it("distinguishes a hold whose lease ran out from one that was given back", async () => {
     const { collector, events } = collect({ url: node.url });
     const keys = ["ends:alone", "ends:given", "ends:crowd"];
     const looking = collector.attend(keys);
@@ -99,7 +99,7 @@ describe("what a collector shows", () => {
     const told = ends().map((event) => (event.type === "released" ? [event.key, event.ranOut] : []));
     expect(told.sort()).toEqual([
       ["ends:alone", true],
-      // Several holders with one end: whose it was nobody knows.
+      // Several holders share one lease: which of them it was last raised for cannot be seen.
       ["ends:crowd", false],
       ["ends:crowd", false],
       ["ends:given", false],
@@ -182,6 +182,12 @@ describe("what a collector shows", () => {
       waiters: [{ position: 0, library: "holdfast" }],
     });
     expect(await collector.detail("nobody", { maxWaiters: 10 })).toBeNull();
+    await node.command("HSET", "{lone}:java", `${java}:1`, "1");
+    const explained = async (key: string) =>
+      (await collector.detail(key, { maxWaiters: 10 }))?.explain.join();
+    expect(await explained("lone")).toContain("waiting since");
+    // It has no queue, whatever its name.
+    expect(await explained("{lone}:java")).not.toContain("waiting since");
   });
 
   it("names clients that say who they are, and no others", async () => {
@@ -203,7 +209,7 @@ describe("what a collector shows", () => {
     expect(Number(await node.command("PTTL", record ?? ""))).toBeGreaterThan(60_000);
   });
 
-  it("tells of locks without a TTL, mixed kinds, dead queues, tokens that went back, and unsafe eviction", async () => {
+  it("reports locks without a TTL, mixed kinds, dead queues, tokens that went back, and unsafe eviction", async () => {
     await node.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
     await node.command("HSET", "f:forever", `${java}:1`, "1");
     await node.command("HSET", "f:mixed", `${java}:1`, "1", `${java}:2`, "1");

@@ -7,7 +7,7 @@ import type { Reading, Shape } from "../../src/redis/reading.js";
 
 const holder = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566:1";
 
-/** Readings of one lock, as [moment, left of the lease]; the last one finds it gone. What is told of its end. */
+/** Readings of one lock, as [moment, left of the lease]; the last one finds it gone. Returns the event of its end. */
 function releaseOf(
   readings: readonly (readonly [atMs: number, leftMs: number])[],
   contactSinceMs = 0,
@@ -62,7 +62,7 @@ test("one that was not looked at for long before its end may have been given bac
   expect(endOf([0, 30_000], [40_000, -2])).toBe(false);
 });
 
-test("one that used to be raised, and was not in time, ran out however long nobody looked", () => {
+test("a hold that used to be raised, and was not in time, ran out however long it was not looked at", () => {
   const raised = [
     [0, 30_000],
     [10_100, 29_900],
@@ -158,7 +158,7 @@ function grantTo(
   return events[0];
 }
 
-test("a grant to the first in the list tells how long it had waited there, and to another it does not", () => {
+test("a grant to the first in the list reports how long it had waited there, and to another it does not", () => {
   expect(grantTo(holder, null)).toMatchObject({
     type: "granted",
     waitedMs: 600,

@@ -21,7 +21,7 @@ describe("what a lease shows of itself", () => {
     expect(followed((ms) => 30_000 - ((ms + 9_700) % 10_000), 60_000)).toEqual(["unknown", "renewing"]);
   });
 
-  it("is fixed where nobody raises it", () => {
+  it("is fixed while no client raises it", () => {
     expect(followed((ms) => 60_000 - ms, 59_000)).toEqual(["unknown", "fixed"]);
   });
 

@@ -98,7 +98,10 @@ const words: readonly (readonly [name: string, message: string, expected: unknow
   ["Error", "words of a later release", OutcomeUnknownError],
 ];
 
-test.each(words)("what ioredis says of a command is told apart: %s: %s", (name, message, expected) => {
-  const error = Object.assign(new Error(message), { name });
-  expect(failureOf(error, { servers: ["a:1"] }, null)).toBeInstanceOf(expected);
-});
+test.each(words)(
+  "an error of ioredis shows what became of the command: %s: %s",
+  (name, message, expected) => {
+    const error = Object.assign(new Error(message), { name });
+    expect(failureOf(error, { servers: ["a:1"] }, null)).toBeInstanceOf(expected);
+  },
+);

@@ -28,7 +28,7 @@ export async function lockOn(
   return locks;
 }
 
-/** Until the collector shows the lock as wanted. */
+/** Waits until the collector shows the lock as wanted. */
 export function shown(
   collector: LockCollector,
   key: string,

@@ -9,14 +9,14 @@ import { Watched } from "./support.js";
 const count = 2_000;
 const eventCostMs = 0.05;
 
-it("takes a burst of events in more than one turn, and knows all that it told", async () => {
+it("takes a burst of events in more than one turn, and misses none of them", async () => {
   await using server = await startEmbeddedZooKeeper();
   server.operator.create("/locks");
   let told = (): number => 0;
   await using watched = await Watched.start({
     connect: server.connectString,
     roots: ["/locks"],
-    // By this clock, the time that goes by is mostly that of the events.
+    // The time that goes by on this clock is mostly that of the events.
     runtime: { ...systemRuntime, nowMs: () => systemRuntime.nowMs() + told() * eventCostMs },
   });
   told = () => watched.events.length;

@@ -25,11 +25,16 @@ afterAll(async () => {
 const acts = ["force-release", "request-revoke", "evict-waiter", "clean-orphan"] as const;
 
 /** Everything that an operator could ask of one path, with each word that might be needed. */
-async function attempts(watched: Watched, key: string, version: string): Promise<Set<string>> {
+async function attempts(
+  watched: Watched,
+  key: string,
+  version: string,
+  entry: string | null = null,
+): Promise<Set<string>> {
   const outcomes = new Set<string>();
   for (const action of acts) {
     const request: ActionRequest = {
-      ...{ action, key, entry: null, expectedVersion: version, dryRun: false },
+      ...{ action, key, entry, expectedVersion: version, dryRun: false },
       unknownLibrary: true,
     };
     outcomes.add((await watched.collector.act(request)).outcome);
@@ -40,7 +45,7 @@ async function attempts(watched: Watched, key: string, version: string): Promise
 describe("a collector keeps to its roots", () => {
   it("an ephemeral registration of another service is no lock, is not shown, and is not deleted", async () => {
     await using watched = await Watched.start({ connect: server.connectString, roots: ["/"] });
-    // What a broker's registration is, as far as its node tells: ephemeral, and without children.
+    // What a broker's registration is, as far as its node shows: ephemeral, and without children.
     const held = await locks.naiveMutex("/brokers/ids/7").acquire();
     const lock = await locks.mutex("/locks/real").acquire();
     await watched.row("/locks/real", ({ state }) => state === "held");
@@ -54,6 +59,23 @@ describe("a collector keeps to its roots", () => {
     expect(server.nodes("/brokers/ids/7")).toEqual([node]);
     expect(held.state).toBe("held");
     await Promise.all([held.release(), lock.release()]);
+  });
+
+  it("a double barrier is no lock, and its members are left alone, whether they wait or are inside", async () => {
+    const key = "/locks/start";
+    const member = "0f8fad5b-d9cb-469f-a165-70867728950e";
+    for (const path of [key, `${key}/${member}`]) server.operator.create(path);
+    await using watched = await Watched.start({ connect: server.connectString, roots: ["/locks"] });
+    const czxid = server.nodes(`${key}/${member}`)[0]?.czxid ?? 0n;
+    // As the versions of a lock without a holder, and with this one, would be.
+    const versions = ["", `${member}@0x${czxid.toString(16)}`];
+    for (const version of versions) {
+      expect(await watched.collector.detail(key, { maxWaiters: 5 })).toBeNull();
+      const nodes = server.nodes(key);
+      expect(await attempts(watched, key, version, member)).toEqual(new Set(["nothing-there"]));
+      expect(server.nodes(key)).toEqual(nodes);
+      if (version === "") server.operator.create(`${key}/ready`);
+    }
   });
 
   it("an act on a node of no known library takes a confirmation, and a dry run says so", async () => {

@@ -33,7 +33,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-it("a server without a quorum has told nothing, neither by words nor by its AdminServer, which is open all the same", async () => {
+it("a server without a quorum reports nothing, neither by words nor by its AdminServer, which is open all the same", async () => {
   const settings = await settingsFor(notServing, `{"command":"connections","error":"${notServing}"}`);
   const { connections, silent, openAdmins } = await readConnections(settings);
   const server = `127.0.0.1:${settings.connect.servers[0]?.port}`;
@@ -56,9 +56,9 @@ it("something else at the AdminServer's port is none, and the words are asked", 
 
 it.each([
   ["not asked", null, "its AdminServer is not asked"],
-  ["somebody else's", "<html>", "something else than an AdminServer answers (HTTP 200) at port"],
+  ["that of another program", "<html>", "something else than an AdminServer answers (HTTP 200) at port"],
 ])(
-  "a server is said not to tell when its AdminServer is %s and its words are not allowed",
+  "a server is listed as silent when its AdminServer is %s and its words are not allowed",
   async (_, admin, why) => {
     const settings = await settingsFor("cons is not executed because it is not in the whitelist.\n", admin);
     const { silent } = await readConnections(settings);

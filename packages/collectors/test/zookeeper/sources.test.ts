@@ -9,6 +9,7 @@ import {
   startProxy,
 } from "@holdfast/test-servers";
 import { CreateFlags } from "@holdfast/zk-protocol";
+import { openSession, parseConnectString } from "@holdfast/zk-recipes/internal";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { usualSessionTimeoutMs } from "../../src/zookeeper/options.js";
 import { ours, Watched } from "./support.js";
@@ -33,7 +34,7 @@ async function provider(server: EmbeddedZooKeeper): Promise<Awaited<ReturnType<t
   return locks;
 }
 
-describe("what a collector is told by, and what it does without", () => {
+describe("the sources of a collector, and what it does without them", () => {
   it.each(["3.4", "3.5"] as const)(
     "asks a server of release %s again and again, attended locks twice a second",
     async (compat) => {
@@ -53,7 +54,7 @@ describe("what a collector is told by, and what it does without", () => {
     },
   );
 
-  it("tells of each walk, and of each reading anew with its reason", async () => {
+  it("reports each walk, and each reading anew with its reason", async () => {
     const server = await start();
     server.operator.create("/locks");
     const watched = await watch(server);
@@ -130,18 +131,32 @@ describe("what a collector is told by, and what it does without", () => {
     const runtime = { ...systemRuntime, wallMs: () => Date.now() - lateMs };
     const watched = await watch(server, { runtime });
     await watched.synced();
-    watched.collector.attend(Array.from({ length: 20 }, (_, at) => `/locks/${at}`));
-    const make = async (at: number): Promise<void> => {
-      server.operator.create(`/locks/${at}`);
-      server.operator.create(`/locks/${at}/lock-`, { flags: CreateFlags.persistentSequential });
-      await watched.row(`/locks/${at}`, ({ state }) => state === "held");
+    watched.collector.attend(Array.from({ length: 200 }, (_, at) => `/locks/${at}`));
+    let made = 0;
+    // A clock that is set looks like a process that stood still: the first nodes after it do not count.
+    const skewedAfterOneMore = async (): Promise<boolean> => {
+      const lock = `/locks/${made++}`;
+      server.operator.create(lock);
+      server.operator.create(`${lock}/lock-`, { flags: CreateFlags.persistentSequential });
+      await watched.row(lock, ({ token }) => token !== null);
+      return watched.collector.findings().some(({ kind }) => kind === "clock-skew");
     };
-    const skewed = () => watched.collector.findings().some(({ kind }) => kind === "clock-skew");
-    await make(0);
-    await eventually(skewed, { what: "the clock to be found wrong" });
+    await eventually(skewedAfterOneMore, { what: "the clock to be found wrong" });
     lateMs = 0;
-    for (let at = 1; at < 18; at++) await make(at);
-    await eventually(() => !skewed(), { what: "the clock to be found right", withinMs: 10_000 });
+    await eventually(async () => !(await skewedAfterOneMore()), { what: "the clock to be found right" });
+  });
+
+  it("calls no clock wrong because it stood still itself", async () => {
+    const server = await start();
+    for (const path of ["/locks", "/locks/a"]) server.operator.create(path);
+    const watched = await watch(server);
+    await watched.synced();
+    watched.collector.attend(["/locks/a"]);
+    server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    // The process stands still for longer than clocks may differ, and the event of the new node waits meanwhile.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000);
+    await watched.row("/locks/a", ({ token }) => token !== null);
+    expect(watched.collector.findings().map(({ kind }) => kind)).not.toContain("clock-skew");
   });
 
   it("keeps what is known of each root over a doubt about the contact that ends without a new connection", async () => {
@@ -228,6 +243,41 @@ describe("what a collector is told by, and what it does without", () => {
     await proxy.setMode("ok");
     await watched.gone("/big/a");
     expect(watched.collector.sources()[0]).toMatchObject({ state: "too-big", coverage: 0 });
+    // It is held as before.
+    expect(watched.of("released", "/big/a")).toEqual([]);
+    expect(watched.of("unwatched", "/big/a")).toHaveLength(1);
+  });
+
+  it("reports no end of a hold below a root that it may not read any more", async () => {
+    const server = await start();
+    for (const path of ["/locks", "/locks/a"]) server.operator.create(path);
+    server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    const watched = await watch(server);
+    await watched.row("/locks/a", ({ state }) => state === "held");
+    const { servers } = parseConnectString(server.connectString);
+    const session = openSession({ servers, sessionTimeoutMs: 10_000, runtime: systemRuntime });
+    onTestFinished(() => session.close());
+    await session.whenConnected();
+    const nobody = [{ perms: 31, scheme: "digest", id: "a:b" }];
+    await session.request("setACL", { path: "/locks", acl: nobody, version: -1 });
+    for (const { id } of server.sessions()) server.dropConnection(id);
+    await watched.gone("/locks/a");
+    expect(watched.of("released", "/locks/a")).toEqual([]);
+    expect(watched.of("unwatched", "/locks/a")).toHaveLength(1);
+  });
+
+  it("goes on with the holds below a root that was made after its start, over a new connection", async () => {
+    const server = await start();
+    const watched = await watch(server);
+    await watched.synced();
+    for (const path of ["/locks", "/locks/a"]) server.operator.create(path);
+    server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    await watched.row("/locks/a", ({ state }) => state === "held");
+    for (const { id } of server.sessions()) server.dropConnection(id);
+    await eventually(() => watched.events.some(({ type }) => type === "resync"), { what: "a second walk" });
+    await watched.synced();
+    const ends = (["released", "unwatched"] as const).flatMap((type) => watched.of(type, "/locks/a"));
+    expect(ends).toEqual([]);
   });
 
   it("says that a root or a lock may not be read, instead of showing nothing", async () => {
@@ -271,8 +321,8 @@ describe("what a collector is told by, and what it does without", () => {
 
   it.each([
     ["with all four-letter words", "all" as const, "connected"],
-    ["without any that tells", [] as string[], "unknown"],
-  ])("tells of sessions %s", async (_title, words, state) => {
+    ["without any that lists them", [] as string[], "unknown"],
+  ])("reports sessions %s", async (_title, words, state) => {
     const server = await start({ words });
     const watched = await watch(server);
     await watched.synced();
@@ -291,6 +341,27 @@ describe("what a collector is told by, and what it does without", () => {
     expect(machine?.role).toBe(state === "connected" ? "standalone" : "unknown");
     await held.release();
     await (await waiting).release();
+  });
+
+  it("calls the source of sessions down, and later stale, while they cannot be read, and says why", async () => {
+    const server = await start({ words: [] });
+    for (const path of ["/locks", "/locks/a"]) server.operator.create(path);
+    server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    const watched = await watch(server);
+    await watched.row("/locks/a", ({ state }) => state === "held");
+    const { collector } = watched;
+    const status = () => collector.sources().find(({ source }) => source === "sessions");
+    const fails = async (state: string): Promise<void> => {
+      await expect(collector.sessions()).rejects.toThrow("connection to ZooKeeper");
+      expect(status()).toMatchObject({ state, message: expect.stringContaining("connection to ZooKeeper") });
+    };
+    expect(status()?.state).toBe("off");
+    await server.restart({ whileDown: () => fails("down") });
+    const read = () => collector.sessions().then(Boolean, () => false);
+    await eventually(read, { withinMs: 20_000, what: "the sessions to be read" });
+    expect(status()?.state).toBe("ok");
+    await server.stop();
+    await fails("stale");
   });
 
   it("reads an AdminServer, whose numbers are longer than JSON's, and reports that it is open", async () => {
@@ -322,7 +393,7 @@ describe("what a collector is told by, and what it does without", () => {
     );
   });
 
-  it("tells of a session that lost its connection by when it ends, by the time-out that it was known with", async () => {
+  it("reports by when a session that lost its connection ends, by the time-out that it was known with", async () => {
     const server = await start({ words: [] });
     let connected = true;
     const one = `{"remote_socket_address":"10.1.2.3:5000","session_id":7,"session_timeout":9000}`;
@@ -357,7 +428,7 @@ describe("what a collector is told by, and what it does without", () => {
     await session();
     expect((await collector.contacts(["0x7"]))[0]?.endsMs).toBe(lost?.endsMs);
     expect(await collector.contacts([])).toEqual([]);
-    // Of three servers one is asked: the session may be connected to another.
+    // Only one of three servers is asked: the session may be connected to another.
     const members = [1, 2, 3].map((id) => `server.${id}=zk${id}:2888:3888:participant;0.0.0.0:2181`);
     server.operator.setData("/zookeeper/config", Buffer.from([...members, "version=0"].join("\n")));
     expect(await session()).toMatchObject({ state: "unknown", timeoutMs: 9_000 });
@@ -386,7 +457,7 @@ describe("what a collector is told by, and what it does without", () => {
 });
 
 describe("findings", () => {
-  it("tell foreign children, mixed kinds, high counters, orphans, long holds and nodes that no session ends", async () => {
+  it("report foreign children, mixed kinds, high counters, orphans, long holds and nodes that no session ends", async () => {
     const server = await start({ sequences: { "/locks/high": 1_500_000_000 } });
     for (const path of ["/locks/foreign", "/locks/mixed", "/locks/orphan", "/locks/orphan/x"]) {
       server.operator.create(path);
@@ -450,7 +521,7 @@ describe("findings", () => {
     expect(last()).not.toContain("more of this kind");
   });
 
-  it("of a long hold are told with a row that is kept until its lock changes", async () => {
+  it("of a long hold come with a row that is kept until its lock changes", async () => {
     const server = await start();
     server.operator.create("/locks");
     server.operator.create("/locks/a");

@@ -19,7 +19,7 @@ afterAll(async () => {
 const options = () => ({ connect: server.connectString, roots: ["/stories"] });
 
 describe("a collector that identifies holders", () => {
-  it("tells of a lone holder who it is, and says it again at the end, with the token", async () => {
+  it("reports who a lone holder is, and again at the end, with the token", async () => {
     await using watched = await Watched.start({ ...options(), identifyHolders: true });
     const key = "/stories/lone";
     const handle = await locks.mutex(key).acquire({ label: "billing" });
@@ -38,7 +38,7 @@ describe("a collector that identifies holders", () => {
     expect(watched.of("released", key)[0]).not.toHaveProperty("end");
   });
 
-  it("tells how long the next one had waited, by the time at which its node was made", async () => {
+  it("reports how long the next holder had waited, by the time at which its node was made", async () => {
     await using watched = await Watched.start({ ...options(), identifyHolders: true });
     const key = "/stories/handed";
     const first = await locks.mutex(key).acquire();
@@ -76,7 +76,7 @@ describe("a collector that finds very many holds at its start", () => {
   });
 });
 
-describe("a collector that is told what an earlier process has seen", () => {
+describe("a collector that knows by `earlierSight` what an earlier process has seen", () => {
   it("takes the age of a hold over where the node is the same, and no other's", async () => {
     const key = "/stories/old";
     const other = "/stories/other";

@@ -8,7 +8,7 @@ import {
 } from "../../src/zookeeper/index.js";
 import { expectFiguresOfRows } from "../figures.js";
 
-/** A collector that has read all that is there, and what it told. */
+/** A collector that has read all that is there, and the events that it has sent. */
 export class Watched implements AsyncDisposable {
   readonly collector: ZooKeeperCollector;
   readonly events: CollectorEvent[] = [];

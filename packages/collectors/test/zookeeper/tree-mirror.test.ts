@@ -9,13 +9,13 @@ function childrenOf(mirror: TreeMirror, path: string): string[] {
 }
 
 describe("names below a root", () => {
-  it("keep what an event told during the walk, against a listing that is older or newer", () => {
+  it("keep what an event reported during the walk, against a listing that is older or newer", () => {
     const mirror = new TreeMirror(silent);
     mirror.beginWalk();
     mirror.created("/locks/a/lock-0000000002");
     mirror.created("/locks/a/lock-0000000001");
     mirror.deleted("/locks/a/lock-0000000001");
-    // Read before either of the two came, or after; what the events told is not older than that.
+    // The listing may have been read before or after either event; what the events reported is not older than it.
     mirror.merge("/locks/a", ["lock-0000000000", "lock-0000000001"], 1);
     expect(childrenOf(mirror, "/locks/a")).toEqual(["lock-0000000000", "lock-0000000002"]);
     mirror.endWalk();

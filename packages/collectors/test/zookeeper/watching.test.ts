@@ -29,7 +29,7 @@ describe("a collector that watches one root", () => {
     const held = await watched.row(key, ({ state }) => state === "held");
     expect(held.oldestHold.provenance).toBe("exact");
     expect(held).toMatchObject({ kind: "mutex", holderCount: 1, waiterCount: 0 });
-    // A name alone does not tell which of the two it is.
+    // A name alone does not show which of the two it is.
     expect(held.libraries).toEqual(["curator-or-holdfast"]);
     expect(held.holders[0]).toMatchObject({ session: null, token: null });
     expect(watched.collector.nodesRead).toBe(before);
@@ -67,7 +67,7 @@ describe("a collector that watches one root", () => {
     expect(held.state).toBe("held");
   });
 
-  it("reads who holds what somebody looks at", async () => {
+  it("reads the holder of a lock that is attended", async () => {
     const key = "/locks/attended";
     await using held = await locks.mutex(key).acquire();
     await watched.row(key, ({ state }) => state === "held");
@@ -89,7 +89,7 @@ describe("a collector that watches one root", () => {
     await Promise.all(held.map((each) => each.release()));
   });
 
-  it("tells readers from writers, and who of them holds", async () => {
+  it("distinguishes readers from writers, and shows which of them hold", async () => {
     const key = "/locks/shelf";
     const lock = locks.readWriteLock(key);
     const one = await lock.read.acquire();

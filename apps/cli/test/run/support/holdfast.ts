@@ -62,7 +62,7 @@ export class Holdfast {
     );
   }
 
-  /** For the end of a test, whatever has become of it. Its supervisor then ends what it has started. */
+  /** Kills the process at the end of a test, whatever has become of it. Its supervisor then ends what it has started. */
   [Symbol.dispose](): void {
     this.process.kill("SIGKILL");
   }

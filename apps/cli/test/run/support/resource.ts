@@ -81,7 +81,7 @@ export function meeting(lines: readonly Line[]): Meeting {
   if (first === undefined || second === undefined) throw new Error("two commands have not begun");
   const lastMs = Math.max(...lines.filter(({ leader }) => leader === first.leader).map(({ atMs }) => atMs));
   const overlapMs = Math.max(0, lastMs - second.atMs);
-  // One that was alive and has not written any more may have been stopped: that is an overlap of unknown length.
+  // A command that was alive and has not written any more may have been stopped: that is an overlap of unknown length.
   const lived = begins.some(({ leader, alive }) => leader !== first.leader && alive.length > 0);
   return { overlapMs: lived ? Math.max(overlapMs, 1) : overlapMs, lastMs, secondBeganMs: second.atMs };
 }

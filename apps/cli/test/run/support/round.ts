@@ -15,7 +15,7 @@ export const faults = [
 export type CommandKind = (typeof commandKinds)[number];
 export type Fault = (typeof faults)[number];
 
-/** Of the first one. The second one has a longer lease, so that a machine that is busy with other rounds does not end it too. */
+/** The lease of the first client. The second one has a longer lease, so that a machine that is busy with other rounds does not end it too. */
 export const leaseMs = 3_000;
 /** The default of this lease. */
 export const marginMs: number = leaseMs / 6;

@@ -11,7 +11,7 @@ export class Numbers {
   }
 }
 
-/** As somebody would write it who means harm. */
+/** A name as an attacker would write it. */
 export const hostile = "<img src=x onerror=alert(1)>";
 const hosts = ["pay", "stock", "billing", "search", "mailer"];
 const uuid = (n: number): string =>

@@ -8,6 +8,7 @@ import { announce } from "../app/announce.js";
 import { me } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import type { View } from "../app/view.js";
+import { whyNoEffects } from "../format/absence.js";
 import { instant } from "../format/instant.js";
 import { Age } from "../parts/age.js";
 import { Dialog } from "../parts/dialog.js";
@@ -118,7 +119,7 @@ export function ActionDialog(props: {
   const key = shown.key;
   const why =
     data !== null && current === undefined
-      ? "The holder or waiter it was about is no longer there."
+      ? whyNoEffects(data)
       : hindrance({
           action,
           key,
@@ -235,7 +236,7 @@ export function ActionDialog(props: {
           <h3>What it does</h3>
           {current === undefined ? (
             <p>
-              {data === null ? "Reading…" : "Nothing: the holder or waiter it was about is no longer there."}{" "}
+              {data === null ? "Reading…" : whyNoEffects(data)}{" "}
               {data !== null && other !== undefined && (
                 <button
                   type="button"

@@ -1,5 +1,6 @@
 import { shownName } from "@holdfast/collectors/internal";
-import type { ActionAnswer, ActionBody } from "../../../src/contract/api.js";
+import { mostOffered } from "../../../src/contract/actions.js";
+import type { ActionAnswer, ActionBody, LockDetail } from "../../../src/contract/api.js";
 
 export type ActionName = ActionBody["action"];
 
@@ -30,6 +31,21 @@ export const actionNames: Record<
 
 export function asAction(name: string): ActionName | null {
   return Object.hasOwn(actionNames, name) ? (name as ActionName) : null;
+}
+
+/** That some of the holders or waiters of a lock are offered no action because they come too late; `null` where none is left out. */
+export function offersEnd({
+  lock,
+  waiters,
+  actions,
+}: Pick<LockDetail, "lock" | "waiters" | "actions">): string | null {
+  const offered = new Set(actions.map(({ entry }) => entry));
+  const leftOut = [lock.holders, waiters].some(
+    (all) => all.length > mostOffered && all.some(({ entry }) => offered.has(entry)),
+  );
+  return leftOut
+    ? `Actions are offered for the first ${mostOffered} holders and the first ${mostOffered} waiters.`
+    : null;
 }
 
 /** What came of it, for the user who asked for it. */

@@ -71,7 +71,7 @@ async function post(
   });
 }
 
-/** A conflict is an answer too: it tells who holds now. @throws {ApiFailure} */
+/** A conflict is an answer too: it names the present holder. @throws {ApiFailure} */
 export async function act(lockId: string, csrfToken: string, sent: ActionBody): Promise<ActionAnswer> {
   const { status, body } = await post(`locks/${encodeURIComponent(lockId)}/actions`, csrfToken, sent);
   const conflict = status === 409 && typeof body === "object" && body !== null && "outcome" in body;

@@ -1,13 +1,13 @@
 import { type Signal, signal } from "@preact/signals";
 
-/** What a screen reader is told, politely, when it has time. */
+/** The text for a screen reader, in a polite live region: it is read out when the reader has time. */
 export const announced: Signal<string> = signal("");
 
 const pauseMs = 3000;
 let next: string | null = null;
 let timer: ReturnType<typeof setTimeout> | null = null;
 
-/** Says it; what comes within 3 s of another waits, and only the last of those is said. */
+/** Announces a text. Texts that come within 3 s of another one wait, and only the last of them is announced. */
 export function announce(text: string): void {
   if (timer !== null) {
     next = text;

@@ -55,7 +55,7 @@ type Hears = {
 };
 const listeners = new Set<Partial<Hears>>();
 
-/** Be told what the stream brings. The result ends it. */
+/** Calls these functions with what the stream brings. The result ends that. */
 export function listen(hears: Partial<Hears>): () => void {
   listeners.add(hears);
   return () => listeners.delete(hears);
@@ -132,7 +132,7 @@ export function start(): void {
     if (!paused.peek()) tick.value = Date.now();
   }, 1000);
   let hidden = false;
-  // A tab that nobody looks at costs nothing.
+  // A hidden tab has no stream, so that it costs nothing.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden && !paused.peek()) {
       hidden = true;
@@ -146,18 +146,20 @@ export function start(): void {
 
 const ranks = { viewer: 0, operator: 1, admin: 2 } as const;
 
-/** Whether whoever asks may do what needs this role, as far as the page knows; the server decides. */
-export function may(role: string): boolean {
+/** Whether the user of the page has this role or a higher one, as far as the page knows; the server decides. */
+export function hasRole(role: string): boolean {
   const who = me.value;
-  if (who === null || !who.actions) return false;
   const needed = ranks[role as keyof typeof ranks];
-  return needed !== undefined && ranks[who.role] >= needed;
+  return who !== null && needed !== undefined && ranks[who.role] >= needed;
+}
+
+/** Whether the user may change locks in a way that needs this role. */
+export function may(role: string): boolean {
+  return me.value?.actions === true && hasRole(role);
 }
 
 /** Looking around for places is no action, so that switching those off does not forbid it; but it costs the backend something. */
-export const mayDiscover: ReadonlySignal<boolean> = computed(
-  () => me.value !== null && ranks[me.value.role] >= ranks.operator,
-);
+export const mayDiscover: ReadonlySignal<boolean> = computed(() => hasRole("operator"));
 
 /** The badge in the title bar of the browser: what is critical is worth a look at the tab. */
 effect(() => {

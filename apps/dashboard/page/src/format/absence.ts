@@ -30,6 +30,19 @@ export function whyNoWaiters({ lock, fromMemory }: LockDetail): string {
   return lock.waiterCount > 0 ? `${waitersOf(lock).why}. Who they are could not be read.` : "No waiters.";
 }
 
+/** In place of what an action would do, where it is not offered. */
+export function whyNoEffects({ fromMemory }: Pick<LockDetail, "fromMemory">): string {
+  return fromMemory
+    ? "Its backend cannot be read now, so what this would do is not known."
+    : "Nothing: the holder or waiter it was about is no longer there.";
+}
+
+/** In place of the longest wait. `hidden`: waiters cannot be seen. */
+export function noWaitWord(waiters: number, hidden = false): string {
+  if (hidden) return "hidden";
+  return waiters > 0 ? "unknown" : "none";
+}
+
 /** In place of the holder in a row of the list. `stale`: its backend cannot be read now. */
 export function noHolderWord({ denied, state }: LockRow, stale: boolean): string {
   if (denied !== null) return "not readable";

@@ -1,4 +1,4 @@
-import type { LockDetail, Participant } from "../../../src/contract/api.js";
+import type { LockDetail, LockRow, Participant } from "../../../src/contract/api.js";
 import { span } from "./duration.js";
 
 /** That the connection of a holder is lost, and by when its hold ends; `null` where it is not, or that is not known. */
@@ -23,4 +23,15 @@ export function sessionTimeout(
 ): string | null {
   const timeoutMs = contacts.find(({ id }) => id === session)?.timeoutMs ?? null;
   return timeoutMs === null ? null : span(timeoutMs);
+}
+
+/** What is left of a holder's lease since its lock was read, as text; `null` where that is not known, or nothing is left. */
+export function leaseLeft(
+  { remainingMs }: Pick<Participant, "remainingMs">,
+  { readMs }: Pick<LockRow, "readMs">,
+  nowMs: number,
+): string | null {
+  if (remainingMs === null) return null;
+  const leftMs = remainingMs - Math.max(0, nowMs - readMs);
+  return leftMs > 0 ? `${Math.ceil(leftMs / 1_000)} s left` : null;
 }

@@ -8,11 +8,11 @@ export interface Age {
   readonly text: string;
   /** How it is known, in one or two words; empty where there is nothing to be known. */
   readonly note: string;
-  /** The same for whoever asks. */
+  /** How it is known in a whole sentence, for a reader who asks why. */
   readonly why: string;
 }
 
-/** How long ago, with how that is known. Never a number that nobody measured. */
+/** How long ago, with how that is known. A number is given only where it was measured. */
 export function age(moment: Moment, nowMs: number): Age {
   if (moment.atMs === null || moment.provenance === "unknown") {
     return {

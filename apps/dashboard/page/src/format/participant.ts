@@ -7,7 +7,7 @@ export interface Name {
   readonly more: readonly string[];
 }
 
-/** Who somebody is, from what there is: its label, else its host, else its address, else what it wrote, else its actor, else its entry. */
+/** The name of a participant: its label, else its host, else its address, else what it wrote, else its actor, else its entry. */
 export function nameOf(participant: Participant): Name {
   const { identity, address, data, actor, entry } = participant;
   const known = [
@@ -20,7 +20,7 @@ export function nameOf(participant: Participant): Name {
     identity === null ? data : null,
     actor === null ? null : short(actor),
   ].filter((each): each is string => each !== null && each !== "");
-  // `10.2.3.4` beside `10.2.3.4:51234` tells nothing more.
+  // `10.2.3.4` beside `10.2.3.4:51234` adds nothing.
   const distinct = known.filter(
     (each, at) =>
       !known.some(

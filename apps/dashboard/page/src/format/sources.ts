@@ -14,7 +14,6 @@ interface Meaning {
 
 const list: Meaning = { what: "the list of locks", idle: null, share: "" };
 const meanings: readonly (readonly [RegExp, Meaning])[] = [
-  [/^(watch|poll|walk|scan|registry)\b/, list],
   [/^pubsub\b/, { what: "who listens for a lock", idle: null, share: "" }],
   [
     /^compare\b/,
@@ -43,6 +42,15 @@ export function standingOf(source: Source): {
       ? null
       : `${percent(source.coverage)} ${share}`.trimEnd();
   return { what, idle: untried ? idle : null, coverage };
+}
+
+/** The sources that may keep an answer waiting, a part of a sentence each: not those that are idle by design. */
+export function lateSources(clusters: readonly Pick<ClusterRow, "name" | "sources">[]): string[] {
+  return clusters.flatMap(({ name, sources }) =>
+    sources
+      .filter((each) => each.state !== "ok" && each.state !== "off" && standingOf(each).idle === null)
+      .map(({ source, state, coverage }) => `${source} of ${name} is ${state} (${percent(coverage)})`),
+  );
 }
 
 /** A moment in the words of a backend, as collectors give it among the facts of a server; `null` for anything else. */

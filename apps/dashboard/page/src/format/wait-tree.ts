@@ -2,17 +2,32 @@ import type { Waits } from "../../../src/contract/api.js";
 
 type Edge = Waits["edges"][number];
 
-/** Somebody who holds things up, and whoever stands behind. */
+/** What a page of one cluster shows of all waits; `null`: of all clusters. A circle through several clusters is shown with each of them. */
+export function waitsIn(
+  { edges, cycles, blind }: Pick<Waits, "edges" | "cycles" | "blind">,
+  cluster: string | null,
+): Pick<Waits, "edges" | "cycles" | "blind"> {
+  if (cluster === null) return { edges, cycles, blind };
+  const own = edges.filter((each) => each.cluster === cluster);
+  const locks = new Set(own.map(({ lockId }) => lockId));
+  return {
+    edges: own,
+    cycles: cycles.filter(({ lockIds }) => lockIds.some((id) => locks.has(id))),
+    blind: blind.filter((each) => each.cluster === null || each.cluster === cluster),
+  };
+}
+
+/** A holder that others wait for, and the waiters behind it. */
 export interface Blocker {
   readonly actor: string;
-  /** How many stand behind it in all, each counted once. */
+  /** How many actors wait behind it in all, each counted once. */
   readonly behind: number;
-  /** It stands elsewhere in the tree with its own: it waits for several. */
+  /** It waits for several holders, and its own locks are shown at another place of the tree. */
   readonly again: boolean;
   readonly holds: readonly Held[];
 }
 
-/** A lock that somebody holds, and who waits for it. */
+/** A lock that is held, and its waiters. */
 export interface Held {
   readonly lockId: string;
   readonly key: string;
@@ -20,9 +35,9 @@ export interface Held {
 }
 
 /**
- * The waits as a forest: who blocks at the top, below it the locks that it holds, below those who waits for them. Those who only wait
- * in a circle have no top: the most waited for among them is taken. Each actor's own are shown once, at most `limit` places in all;
- * `left` counts the actors that found no place.
+ * The waits as a forest: at the top an actor that blocks others, below it the locks that it holds, below these their waiters. Actors that
+ * only wait in a circle have no top: the one with the most waiters is taken. The locks of an actor are shown once, and all trees have at
+ * most `limit` places; `left` counts the actors that found no place.
  */
 export function waitForest(edges: readonly Edge[], limit: number): { forest: Blocker[]; left: number } {
   const waits = new Set(edges.map(({ from }) => from));

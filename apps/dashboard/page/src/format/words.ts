@@ -14,7 +14,6 @@ const findingTitles: Record<string, string> = {
   "no-lease": "Held without a lease",
   "orphan-parent": "Empty lock node left over",
   "queue-without-holder": "Waiters without a holder",
-  "registry-drift": "List differs from the backend",
   "foreign-child": "Foreign node in a lock",
   "mixed-kinds": "One name, several kinds of lock",
   "sequence-high": "Sequence numbers run out",

@@ -22,7 +22,7 @@ export interface Press {
   readonly ctrlKey: boolean;
   readonly metaKey: boolean;
   readonly altKey: boolean;
-  /** Somebody writes text, or a dialog is open. */
+  /** The user writes text, or a dialog is open. */
   readonly busy: boolean;
 }
 

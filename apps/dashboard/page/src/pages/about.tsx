@@ -86,9 +86,8 @@ export function AboutPage(): JSX.Element {
           </ul>
           <h2>What it needs of the backends</h2>
           <p>
-            ZooKeeper: read on the roots; delete for forced releases. Redis: the right to read,{" "}
-            <span class="key">SCAN</span>, <span class="key">PUBSUB</span>, <span class="key">INFO</span>, and{" "}
-            <span class="key">CLIENT LIST</span>; scripts only for actions.
+            ZooKeeper: read on the roots; for actions also delete and write below them. Redis: the rights in
+            the README; without <span class="key">EVAL_RO</span> reading costs more.
           </p>
         </section>
       </div>

@@ -1,8 +1,7 @@
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Audit, AuditRow } from "../../../src/contract/api.js";
-import { get, pathWith } from "../api/client.js";
-import { ApiFailure } from "../api/failure.js";
+import { pathWith } from "../api/client.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView } from "../app/view.js";
 import { nothingListed } from "../format/absence.js";
@@ -11,33 +10,9 @@ import { middle } from "../format/participant.js";
 import { plain } from "../format/words.js";
 import { At } from "../parts/age.js";
 import { ExportLinks } from "../parts/export-links.js";
-import { Icon } from "../parts/icon.js";
 import { Mark } from "../parts/marks.js";
 import { Scroll } from "../parts/scroll.js";
 import { Failed, Loading, Nothing, OldNews } from "../parts/states.js";
-
-const most = 10_000;
-
-/** All rows, a JSON line each, at most 10,000. @throws {ApiFailure} */
-async function everyRow(): Promise<string> {
-  const lines: string[] = [];
-  let cursor: string | undefined;
-  do {
-    const page: Audit = await get<Audit>(pathWith("audit", { limit: 500, cursor }));
-    for (const row of page.rows) lines.push(JSON.stringify(row));
-    cursor = page.next ?? undefined;
-    if (page.rows.length === 0) break;
-  } while (cursor !== undefined && lines.length < most);
-  return `${lines.join("\n")}\n`;
-}
-
-function save(text: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "application/jsonl" }));
-  link.download = `holdfast-audit-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.jsonl`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
 
 function Outcome({ row }: { row: AuditRow }): JSX.Element {
   if (row.dryRun) return <Mark icon="info" tone="info" text={`dry run: ${plain(row.outcome)}`} />;
@@ -55,21 +30,10 @@ export function AuditPage(): JSX.Element {
     pathWith("audit", { limit: 100, cursor }),
     cursor === undefined ? 15_000 : null,
   );
-  const [exporting, setExporting] = useState<"no" | "yes" | ApiFailure>("no");
   const found = useRef<HTMLTableRowElement>(null);
   const there = data !== null;
   useEffect(() => found.current?.scrollIntoView({ block: "center" }), [there, wanted]);
   const rows = (data?.rows ?? []).filter(({ cluster }) => view.cluster === null || cluster === view.cluster);
-  const download = async (): Promise<void> => {
-    setExporting("yes");
-    try {
-      save(await everyRow());
-      setExporting("no");
-    } catch (error) {
-      if (!(error instanceof ApiFailure)) throw error;
-      setExporting(error);
-    }
-  };
   return (
     <>
       <div class="page-head">
@@ -78,18 +42,7 @@ export function AuditPage(): JSX.Element {
           Actions, attempts, failed sign-ins and refused changes (at most 60 a minute), newest first.
         </p>
         <ExportLinks list="audit" query={{ cluster: view.cluster ?? undefined }} />
-        <span class="actions">
-          <button type="button" class="small" disabled={exporting === "yes"} onClick={() => void download()}>
-            {exporting === "yes" ? "Collecting…" : "Save as JSON lines"}
-          </button>
-        </span>
       </div>
-      {exporting instanceof ApiFailure && (
-        <p class="notice bad" role="alert">
-          <Icon name="critical" />
-          <span>Not saved: {exporting.message}</span>
-        </p>
-      )}
       {loading && <Loading />}
       {failure !== null &&
         (data === null ? <Failed failure={failure} retry={reload} /> : <OldNews failure={failure} />)}

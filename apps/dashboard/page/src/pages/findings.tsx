@@ -5,7 +5,7 @@ import { mute } from "../api/client.js";
 import { ApiFailure, refusalOf } from "../api/failure.js";
 import { announce } from "../app/announce.js";
 import { narrow } from "../app/narrow.js";
-import { clustersOf, findings as live, may, me, now } from "../app/store.js";
+import { clustersOf, hasRole, findings as live, me, now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
 import { many } from "../format/number.js";
@@ -178,7 +178,8 @@ export function FindingsPage(): JSX.Element {
   const wanted = new URLSearchParams(view.search).get("id");
   const there = data !== null;
   useEffect(() => document.querySelector(".wanted")?.scrollIntoView({ block: "center" }), [there, wanted]);
-  const onMute = may("operator") ? setMuting : null;
+  // Muting changes no lock, so that it is there where actions are switched off, too.
+  const onMute = hasRole("operator") ? setMuting : null;
   return (
     <>
       <div class="page-head">

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import type { LockDetail, LockHistory, LockRow } from "../../../src/contract/api.js";
 import { ActionDialog, type Chosen } from "../actions/action-dialog.js";
-import { actionNames, asAction } from "../actions/words.js";
+import { actionNames, asAction, offersEnd } from "../actions/words.js";
 import { may, me, now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView } from "../app/view.js";
@@ -31,7 +31,7 @@ import { Queue } from "./lock/queue.js";
 const Story = later(async () => (await import("./lock/story.js")).Story);
 
 const oldestForActionsMs = 10_000;
-/** The stream tells of changes; this is for what it may have missed. */
+/** The stream reports changes; this poll is for what it may have missed. */
 const polledMs = 3_000;
 /** One permit for another is no change of the row: only the ids differ, and those are read here alone. */
 const permitsPolledMs = 500;
@@ -114,6 +114,7 @@ export function LockPage(): JSX.Element {
     ({ entry }) => entry === null || (!holding.has(entry) && !queued.has(entry)),
   );
   const of = (entry: string): JSX.Element[] => actions.filter((each) => each.entry === entry).map(button);
+  const leftOut = offersEnd(data);
   return (
     <>
       <nav class="crumbs" aria-label="Where this is">
@@ -178,7 +179,14 @@ export function LockPage(): JSX.Element {
           ) : (
             <ul class="holders">
               {lock.holders.map((each) => (
-                <Holder key={each.entry} holder={each} detail={data} view={view} actions={of(each.entry)} />
+                <Holder
+                  key={each.entry}
+                  holder={each}
+                  detail={data}
+                  stale={stale}
+                  view={view}
+                  actions={of(each.entry)}
+                />
               ))}
             </ul>
           )}
@@ -197,6 +205,7 @@ export function LockPage(): JSX.Element {
         <section>
           <h2>Queue ({waitersOf(lock).text})</h2>
           <Queue detail={data} view={view} actionsOf={of} />
+          {leftOut !== null && <p class="note">{leftOut}</p>}
         </section>
       </div>
       {me.value?.history === true && <Story />}

@@ -5,6 +5,7 @@ import { pathWith } from "../api/client.js";
 import { clustersOf, heard, listen, findings as live, now, stream } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
 import { useTitle, useView, type View } from "../app/view.js";
+import { noWaitWord } from "../format/absence.js";
 import { ago, duration } from "../format/duration.js";
 import { timeOfDay } from "../format/instant.js";
 import { count, many, rate, readSoFar } from "../format/number.js";
@@ -65,7 +66,7 @@ function ClusterCard({ cluster, view }: { cluster: ClusterRow; view: View }): JS
         <p class="note">
           {cluster.lastSuccessMs === null
             ? "never reached"
-            : `last contact ${ago(now.value - cluster.lastSuccessMs)}`}
+            : `state of ${ago(now.value - cluster.lastSuccessMs)}`}
         </p>
       )}
     </li>
@@ -87,7 +88,7 @@ export function OverviewPage(): JSX.Element {
   const view = useView();
   useTitle("Overview");
   const one = view.cluster;
-  // The stream tells of all clusters together; of one it is asked for.
+  // The stream has the figures of all clusters together; those of one cluster are asked for.
   const { data, failure, loading, reload } = useResource<Overview>(
     one === null ? "overview" : pathWith("overview", { cluster: one }),
     one === null ? 30_000 : 2_000,
@@ -156,7 +157,7 @@ export function OverviewPage(): JSX.Element {
         />
         <Tile
           label="Longest wait"
-          value={oldest === null ? "none" : duration(oldest)}
+          value={oldest === null ? noWaitWord(overview.waiting) : duration(oldest)}
           href={view.href("locks", { state: "contended", sort: "wait" })}
         />
         <Lost lost={overview.lost} nowMs={overview.nowMs} view={view} />

@@ -72,7 +72,7 @@ export function SessionPage(): JSX.Element {
     }
     return failure.kind === "missing" ? (
       <Nothing title="No such session" whole>
-        <p>It has ended, or the servers do not report it. Its locks, if any, have passed to their waiters.</p>
+        <p>It has ended, or the servers do not report it.</p>
         <p>
           <a class="button" href={view.href("sessions")}>
             All sessions

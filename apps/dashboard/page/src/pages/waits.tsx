@@ -7,7 +7,7 @@ import { useTitle, useView, type View } from "../app/view.js";
 import { span } from "../format/duration.js";
 import { count, many } from "../format/number.js";
 import { middle, short } from "../format/participant.js";
-import { type Blocker, type Held, waitForest } from "../format/wait-tree.js";
+import { type Blocker, type Held, waitForest, waitsIn } from "../format/wait-tree.js";
 import { ExportLinks } from "../parts/export-links.js";
 import { Icon } from "../parts/icon.js";
 import { Mark } from "../parts/marks.js";
@@ -194,14 +194,12 @@ export function WaitsPage(): JSX.Element {
   const view = useView();
   useTitle("Waits");
   const { data, failure, loading, reload } = useResource<Waits>("waits", 3000);
-  const { forest, left } = useMemo(
-    () =>
-      waitForest(
-        (data?.edges ?? []).filter(({ cluster }) => view.cluster === null || cluster === view.cluster),
-        limit,
-      ),
+  const { edges, cycles, blind } = useMemo(
+    () => waitsIn(data ?? { edges: [], cycles: [], blind: [] }, view.cluster),
     [data, view.cluster],
   );
+  const { forest, left } = useMemo(() => waitForest(edges, limit), [edges]);
+  const deadlocks = cycles.filter(({ certainty }) => certainty === "certain").length;
   const names: Names = useMemo(() => new Map((data?.actors ?? []).map((each) => [each.actor, each])), [data]);
   return (
     <>
@@ -209,8 +207,8 @@ export function WaitsPage(): JSX.Element {
         <h1>Waits</h1>
         {data !== null && (
           <p class="coverage">
-            <strong>{count(data.edges.length)}</strong> {data.edges.length === 1 ? "wait" : "waits"},{" "}
-            {many(data.cycles.length, "deadlock")}
+            <strong>{count(edges.length)}</strong> {edges.length === 1 ? "wait" : "waits"},{" "}
+            {many(deadlocks, "deadlock")}, {count(cycles.length - deadlocks)} possible
           </p>
         )}
         <ExportLinks list="waits" query={{ cluster: view.cluster ?? undefined }} />
@@ -218,11 +216,11 @@ export function WaitsPage(): JSX.Element {
       {loading && <Loading />}
       {failure !== null &&
         (data === null ? <Failed failure={failure} retry={reload} /> : <OldNews failure={failure} />)}
-      {data !== null && data.cycles.length > 0 && (
+      {data !== null && cycles.length > 0 && (
         <section>
-          <h2>Deadlocks</h2>
+          <h2>{deadlocks === 0 ? "Possible deadlocks" : "Deadlocks"}</h2>
           <ul class="cards">
-            {data.cycles.map((each) => (
+            {cycles.map((each) => (
               <Cycle key={each.lockIds.join(" ")} cycle={each} waits={data} names={names} view={view} />
             ))}
           </ul>
@@ -243,10 +241,10 @@ export function WaitsPage(): JSX.Element {
           {left > 0 && <p class="note">{many(left, "waiter")} more, not shown.</p>}
         </section>
       )}
-      {data?.blind.map((each) => (
-        <p key={each} class="notice info">
+      {blind.map(({ message }) => (
+        <p key={message} class="notice info">
           <Icon name="info" />
-          <span>{each}</span>
+          <span>{message}</span>
         </p>
       ))}
     </>

@@ -6,7 +6,7 @@ import { rate } from "../format/number.js";
 import { At } from "./age.js";
 import type { Point } from "./draw-chart.js";
 
-/** A line over time, drawn by a chunk that is loaded when it is needed; the same as a table for whoever wants that, or when it fails. */
+/** A line over time, drawn by a chunk that is loaded when it is needed; as a table on request, or when that chunk fails. */
 export function Chart(props: {
   title: string;
   unit: string;

@@ -4,7 +4,7 @@ import type { LockRow } from "../../../src/contract/api.js";
 import { narrow } from "../app/narrow.js";
 import { clusters, now } from "../app/store.js";
 import type { View } from "../app/view.js";
-import { noHolderWord } from "../format/absence.js";
+import { noHolderWord, noWaitWord } from "../format/absence.js";
 import { duration } from "../format/duration.js";
 import { instant } from "../format/instant.js";
 import { count } from "../format/number.js";
@@ -162,7 +162,11 @@ function WideCells(props: RowProps): JSX.Element {
         <Waiters {...props} />
       </td>
       <td>
-        {row.waiterCount > 0 ? <Age of={row.oldestWait} zone={view.zone} /> : <span class="note">none</span>}
+        {row.waiterCount > 0 ? (
+          <Age of={row.oldestWait} zone={view.zone} />
+        ) : (
+          <span class="note">{noWaitWord(row.waiterCount, row.waiterUnit === "hidden")}</span>
+        )}
       </td>
       <td>
         {row.holderCount > 0 ? <Age of={row.oldestHold} zone={view.zone} /> : <span class="note">none</span>}
@@ -178,7 +182,13 @@ function WideCells(props: RowProps): JSX.Element {
               </span>
             )}
           </td>
-          <td>{holder === undefined ? <span class="note">none</span> : <Lease participant={holder} />}</td>
+          <td>
+            {holder === undefined ? (
+              <span class="note">none</span>
+            ) : (
+              <Lease participant={holder} lock={row} stale={isStale(row)} />
+            )}
+          </td>
         </>
       )}
     </>

@@ -1,5 +1,7 @@
 import type { JSX } from "preact";
 import type { ClusterRow, FindingRow, LockRow, Participant } from "../../../src/contract/api.js";
+import { now } from "../app/store.js";
+import { leaseLeft } from "../format/contact.js";
 import { leaseWords, plain } from "../format/words.js";
 import { Icon, type IconName } from "./icon.js";
 
@@ -38,18 +40,23 @@ export const SourceState = ({ state }: { state: ClusterRow["state"] | (string & 
   <Mark {...(sources[state] ?? { icon: "info", tone: "info" })} text={plain(state)} />
 );
 
+/** Of a holder of `lock`. `stale`: how long it lasts is not known now. */
 export function Lease({
   participant,
+  lock,
+  stale,
 }: {
   participant: Pick<Participant, "lease" | "remainingMs">;
+  lock: Pick<LockRow, "readMs">;
+  stale: boolean;
 }): JSX.Element {
   const { text, why, bad } = leaseWords[participant.lease];
-  const left = participant.remainingMs;
+  const left = stale ? null : leaseLeft(participant, lock, now.value);
   return (
     <span class={bad ? "mark bad" : "plain"} title={why}>
       {bad && <Icon name="warning" />}
       {text}
-      {left !== null && <span class="note"> {Math.max(0, Math.round(left / 1000))} s left</span>}
+      {left !== null && <span class="note"> {left}</span>}
     </span>
   );
 }

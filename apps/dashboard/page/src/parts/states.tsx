@@ -7,6 +7,7 @@ import type { View } from "../app/view.js";
 import { notKnownNow } from "../format/absence.js";
 import { percent } from "../format/number.js";
 import { looksForLocks } from "../format/places.js";
+import { lateSources } from "../format/sources.js";
 import { Icon, type IconName } from "./icon.js";
 
 /** A place where there is nothing, and why. */
@@ -52,14 +53,10 @@ export function Loading({ rows = 6 }: { rows?: number }): JSX.Element | null {
 }
 
 function whoIsSlow(): string {
-  const behind = (clusters.value ?? []).flatMap(({ name, sources }) =>
-    sources
-      .filter(({ state }) => state !== "ok" && state !== "off")
-      .map(({ source, state, coverage }) => `${source} of ${name} is ${state} (${percent(coverage)})`),
-  );
-  return behind.length === 0
+  const late = lateSources(clusters.value ?? []);
+  return late.length === 0
     ? "The dashboard's server has not answered for 5 s."
-    : `Still waiting for the answer. ${behind.join("; ")}.`;
+    : `Still waiting for the answer. ${late.join("; ")}.`;
 }
 
 const titles: Record<ApiFailure["kind"], string> = {
@@ -132,7 +129,7 @@ export function NoneFound(props: {
   );
 }
 
-/** Why a list of locks is empty although nothing hides rows: five reasons, told apart. */
+/** Why a list of locks is empty although nothing hides rows: there are five reasons, each with its own text. */
 export function NoLocks({ view }: { view: View }): JSX.Element {
   const known = clustersOf(view.cluster) ?? [];
   if (known.length === 0) {

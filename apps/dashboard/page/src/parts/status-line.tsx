@@ -5,7 +5,7 @@ import { type Line, linesOf } from "../format/cluster-lines.js";
 import { ago } from "../format/duration.js";
 import { Icon } from "./icon.js";
 
-/** Polite and short: only what does not run is in the live region, so that nobody is told each second. */
+/** Only what does not run is in the polite live region, so that a screen reader does not speak each second. */
 export function StatusLine({ view }: { view: View }): JSX.Element {
   const lines: Line[] = (clustersOf(view.cluster) ?? []).flatMap((each) => linesOf(each, now.value));
   const failure = meFailure.value;

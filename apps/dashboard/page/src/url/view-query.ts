@@ -16,7 +16,7 @@ export interface LocksView {
   readonly minAgeMs: number | null;
   readonly sort: (typeof sorts)[number];
   readonly cursor: string | null;
-  /** The number of the first row: the cursor does not tell. */
+  /** The number of the first row, which the cursor does not contain. */
   readonly from: number;
 }
 
@@ -44,7 +44,7 @@ function whole(text: string | null): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-/** Whatever somebody wrote into the address bar: what is no filter is no filter, never an error. */
+/** The view of an address, which may be typed by hand: a value that is not a filter counts as none and is never an error. */
 export function parseLocksView(search: string): LocksView {
   const query = new URLSearchParams(search);
   const text = (name: string): string => (query.get(name) ?? "").slice(0, longest);
@@ -63,7 +63,7 @@ export function parseLocksView(search: string): LocksView {
   };
 }
 
-/** The parts of a view that differ from the plain one; `cluster` is left to whoever adds what all pages share. */
+/** The parts of a view that differ from the plain one, without `cluster`: the caller adds what all pages share. */
 export function locksViewQuery(view: LocksView): Record<string, string> {
   const query: Record<string, string> = {};
   if (view.q !== "") query.q = view.q;

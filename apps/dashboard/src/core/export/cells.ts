@@ -36,7 +36,7 @@ export function visibleJson(value: unknown): string {
   return /^[ -~]*$/.test(json) ? json : json.replace(hidden, escaped);
 }
 
-/** Those that `visible` writes out. */
+/** The characters that `visible` writes out. */
 const hidden = /[\p{C}\p{DI}\u2800]|(?! )\p{White_Space}/gu;
 
 function escaped(char: string): string {

@@ -31,8 +31,14 @@ const namedLocks = 20;
 
 export async function exportedLocks(observatory: Observatory, query: LocksQuery) {
   if (query.cluster !== undefined) observatory.checkCluster(query.cluster);
-  const { total, coverage, rows } = await everyLock(observatory.clusters, query, observatory.now());
-  const notes = coverage < 1 ? [`${Math.floor(coverage * 100)} % of the backends had been read`] : [];
+  const { total, clusters, rows } = await everyLock(observatory.clusters, query, observatory.now());
+  const coverage = Math.min(1, ...clusters.map((row) => row.coverage));
+  const notes = [
+    ...(coverage < 1 ? [`${Math.floor(coverage * 100)} % of the backends had been read`] : []),
+    ...clusters
+      .filter(({ state }) => state !== "ok")
+      .map(({ name, state }) => `${name} is ${state}: rows may be missing or old`),
+  ];
   return { list: "locks", cluster: query.cluster, columns: lockColumns, total, notes, rows };
 }
 
@@ -95,7 +101,10 @@ export async function exportedWaits(
     holder: labels.get(edge.to) ?? edge.to,
     deadlock: deadlocks.get(JSON.stringify([edge.from, edge.lockId])) ?? ("none" as const),
   }));
-  return { list: "waits", cluster, columns: waitColumns, total: rows.length, notes: blind, rows };
+  const notes = blind
+    .filter((each) => each.cluster === null || isInside({ cluster: each.cluster }))
+    .map(({ message }) => message);
+  return { list: "waits", cluster, columns: waitColumns, total: rows.length, notes, rows };
 }
 
 function inside<R extends { readonly cluster: string }>(

@@ -1,5 +1,5 @@
-import type { AuditRow, FindingRow, LockRow, Participant, SessionRow, Waits } from "../../contract/api.js";
-import { labelOf } from "../wait-names.js";
+import { whoIs } from "@holdfast/collectors/internal";
+import type { AuditRow, FindingRow, LockRow, SessionRow, Waits } from "../../contract/api.js";
 import type { Cell } from "./cells.js";
 
 /** The columns of a CSV file, in their order. */
@@ -8,13 +8,6 @@ export type Columns<R> = Readonly<Record<string, (row: R) => Cell>>;
 const instant = (ms: number | null): string | null => {
   const date = ms === null ? null : new Date(ms);
   return date === null || Number.isNaN(date.getTime()) ? null : date.toISOString();
-};
-
-const whoIs = (one: Participant): string => {
-  const { identity, address } = one;
-  const label = labelOf(one);
-  const more = [identity?.host ?? null, address].filter((each) => each !== null && each !== label);
-  return more.length === 0 ? label : `${label} (${more.join(", ")})`;
 };
 
 export const lockColumns: Columns<LockRow> = {
@@ -61,7 +54,7 @@ export const sessionColumns: Columns<SessionRow> = {
   first_waits: ({ waits }) => waits.map(({ key }) => key),
 };
 
-/** Of now, or of the past. */
+/** A finding of now, or of the past. */
 export type ExportedFinding = FindingRow & { readonly past: boolean };
 
 export const findingColumns: Columns<ExportedFinding> = {

@@ -10,7 +10,7 @@ const sliceChars = 65_536;
 /** What an export is before its rows: for headers and the name of the file. */
 export interface ExportHead {
   readonly total: number;
-  /** Of rows, at most. */
+  /** The most rows that are written. */
   readonly limit: number;
   readonly complete: boolean;
   readonly fileName: string;

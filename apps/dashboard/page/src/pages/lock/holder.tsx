@@ -22,10 +22,11 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 export function Holder(props: {
   holder: Participant;
   detail: LockDetail;
+  stale: boolean;
   view: View;
   actions: ComponentChildren;
 }): JSX.Element {
-  const { holder, detail, view, actions } = props;
+  const { holder, detail, stale, view, actions } = props;
   const { lock } = detail;
   const lost = lostContact(holder, detail, now.value);
   const timeout = sessionTimeout(holder, detail);
@@ -52,7 +53,7 @@ export function Holder(props: {
           )}
         </Fact>
         <Fact name="Lease">
-          <Lease participant={holder} />
+          <Lease participant={holder} lock={lock} stale={stale} />
         </Fact>
         {holder.mode === "shared" && <Fact name="Mode">shared (read)</Fact>}
         {holder.permits !== 1 && <Fact name="Permits">{count(holder.permits)}</Fact>}

@@ -26,7 +26,7 @@ export function useHandOffAnnounced(detail: LockDetail | null): void {
   }, [detail]);
 }
 
-/** Calls `reload`, at most twice a second, while the stream tells that this lock has changed or is gone. */
+/** Calls `reload`, at most twice a second, while the stream reports that this lock has changed or is gone. */
 export function useLockChanges(id: string, reload: () => void): void {
   const latest = useRef(reload);
   latest.current = reload;
