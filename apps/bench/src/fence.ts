@@ -21,7 +21,7 @@ export interface WriteCost {
 
 export interface FenceReport {
   readonly pairs: number;
-  /** As the server says it. */
+  /** The version that the server gives. */
   readonly serverVersion: string;
   readonly costs: readonly WriteCost[];
 }
@@ -114,7 +114,7 @@ function kind(
   };
 }
 
-/** As `withFence`, without a fence. An error ends the run, and its connection with it. */
+/** Like `withFence`, without a fence. An error ends the run, and its connection with it. */
 async function inTransaction(pool: pg.Pool, body: (client: pg.PoolClient) => Promise<void>): Promise<void> {
   const client = await pool.connect();
   try {

@@ -35,10 +35,10 @@ export async function measureMemory(options: MemoryOptions): Promise<MemoryRepor
   });
 }
 
-/** How often waiters on Redis tell the server that they wait is no matter of the heap, and would keep it busy with nothing else. */
+/** Heartbeats of waiters on Redis do not matter for the heap, and at their usual pace would keep the server busy with nothing else. */
 const aliveMs: Millis = 600_000;
 
-/** As `measureMemory`, of a client of Redis; `url` is `redis://host:port`. */
+/** Like `measureMemory`, for a client of Redis; `url` is `redis://host:port`. */
 export async function measureRedisMemory(
   options: Omit<MemoryOptions, "connect"> & { readonly url: string },
 ): Promise<MemoryReport> {

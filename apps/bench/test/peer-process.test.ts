@@ -22,7 +22,7 @@ async function started(...lines: Parameters<typeof saying>): Promise<PeerProcess
 }
 
 describe("the process of a peer", () => {
-  it("tells its versions first, and then answers", async () => {
+  it("reports its versions first, and then answers", async () => {
     const peer = await started({ ready: { library: "1.2" } }, { ok: { operations: 7 } });
     expect(peer.versions).toEqual({ library: "1.2" });
     expect(await peer.ask({ do: "drain" }, 10_000)).toEqual({ operations: 7 });

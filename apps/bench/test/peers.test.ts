@@ -131,7 +131,7 @@ describe("hand-offs", () => {
     expect(crowdOf(grants, Number.POSITIVE_INFINITY)).toEqual({ grants: 2, handOffsUs: [40, 20] });
   });
 
-  it("of nobody are none", () => {
+  it("of one grant alone, or of no grant, are none", () => {
     expect(crowdOf([], 1_000)).toEqual({ grants: 0, handOffsUs: [] });
     expect(crowdOf([[0, 0, 5, 10]], 1_000)).toEqual({ grants: 1, handOffsUs: [] });
   });

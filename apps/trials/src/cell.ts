@@ -17,7 +17,7 @@ export interface CellOptions {
   readonly seed: number;
   readonly version: string;
   readonly set: ServerSet;
-  /** Of this cell and seed: what is kept of a conviction lands there. */
+  /** The folder of this cell and seed: what is kept of a conviction lands there. */
   readonly folder: string;
   readonly signal: AbortSignal;
 }
@@ -59,7 +59,7 @@ export async function runCell(
   };
 }
 
-/** As a scenario of the runner, with the subject as its client. */
+/** The fault as a scenario of the runner, with the subject as its client. */
 export function scenarioOf(subject: Subject, fault: Fault, trial: Trial): Scenario {
   const { topology } = trial;
   const replicated = topology.kind === "replicated" ? subject.replicatedOptions : undefined;
@@ -101,7 +101,6 @@ function figuresOf({ results }: ScenarioOutcome): Record<string, number> {
     lost: of("lost-notice", "lost"),
     marginMs: of("lost-notice", "smallestMarginMs"),
     rejected: of("fence-effect", "rejected"),
-    overlaps: of("belief", "overlaps"),
   };
   return Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== undefined)) as Record<
     string,

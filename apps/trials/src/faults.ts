@@ -30,7 +30,7 @@ export interface Trial {
   readonly noWrites?: true;
 }
 
-/** Tells one trial from another in the results. */
+/** Distinguishes trials in the results. */
 export const digestOf = (trial: Trial, { options, replicatedOptions }: Subject): string =>
   createHash("sha256")
     .update(JSON.stringify({ trial, options, replicatedOptions }))
@@ -55,7 +55,7 @@ const durable: Readonly<Record<Family, Topology>> = {
 const three = { name: "w", count: 3, holdMs: [100, 150] } as const;
 const few = { minGrants: 4 };
 
-/** Longer than a lease where it is renewed, so that a loss has to be told; shorter where a hold ends with its lease. */
+/** Longer than a lease where it is renewed, so that a loss has to be reported; shorter where a hold ends with its lease. */
 const long = ({ renews }: Subject): readonly [number, number] => (renews ? [3_000, 3_500] : [1_000, 1_200]);
 
 const atHolder = (fault: string, more: Partial<PlannedFault> = {}): PlannedFault => ({
@@ -89,7 +89,7 @@ export const faults: readonly Fault[] = [
     },
     of: ({ family }) => ({
       topology: one[family],
-      // As a program that had looked just before it was stopped.
+      // It writes on like a program that had looked just before it was stopped.
       groups: [{ ...three, options: { heeds: false } }],
       plan: [atHolder("worker.pause", { forMs: 2 * leaseMs, options: { working: true } })],
       runMs: 1_000,
@@ -238,7 +238,7 @@ export const faults: readonly Fault[] = [
                 : { kind: "zookeeper", members: 1, shims: true },
             groups: [
               { name: "h", count: 1, holdMs: long(subject), pauseMs: [200, 300] },
-              // Those that ask again and again, and do not wait until the end of the lease that they have read.
+              // These ask again and again, and do not wait until the end of the lease that they have read.
               { name: "w", count: 2, holdMs: [20, 60], pauseMs: [10, 30], waitMs: 100 },
             ],
             plan: ["held(k1)", "ended(clock.jump)"].map((after) => ({

@@ -38,7 +38,7 @@ export class Results {
     if (text !== "" && !text.endsWith("\n")) appendFileSync(file, "\n");
   }
 
-  /** Those of one cell, in the order in which they were run. What was seen of another version or by another trial says nothing of this one. */
+  /** The results of one cell, in the order of their runs. What was seen of another version or by another trial says nothing of this one. */
   of(cell: Pick<Result, "subject" | "fault" | "version" | "trial">): Result[] {
     const same = (each: Result): boolean =>
       each.subject === cell.subject &&

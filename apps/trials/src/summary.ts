@@ -10,7 +10,7 @@ export interface Cell {
   readonly verdict: CellVerdict | "not run" | "does not fit";
   /** What shows its worst charge; else why nothing can be said. */
   readonly says: string;
-  /** Of those that are behind the verdict. */
+  /** The runs that are behind the verdict. */
   readonly runs: readonly Result[];
   readonly shown: Result | null;
   /** What its documents say of this fault. */
@@ -88,7 +88,7 @@ export function measuredOf(subject: Subject, cells: readonly Cell[]): Measured {
   };
 }
 
-/** Of five masters the version is the same. Debian's ZooKeeper has a place for the commit in its own, which nobody filled in. */
+/** Five masters have one version, named once. The version of Debian's ZooKeeper has a place for the commit that was never filled in. */
 function serversOf(runs: readonly Result[]): string {
   const said = runs.flatMap(({ servers }) =>
     Object.entries(servers).map(

@@ -61,8 +61,8 @@ export function table(results: Results, missing: ReadonlyMap<string, string>): s
 }
 
 const intro = `Each lock library runs in its safest documented configuration, in processes of its own, through the engine of the chaos
-runner (\`apps/chaos\`): the same turns, servers, faults and checkers for all, ours included. Every cell is run with one seed. Only what
-convicts is run again, and counts when it is seen in 3 of 5 seeds.
+runner (\`apps/chaos\`): the same turns, servers, faults and checkers for all, ours included. Each cell that has a verdict was run with
+one seed. Only what convicts is run again, and counts when it is seen in 3 of 5 seeds.
 
 \`\`\`sh
 npm ci && npm run build

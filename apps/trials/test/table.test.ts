@@ -34,7 +34,7 @@ beforeEach(() => {
   for (const seed of [1, 2, 3])
     add({ fault: "empty", seed, verdict: "convicted", charges: seed === 1 ? [worse, both] : [both] });
   add({ fault: "cut", seed: 1, verdict: "convicted", charges: [{ charge: "stuck", text: "free" }] });
-  // Of a trial that this fault was made of before.
+  // A result of an earlier trial of this fault.
   add({ fault: "pause", seed: 1, verdict: "kept", trial: "a1" });
 });
 afterEach(() => rmSync(folder, { recursive: true }));

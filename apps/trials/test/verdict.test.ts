@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { chargesOf, counting, verdictOf } from "../src/verdict.js";
 
-/** By what each run came to: a charge convicts. */
+/** Runs by what each came to: a charge convicts. */
 const runs = (...said: ("kept" | "unknown" | "damage" | "stuck")[]) =>
   said.map((each) =>
     each === "kept" || each === "unknown"

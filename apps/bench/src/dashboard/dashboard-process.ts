@@ -8,9 +8,9 @@ import type { Inside } from "./messages.js";
 
 const startWithinMs = 30_000;
 
-/** The dashboard's own program, as an operator starts it, and what it tells of its process. */
+/** The dashboard's own program, as an operator starts it, and what it reports of its process. */
 export class DashboardProcess implements AsyncDisposable {
-  /** With a slash at the end. */
+  /** Where it listens, with a slash at the end. */
   readonly url: string;
   readonly #child: ChildProcess;
   readonly #folder: string;
@@ -58,7 +58,7 @@ export class DashboardProcess implements AsyncDisposable {
     return (response.headers.get("content-type")?.includes("json") === true ? JSON.parse(text) : text) as T;
   }
 
-  /** Since it was asked last. */
+  /** What its process reports of itself, since it was asked last. */
   async inside(): Promise<Inside> {
     const answer = once(this.#child, "message");
     this.#child.send("tell");

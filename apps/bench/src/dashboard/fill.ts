@@ -64,8 +64,8 @@ export class ZooKeeperLocks implements AsyncDisposable {
   }
 
   /**
-   * Contenders come to and leave the first `rows` locks until it is told to stop, `perSecond` of them at most. The result is how many
-   * did.
+   * Contenders come to and leave the first `rows` locks for as long as `going` says so, `perSecond` of them at most. The result is how
+   * many did.
    */
   async churn(rows: number, perSecond: number, going: () => boolean): Promise<number> {
     let pairs = 0;

@@ -16,17 +16,17 @@ import { fillRedis, pattern, root, ZooKeeperLocks } from "./fill.js";
 import type { Inside, ReadersReport } from "./messages.js";
 
 export interface DashboardOptions {
-  /** On ZooKeeper, and as many on Redis. Default 100,000. */
+  /** Locks on ZooKeeper, and as many on Redis. Default 100,000. */
   readonly locks?: number;
   /** Keys on Redis that are no locks. Default 0. */
   readonly others?: number;
   /** Clients of the stream, a tenth of which takes nothing. Default 500; 0: that part is left out. */
   readonly streams?: number;
-  /** Of the streams; of looking at it before, with and without a viewer, 20,000 at most. Default 20,000. */
+  /** How long streams are open. The phases before, with and without a viewer, take as long, 20,000 at most. Default 20,000. */
   readonly phaseMs?: Millis;
   /** From which age on a hold counts as long: all of these, if it is short. Default: that of the dashboard. */
   readonly longHoldMs?: Millis;
-  /** Of the store of a history that the dashboard keeps. Default 0: it keeps none. */
+  /** The size of the store of a history that the dashboard keeps. Default 0: it keeps none. */
   readonly historyMegabytes?: number;
   /** Viewers with tokens of their own, who share the streams. Default 0: all streams are of one caller without credentials. */
   readonly users?: number;
@@ -51,7 +51,7 @@ export interface DashboardReport {
   /** From the start of its process until all were known. */
   readonly zookeeperMs: Millis;
   readonly redisMs: Millis;
-  /** By query, what a viewer waited for a page. */
+  /** What a viewer waited for a page, by query. */
   readonly pages: ReadonlyMap<string, LatencySummary & { readonly firstMs: Millis }>;
   readonly phases: readonly DashboardPhase[];
   /** Contenders that came and left while streams were open, and what came of it. */
@@ -158,7 +158,7 @@ class Measuring {
       },
       this.#tokens,
     );
-    // Loading the modules and making the server: nobody is served yet.
+    // Loading the modules and making the server: no request is served yet.
     await this.#phase(dashboard, startPhase);
     const known = await this.#sync(dashboard, beganMs);
     await this.#phase(dashboard, "sync");
@@ -222,7 +222,7 @@ class Measuring {
     return knownMs;
   }
 
-  /** As the page does: a stream of the rows on screen, and pages, one after the other. */
+  /** Asks as the page does: a stream of the rows on screen, and pages, one after the other. */
   async #view(dashboard: DashboardProcess): Promise<DashboardReport["pages"]> {
     const { rows } = await dashboard.get<Locks>("api/v1/locks");
     await using _ = await Readers.open(dashboard, rows.slice(0, rowsOnScreen), 1, false, this.#tokens);
@@ -273,7 +273,7 @@ class Measuring {
   }
 }
 
-/** Of the dashboard's stream, in a process of their own. */
+/** Readers of the dashboard's stream, in a process of their own. */
 class Readers implements AsyncDisposable {
   readonly #child: ChildProcess;
 

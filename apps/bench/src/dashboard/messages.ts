@@ -1,6 +1,6 @@
 import type { Millis } from "@holdfast/core";
 
-/** What the dashboard's process tells of itself, since it was asked last. */
+/** What the dashboard's process reports of itself, since it was asked last. */
 export interface Inside {
   /** Resident now, and the most that it was. */
   readonly rssBytes: number;
@@ -11,7 +11,7 @@ export interface Inside {
   readonly longestWorkMs: Millis;
   /** The longest between two turns by the wall clock, what other processes took included. */
   readonly longestWallMs: Millis;
-  /** As `monitorEventLoopDelay` has it. */
+  /** The delay that `monitorEventLoopDelay` gives. */
   readonly delayMs: Millis;
   /** How many turns took 20 ms of processor time or more. */
   readonly over20: number;
@@ -22,7 +22,7 @@ export interface Inside {
   readonly longestGcMs: Millis;
 }
 
-/** What the process of the streams' readers tells. */
+/** What the process of the streams' readers reports. */
 export interface ReadersReport {
   readonly received: number;
   /** Chunks that the reader with the fewest got, of those that read. */

@@ -15,7 +15,7 @@ for (let n = 0; n < Number(count); n++) {
       if (response.statusCode !== 200) return reject(new Error(`the stream answered ${response.statusCode}`));
       const reader = { chunks: 0, stalled: stalling !== "" && n % stalledEvery === 0 };
       readers.push(reader);
-      // One that takes nothing is cut off by the server, as it should be.
+      // A reader that takes nothing is cut off by the server, as it should be.
       response.on("error", () => {});
       if (reader.stalled) response.pause();
       else

@@ -12,7 +12,7 @@ export class Child implements AsyncDisposable {
     });
   }
 
-  /** The next thing that it tells. @throws Error if it ends first. */
+  /** The next message of the process. @throws Error if the process ends first. */
   async told<T>(): Promise<T> {
     return new Promise((resolve, reject) => {
       const ended = (code: number | null): void =>

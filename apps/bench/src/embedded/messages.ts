@@ -1,4 +1,4 @@
-/** What the server's process tells once it serves. */
+/** What the server's process reports once it serves. */
 export interface Serving {
   readonly port: number;
   /** Loading the module, which an application pays once. */
@@ -8,13 +8,13 @@ export interface Serving {
   readonly footprint: Footprint;
 }
 
-/** Of the server's process, after a full collection. */
+/** What the server's process takes, after a full collection. */
 export interface Footprint {
   readonly rssBytes: number;
   readonly heapBytes: number;
   readonly sessions: number;
   readonly znodes: number;
-  /** Since the start. */
+  /** Transactions since the start. */
   readonly transactions: number;
 }
 

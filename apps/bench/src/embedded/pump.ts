@@ -17,7 +17,7 @@ export class Pump {
     socket.on("close", () => this.#fail(new Error("the server ended the connection")));
   }
 
-  /** With a session. */
+  /** Opens a connection with a session. */
   static async open(port: number): Promise<Pump> {
     const socket = connect({ host: "127.0.0.1", port, noDelay: true });
     await once(socket, "connect");

@@ -14,7 +14,7 @@ function footprint(): Footprint {
     rssBytes: process.memoryUsage.rss(),
     heapBytes,
     sessions: server.sessions().length,
-    // Without the root.
+    // The root is not counted.
     znodes: server.nodes().length - 1,
     transactions: Number(server.zxid),
   };

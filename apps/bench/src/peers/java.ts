@@ -18,7 +18,7 @@ export async function curatorClassPath(): Promise<string> {
   return install.classPath;
 }
 
-/** The one that `java/pom.xml` names, from Maven's own cache or downloaded into it. @throws MissingPeer */
+/** The class path of the Redisson that `java/pom.xml` names, from Maven's own cache or downloaded into it. @throws MissingPeer */
 export async function redissonClassPath(): Promise<string> {
   const scratch = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
   const file = join(scratch, "class-path");

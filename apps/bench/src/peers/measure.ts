@@ -33,7 +33,7 @@ export interface Absence {
 export interface PeersResult {
   readonly samples: readonly Sample[];
   readonly absences: readonly Absence[];
-  /** Of servers, libraries and languages, by their names. */
+  /** The versions of servers, libraries and languages, by their names. */
   readonly versions: Readonly<Record<string, string>>;
   /** Whether all was measured that was asked for. */
   readonly complete: boolean;

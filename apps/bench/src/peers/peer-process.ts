@@ -73,7 +73,7 @@ export class PeerProcess {
     }
   }
 
-  /** Of its libraries and of its language. */
+  /** The versions of its libraries and of its language. */
   get versions(): Readonly<Record<string, string>> {
     return this.#versions;
   }

@@ -30,7 +30,7 @@ export interface Samples {
   /** Pairs of acquire and release. That of a queue's holder is not among them. */
   readonly operations: number;
   readonly tookMs: Millis;
-  /** Of each pair, in microseconds. Empty where owners wait for each other. */
+  /** The latency of each pair, in microseconds. Empty where owners wait for each other. */
   readonly latenciesUs: readonly number[];
   /** Oldest first, that of a queue's holder too. Empty where no owner waits for another. */
   readonly grants: readonly Grant[];

@@ -14,12 +14,12 @@ export interface Circumstances {
   readonly date: string;
   readonly commit: string;
   readonly machine: string;
-  /** Of the last minute before the first measurement. */
+  /** The load average of the last minute before the first measurement. */
   readonly load: number;
 }
 
 export interface PeersReport extends PeersResult {
-  /** Of each run of the command that figures come from. */
+  /** The circumstances of each run of the command that figures come from. */
   readonly runs: readonly Circumstances[];
   /** Empty where it was not asked for. */
   readonly memory: readonly Memory[];
@@ -54,7 +54,7 @@ export function thisMachine(): Pick<Circumstances, "machine" | "load"> {
 interface Column {
   readonly figure: FigureName;
   readonly title: string;
-  /** Behind the title, but not where it is a ratio. */
+  /** What stands behind the title, but not where it is a ratio. */
   readonly unit?: string;
   /** What the figure is multiplied with for its unit. */
   readonly scale?: number;

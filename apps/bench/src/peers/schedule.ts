@@ -33,7 +33,7 @@ export function stepsOf({ backends, peers, workloads, wanted }: Choice): Step[] 
   );
 }
 
-/** Of connecting and closing one client, of calling acquire in a queue, and of a hand-off while it drains, of a peer of middle speed. */
+/** What a peer of middle speed needs to connect and close one client, to call acquire in a queue, and for a hand-off while it drains. */
 const eachMs = { client: 10, waiter: 1, handOff: 1 } as const;
 const connectMs: Millis = 200;
 const queueMs: Millis = 300;

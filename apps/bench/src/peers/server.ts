@@ -10,7 +10,7 @@ export interface BenchServer {
   readonly pid: number;
   /** `host:port`. */
   readonly address: string;
-  /** Since its start. ZooKeeper: packets received. Redis: commands, those in scripts too. */
+  /** Requests since its start. ZooKeeper: packets received. Redis: commands, those in scripts too. */
   requests(): Promise<number>;
   /** Resolves when as many owners as `queue` has made to call acquire stand behind a holder. */
   queued(owners: number, signal: AbortSignal, queue: () => Promise<unknown>): Promise<void>;
@@ -21,14 +21,14 @@ export interface BenchServer {
 const queuedWithinMs = (owners: number): Millis => 60_000 + 10 * owners;
 /** The shortest exchange has a connection for each of ten thousand owners. */
 const mostConnections = 12_000;
-/** Behind the last node of a queue its owner still asks for a watch. */
+/** When the last node of a queue is there, its owner still asks for a watch. */
 const watchedAfterMs: Millis = 300;
 
 export function startServer(backend: Backend): Promise<BenchServer> {
   return backend === "zookeeper" ? zookeeper() : redis();
 }
 
-/** With a wait for the disk at each write, and the compiler and file sizes of a server that is to last. */
+/** ZooKeeper with a wait for the disk at each write, and the compiler and file sizes of a server that is to last. */
 async function zookeeper(): Promise<BenchServer> {
   const node = await startZooKeeper({
     forceSync: true,
@@ -64,7 +64,7 @@ async function zookeeper(): Promise<BenchServer> {
   };
 }
 
-/** Without persistence. */
+/** Redis without persistence. */
 async function redis(): Promise<BenchServer> {
   const node = await startRedis({ config: { maxclients: mostConnections } });
   return {
@@ -120,7 +120,7 @@ export async function readMeter(server: BenchServer, clientPid: number): Promise
   };
 }
 
-/** Of a process in all its threads, in steps of 10 ms; not a number where there is no `/proc`. */
+/** The processor time of a process in all its threads, in steps of 10 ms; not a number where there is no `/proc`. */
 export function processorTimeMs(pid: number): Millis {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

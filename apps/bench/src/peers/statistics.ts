@@ -5,17 +5,17 @@ import type { Meter } from "./server.js";
 
 /** What one peer did in one round of one workload. `null`: it is nothing that this workload has. */
 export interface Figures {
-  /** Pairs a second; where owners wait for each other, grants a second, whoever had the lock before. */
+  /** Pairs a second; where owners wait for each other, grants a second, whichever owner had the lock before. */
   readonly rate: number | null;
   /** Grants a second that went to another owner than the one before. */
   readonly handOffRate: number | null;
-  /** Of a pair, from the call of acquire until release is done; of a hand-off, from the call of release to the grant. */
+  /** Time of a pair, from the call of acquire until release is done; for a hand-off, from the call of release to the grant. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
   /** Seconds of processor time for 1,000 operations. */
   readonly clientCpu: number | null;
   readonly serverCpu: number | null;
-  /** At the server, for each operation; where owners only wait, a second. */
+  /** Requests at the server for each operation; where owners only wait, for each second. */
   readonly requests: number | null;
   /** Share of one core. */
   readonly clientShare: number | null;
@@ -49,7 +49,7 @@ export interface Measured {
 }
 
 /**
- * Of operations, in one stretch or in several that count as one. `untilMs` is when owners that loop stop calling: those that wait then
+ * The figures of operations, in one stretch or in several that count as one. `untilMs` is when owners that loop stop calling: those that wait then
  * are served one after the other, which is a queue that drains and no crowd, so that rates and hand-offs end with it.
  */
 export function figuresOfWork(
@@ -84,7 +84,7 @@ export function figuresOfWork(
   };
 }
 
-/** Of a stretch in which owners only wait. */
+/** The figures of a stretch in which owners only wait. */
 export function figuresOfIdling(before: Meter, after: Meter): Figures {
   const tookMs = after.atMs - before.atMs;
   return {
@@ -114,8 +114,8 @@ export function crowdOf(
 }
 
 /**
- * For acquires numbered by their calls, in the order of their grants: how many later ones went before one of them, in all and at
- * most. A Fenwick tree counts those that were granted already.
+ * How many later calls were granted before an earlier one, in all and at most. `grants`: the acquires, numbered by their calls, in the
+ * order of their grants. A Fenwick tree counts those that were granted already.
  */
 export function passedByOf(grants: readonly number[]): { readonly all: number; readonly most: number } {
   const calls = grants.reduce((most, call) => Math.max(most, call + 1), 0);

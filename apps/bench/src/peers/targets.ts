@@ -66,7 +66,7 @@ export const targets: readonly Target[] = [
   ]),
 ];
 
-/** Those that targets need: ours, what they are set in relation to, and the floor. */
+/** The peers that targets need: ours, what they are set in relation to, and the floor. */
 export const targetPeers: readonly string[] = [
   ...new Set([
     ...peers.filter(({ reference }) => reference === true).map(({ name }) => name),

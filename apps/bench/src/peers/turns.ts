@@ -16,7 +16,7 @@ export interface BenchClient {
 
 /** A peer that runs in Node.js. */
 export interface NodePeer {
-  /** Of its libraries. */
+  /** The versions of its libraries. */
   readonly versions: Readonly<Record<string, string>>;
   /** `server` is `host:port`. Resolves when the client is connected. */
   connect(server: string): Promise<BenchClient>;
@@ -113,7 +113,7 @@ class Recorder {
     this.#turns.push({ call, owner, grantedMs: performance.now(), releasedMs: Number.NaN });
   }
 
-  /** By the owner that was granted last: all others wait for it. */
+  /** Releases for the owner that was granted last: all others wait for it. */
   async release(lock: BenchLock): Promise<void> {
     (this.#turns.at(-1) as Turn).releasedMs = performance.now();
     await lock.release();

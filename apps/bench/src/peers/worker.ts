@@ -11,7 +11,7 @@ async function load(file: string): Promise<NodePeer | undefined> {
     return module.peer;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    // Behind that comes where on this machine it was looked for.
+    // The rest of the message says where on this machine it was looked for.
     tell({ missing: (error as Error).message.split(" imported from")[0] });
     return undefined;
   }

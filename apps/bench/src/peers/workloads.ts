@@ -19,7 +19,7 @@ export interface Workload {
   readonly kind: WorkloadKind;
   /** Sessions or connections, which owners share in turn. The holder of a queue or of idle waiters uses the first. */
   readonly clients: number;
-  /** Those that loop or wait. The holder of a queue is not among them. */
+  /** How many owners loop or wait. The holder of a queue is not among them. */
   readonly owners: number;
   readonly locks: number;
   /** How long loops run, or how long idle waiters are watched. A queue takes as long as it takes. */

@@ -14,7 +14,7 @@ import { ConsoleReporter } from "../report/console.js";
 import { writeReports } from "../report/write-reports.js";
 import type { AttackedServers } from "../workload/addresses.js";
 import { type AttackName, attackNames, attackScenario, attacks, faultsOf } from "./attacks.js";
-import { openForeignRedis } from "./foreign-redis.js";
+import { openForeignRedis, pageOf } from "./foreign-redis.js";
 import { openForeignZooKeeper } from "./foreign-zookeeper.js";
 import { masked, parseTarget } from "./target.js";
 import { accessOptions, readAccess } from "./target-access.js";
@@ -22,7 +22,8 @@ import { accessOptions, readAccess } from "./target-access.js";
 const help = `Usage: holdfast-chaos attack --target URL --fault NAME --i-own-this [options]
 
 Runs workers of its own at a lock of its own in servers that you own, breaks the workers, and judges what happened. Nothing is done to the
-servers, to their data or to other clients; the load is that of a few clients at one lock.
+servers, to their data or to other clients. The load is that of a few clients at one lock, and on Redis, at the end, SCAN over the names of
+all keys of the database, ${pageOf} at a time: that is how its own are found.
   --target zk://h1:p1,h2:p2/path               ZooKeeper: makes a node below that path, which must be there, and deletes it at the end;
                                                SIGKILL leaves it
   --target redis://h:p/db                      one Redis: uses keys with a name of its own, and deletes them at the end; SIGKILL leaves
@@ -56,7 +57,7 @@ interface Wanted {
   readonly workers: number;
   readonly seed: number;
   readonly out: string;
-  /** Of its locks and nodes: no other program has it. */
+  /** The name of its locks and nodes: no other program has it. */
   readonly name: string;
   /** What else the target needs, as it was given. */
   readonly access: readonly string[];

@@ -38,7 +38,7 @@ interface Attack {
 
 export type AttackName = "session-kill" | "worker-kill" | "worker-pause" | "reset" | "cut";
 
-/** By the words of `--fault`. */
+/** The attacks by the words of `--fault`. */
 export const attacks: Readonly<Record<AttackName, Attack>> = {
   "session-kill": {
     what: "takes over the session of one of its own workers and closes it at the server, while that worker holds",

@@ -9,7 +9,8 @@ import { redisOptions } from "../workload/attacked.js";
 import { namesKey } from "../workload/redis-names.js";
 import { addressesOf, onMasters, reachWithinMs, targetOf } from "./redis-nodes.js";
 
-const pageOf = 500;
+/** How many names a SCAN looks at. */
+export const pageOf = 500;
 
 type Attacked = Extract<AttackedServers, { readonly backend: "redis" }>;
 

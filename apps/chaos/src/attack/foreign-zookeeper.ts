@@ -10,7 +10,7 @@ import { observeZooKeeper } from "../engine/topologies/zookeeper-observer.js";
 import type { AttackedServers } from "../workload/addresses.js";
 import { zooKeeperOptions } from "../workload/attacked.js";
 
-/** As long as workers take at most. */
+/** How long it tries to reach a server: as long as workers take at most. */
 const reachWithinMs = 30_000;
 const sessionTimeoutMs = 10_000;
 

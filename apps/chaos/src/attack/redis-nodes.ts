@@ -10,10 +10,10 @@ import { Cluster, Redis } from "ioredis";
 import type { Address, AttackedServers } from "../workload/addresses.js";
 import { redisOptions } from "../workload/attacked.js";
 
-/** As long as workers take at most. */
+/** How long it tries to reach a server: as long as workers take at most. */
 export const reachWithinMs = 30_000;
 
-/** Of no client that was given. */
+/** A target that is not a client which was given. */
 type Target = Extract<RedisTarget, { readonly access: unknown }>;
 
 export const targetOf = (servers: Extract<AttackedServers, { readonly backend: "redis" }>): Target =>
@@ -85,7 +85,7 @@ async function toldBySentinels({
   );
 }
 
-/** Of a row of names and values in turn. */
+/** The address in a row of names and values in turn. */
 function addressIn(row: readonly string[]): Address {
   const value = (name: string): string =>
     row[row.findIndex((each, at) => at % 2 === 0 && each === name) + 1] ?? "";
@@ -109,7 +109,7 @@ async function connected<C extends Redis | Cluster, T>(
         clearTimeout(timer);
         resolve();
       });
-      // The client tries again by itself; what it heard is told when the limit is over.
+      // The client tries again by itself; what it heard is reported when the limit is over.
       client.connect().catch((error: Error) => {
         heard = error;
       });

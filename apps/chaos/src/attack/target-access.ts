@@ -4,7 +4,7 @@ import { createSecureContext } from "node:tls";
 import { UsageError } from "../cli/usage.js";
 import type { TargetAccess } from "./target.js";
 
-/** Of the command line, for `parseArgs`. */
+/** Options of the command line, for `parseArgs`. */
 export const accessOptions = {
   "sentinel-access": { type: "string" },
   ca: { type: "string" },

@@ -7,7 +7,7 @@ import { redisOptions } from "../workload/attacked.js";
 
 /** What of a target has no place in its URL. */
 export interface TargetAccess {
-  /** For TLS: files in PEM, and the name in the servers' certificates where it is none of the hosts. */
+  /** What TLS needs: files in PEM, and the name in the servers' certificates where it is none of the hosts. */
   readonly tls?: Partial<Omit<TlsTexts, "names">> & { readonly serverName?: string };
   /** `user:password` at the sentinels. */
   readonly sentinels?: string;
@@ -85,7 +85,7 @@ function tlsOf(
   return { ...pem, names: serverName === undefined ? [...new Set(named)] : [serverName] };
 }
 
-/** Of a list with commas; the port where none is given. */
+/** The addresses in a list with commas. `port`: for those that give none. */
 function addresses(hosts: string, port: number): ServerAddress[] {
   const withPorts = hosts.split(",").map((each) => (/:\d*$/.test(each) ? each : `${each}:${port}`));
   return [...parseConnectString(withPorts.join(",")).servers];

@@ -46,7 +46,7 @@ export function lostUpdate(history: History): CheckResult {
     const before = examples.count;
     overwritten(about, examples);
     const asked = about.operations.filter(({ f }) => f === "write");
-    // Without records of who asked, a write that was accepted counts as acknowledged.
+    // Where no record says who asked, a write that was accepted counts as acknowledged.
     const acknowledged =
       asked.length > 0 ? asked.filter(({ outcome }) => outcome === "ok").length : writes.length;
     const gained = (last.value ?? 0) - (first.read ?? (first.value ?? 0) - 1);
@@ -77,7 +77,7 @@ function overwritten(about: KeyHistory, examples: Examples): void {
   }
 }
 
-/** By tokens where there are any; else by who wrote first. Writes of one owner's nested holds belong together. */
+/** Finds stale writes: by tokens where there are any, else by who wrote first. Writes of one owner's nested holds belong together. */
 function stale(about: KeyHistory, examples: Examples): void {
   const holds = new Map<string, Hold>();
   for (const hold of about.holds) if (hold.mode === "write") holds.set(hold.id, hold);

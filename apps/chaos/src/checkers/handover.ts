@@ -11,8 +11,15 @@ import { diedAt, pausedWithin } from "./workers.js";
 export const defaultHandoverLimitMs = (leaseMs: number): number => 2 * leaseMs + 1_000;
 
 /**
- * Release to next grant. A waiter beside a free lock for longer than the limit is a lost wake-up. Time that a fault disturbed does
- * not count, unless `excuses` is false: no client can be granted by a server that is down. What an ensemble does with a majority up counts.
+ * The longest rest of a contender that was not granted. Where each wait is shorter than the limit, a lock that serves no client any more is
+ * seen in the waits that follow each other no further apart than this.
+ */
+const restNs = 150e6;
+
+/**
+ * Release to next grant. A lock that stands free for longer than the limit beside a waiter, or beside one after the other, is a lost
+ * wake-up. Time that a fault disturbed does not count, unless `excuses` is false: no client can be granted by a server that is down. What
+ * an ensemble does with a majority up counts.
  */
 export function handover(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
@@ -32,9 +39,9 @@ export function handover(history: History, options: CheckOptions): CheckResult {
       });
       if (stuck === null) return;
       examples.add(
-        [ends, stuck.waiter.invoke, next],
+        [ends, stuck.first.invoke, next],
         () =>
-          `${about.key}: free from ${seconds(from)} to ${seconds(to)}, and ${stuck.waiter.p} waited for it for ${millis(stuck.forNs)}`,
+          `${about.key}: free from ${seconds(from)} to ${seconds(to)}, and ${stuck.first.p} ${stuck.others ? "and others " : ""}waited for it for ${millis(stuck.forNs)}`,
       );
     };
     let freeFrom = 0;
@@ -71,20 +78,48 @@ interface Gap {
   readonly excuses: boolean;
 }
 
-/** A waiter that could have been granted and was not, with the time that it stood there undisturbed. */
-function waiting(
-  history: History,
-  waiters: KeyHistory["operations"],
-  { from, to, limitNs, leaseNs, excuses }: Gap,
-): { waiter: Operation; forNs: number } | null {
-  for (const waiter of waiters) {
-    if (waiter.invokedAt > to) break;
-    const until = Math.min(to, waiter.endedAt, diedAt(history, waiter.p));
-    const since = Math.max(from, waiter.invokedAt);
+/** Waits that could have been granted and were not, with the time that they were undisturbed. */
+function waiting(history: History, waiters: KeyHistory["operations"], gap: Gap): Stuck | null {
+  const { limitNs, leaseNs, excuses } = gap;
+  for (const { since, until, ...waits } of waitsWithin(history, waiters, gap)) {
     if (until - since <= limitNs) continue;
     const forNs = excuses ? undisturbed(history, since, until, leaseNs) : until - since;
-    if (forNs <= limitNs || pausedWithin(history, waiter.p, since, until)) continue;
-    return { waiter, forNs };
+    if (forNs > limitNs) return { ...waits, forNs };
   }
   return null;
+}
+
+interface Stuck extends Pick<Waits, "first" | "others"> {
+  readonly forNs: number;
+}
+
+/** A stretch in which one client after the other waited, or several together. */
+interface Waits {
+  readonly first: Operation;
+  readonly since: Nanos;
+  until: Nanos;
+  others: boolean;
+}
+
+/** What waited in a gap. A wait in which its worker stood still does not count. */
+function waitsWithin(history: History, waiters: KeyHistory["operations"], { from, to }: Gap): Waits[] {
+  const all: Waits[] = [];
+  let last: Waits | null = null;
+  for (const waiter of waiters) {
+    if (waiter.invokedAt > to) break;
+    const since = Math.max(from, waiter.invokedAt);
+    const until = Math.min(to, waiter.endedAt, diedAt(history, waiter.p));
+    if (until <= since || pausedWithin(history, waiter.p, since, until)) continue;
+    // An acquire whose end is not known may have been granted, and no other is then for a lease: it is judged alone.
+    const unknown = waiter.outcome === "info";
+    if (last !== null && !unknown && since - last.until <= restNs) {
+      last.until = Math.max(last.until, until);
+      last.others = true;
+      continue;
+    }
+    const waits: Waits = { first: waiter, since, until, others: false };
+    all.push(waits);
+    last = unknown ? null : waits;
+  }
+  return all;
 }

@@ -5,16 +5,16 @@ import { isSemaphore } from "./kinds.js";
 import { limitAround } from "./limits.js";
 import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
-import { pausedWithin } from "./workers.js";
+import { ranFor } from "./workers.js";
 
 /**
  * How long a holder heard of its loss before the first grant that could not have been beside its hold: of another owner, of a writer
- * where it was a reader, of the permits that it had. Below 0 more believed at the same time than may. Where holders are told of each loss
- * (`tellsLoss`), one that went on until its own release was told too late as well, unless it stood still.
+ * where it was a reader, of the permits that it had. Below 0 more believed at the same time than may. Where the client reports each loss
+ * (`tellsLoss`), a holder that ran on for too long after that grant without a report heard too late as well, however its hold ended.
  */
 export function lostNotice(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
-  const limitNs = -(options.lostLateMs ?? 0) * 1e6;
+  const lateNs = (options.lostLateMs ?? 0) * 1e6;
   let judged = 0;
   let looked = 0;
   let smallest = Number.POSITIVE_INFINITY;
@@ -22,12 +22,15 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
     looked += about.holds.length;
     about.holds.forEach((hold, at) => {
       if (hold.cause !== "lost") {
-        const late = options.tellsLoss === true ? untold(history, about, at, limitNs) : undefined;
-        if (late === undefined) return;
+        if (options.tellsLoss !== true || isSemaphore(about)) return;
+        const after = firstExcluded(about, at);
+        // A hold that has no end lasts as long as the run.
+        const until = Math.min(hold.to, history.endedAt);
+        if (after === undefined || ranFor(history, hold.p, after.from, until) <= lateNs) return;
         examples.add(
-          [hold.grant, late.grant, hold.end],
+          [hold.grant, after.grant, hold.end],
           () =>
-            `${about.key}: ${hold.p} held on until ${seconds(hold.to)} and was never told, ${millis(hold.to - late.from)} after ${late.p} was granted`,
+            `${about.key}: ${hold.p} held on until ${seconds(until)} and was never told, ${millis(until - after.from)} after ${after.p} was granted`,
         );
         return;
       }
@@ -36,7 +39,7 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
       if (after === undefined) return;
       const margin = after.from - hold.to;
       smallest = Math.min(smallest, margin);
-      if (margin >= limitNs) return;
+      if (margin >= -lateNs) return;
       examples.add(
         [hold.grant, after.grant, hold.lost],
         () =>
@@ -51,15 +54,6 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
   return judged > 0 || looked === 0 || result.verdict === "violation"
     ? result
     : { ...result, verdict: "pass", summary: "nothing was lost" };
-}
-
-/** The grant that had ended a hold which its owner gave back later, as if it still had it. */
-function untold(history: History, about: KeyHistory, at: number, limitNs: Nanos): Hold | undefined {
-  const hold = about.holds[at] as Hold;
-  if (hold.cause !== "release" || isSemaphore(about)) return undefined;
-  const after = firstExcluded(about, at);
-  if (after === undefined || after.from - hold.to >= limitNs) return undefined;
-  return pausedWithin(history, hold.p, after.from, hold.to) ? undefined : after;
 }
 
 /** The first grant after a hold that excludes it. Where none but writers are granted, that is the next of another owner. */

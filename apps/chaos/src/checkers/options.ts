@@ -2,7 +2,7 @@
 export interface CheckOptions {
   /** Only these checkers. */
   readonly only?: readonly string[];
-  /** Longest time that a lock may stand free while a worker waits. Default: 2 leases + 1 s. */
+  /** Longest time that a lock may stand free while a worker waits, or one after the other does. Default: 2 leases + 1 s. */
   readonly handoverLimitMs?: number;
   /** Whether faults excuse a lock that stands free beside a waiter. Default true; false where they only touch what wakes waiters. */
   readonly excuses?: boolean;
@@ -12,7 +12,7 @@ export interface CheckOptions {
   readonly lateMs?: number;
   /** How much later than the next grant a holder may hear that it lost. Default 0. */
   readonly lostLateMs?: number;
-  /** Holders are told of each loss: one that has released a hold long after another grant had ended it was not told. Default false. */
+  /** The client reports each loss to its holder: one that runs on with a hold which another grant had ended got no report. Default false. */
   readonly tellsLoss?: boolean;
   /** Overtakes that are allowed at keys that are not fair; unset: counted only. */
   readonly overtakes?: number;

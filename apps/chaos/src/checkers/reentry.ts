@@ -24,7 +24,7 @@ export function reentry(history: History): CheckResult {
       const owner = owners.get(hold);
       if (f === "release" && outcome === "fail" && owner !== undefined) lostBy(owner, endedAt);
     }
-    // By their ends: an owner does one thing at a time.
+    // The operations are read in the order of their ends: an owner does one thing at a time.
     for (const done of [...about.operations].sort((a, b) => a.endedAt - b.endedAt)) {
       const owner = owners.get(done.hold);
       if (owner === undefined || done.outcome !== "ok") continue;

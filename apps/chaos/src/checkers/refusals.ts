@@ -17,14 +17,12 @@ export function refusals(history: History): CheckResult {
     if (!about.operations.some(({ f, outcome }) => f === "try-acquire" && outcome === "fail")) continue;
     const overs = possiblyUntil(about);
     const attempts = about.operations.filter(({ acquires }) => acquires);
-    // The latest end of all possible holds that were asked for so far, and the one below it of another worker.
-    let latest: { op: Operation; over: number } | null = null;
-    let second: { op: Operation; over: number } | null = null;
+    // The latest end of all possible holds that were asked for so far.
+    let latest = Number.NEGATIVE_INFINITY;
     attempts.forEach((attempt, at) => {
       if (attempt.f === "try-acquire" && attempt.outcome === "fail") {
         judged += 1;
-        const other = latest?.op === attempt ? second : latest;
-        const before = other !== null && other.over >= attempt.invokedAt;
+        const before = latest >= attempt.invokedAt;
         const next = attempts[at + 1];
         const within = next !== undefined && next.invokedAt <= attempt.endedAt;
         if (!before && !within) {
@@ -38,11 +36,7 @@ export function refusals(history: History): CheckResult {
           }
         }
       }
-      const over = overs.get(attempt) ?? attempt.endedAt;
-      if (latest === null || over >= latest.over) {
-        second = latest;
-        latest = { op: attempt, over };
-      } else if (second === null || over > second.over) second = { op: attempt, over };
+      latest = Math.max(latest, overs.get(attempt) ?? attempt.endedAt);
     });
   }
   const result = examples.result("refusals", { judged, what: "refusals", metrics: { spurious } });
@@ -50,7 +44,7 @@ export function refusals(history: History): CheckResult {
   return judged > 0 || asked === 0 ? result : { ...result, verdict: "pass", summary: "nobody was refused" };
 }
 
-/** Until when each grant may have lasted; an acquire whose end is not known may last for good. */
+/** The time until which each grant may have lasted; an acquire whose end is not known may last for good. */
 function possiblyUntil(about: KeyHistory): Map<Operation, number> {
   const grants = new Map(about.holds.map((hold) => [hold.grant, hold]));
   const overs = new Map<Operation, number>();

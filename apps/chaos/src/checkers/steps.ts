@@ -49,7 +49,7 @@ export function excerptOf({ operations, events }: Excerpt, names: ReadonlySet<st
  */
 export function stepsOf({ operations, events }: Excerpt, workers: History["workers"]): Step[] {
   let steps: Step[] = [];
-  /** By the name of the hold: what was taken under it, and whether that was given back. The innermost last. */
+  /** What was taken under the name of each hold, and whether that was given back. The innermost last. */
   const taken = new Map<string, { take: Take; p: string; given: boolean }[]>();
   const dead = new Set<string>();
   const give = (one: { take: Take; given: boolean }, at: Nanos): void => {

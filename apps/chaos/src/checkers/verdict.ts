@@ -7,9 +7,9 @@ export interface CheckResult {
   readonly checker: string;
   /** What it comes to. */
   readonly verdict: Verdict;
-  /** In one line. */
+  /** The verdict in one line. */
   readonly summary: string;
-  /** Where it is convicted: indexes `i` of the records that show it, and a sentence for each example. */
+  /** Examples of what convicts: indexes `i` of the records that show it, and a sentence for each. */
   readonly examples: readonly { readonly records: readonly number[]; readonly text: string }[];
   /** The figures of the checker, such as how much it has judged. */
   readonly metrics: Readonly<Record<string, number>>;

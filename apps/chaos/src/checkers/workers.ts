@@ -15,6 +15,25 @@ export function pausedWithin(history: History, p: string, from: Nanos, to: Nanos
   return paused <= to;
 }
 
+/** Within what a worker that goes on has noticed what happened while it stood still, on a busy machine too. */
+const catchUpNs = 1e9;
+
+/**
+ * The longest time for which a worker ran at a stretch from `from` to `to`. What it needs after a pause to catch up does not count, also
+ * where the pause was over before. One that was killed while it stood still ran until it was stopped.
+ */
+export function ranFor(history: History, p: string, from: Nanos, to: Nanos): Nanos {
+  let since = from;
+  let longest = 0;
+  for (const { f, t } of history.workers.get(p) ?? []) {
+    if (f === "paused") {
+      longest = Math.max(longest, Math.min(t, to) - since);
+      since = Number.POSITIVE_INFINITY;
+    } else if (f === "resumed") since = Math.max(from, t + catchUpNs);
+  }
+  return Math.max(longest, to - since);
+}
+
 /** When a worker died; infinite of one that lives. What it waited for before that is judged up to there. */
 export function diedAt(history: History, p: string): Nanos {
   const end = history.workers.get(p)?.find(({ f }) => f === "killed" || f === "exit");

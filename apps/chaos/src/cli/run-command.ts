@@ -13,7 +13,7 @@ import { ConsoleReporter } from "../report/console.js";
 import { RunReports } from "../report/run-reports.js";
 import { writeReports } from "../report/write-reports.js";
 import { servicePrograms } from "../service/service.js";
-import { judgedWith, notJudgedOf, subjectRecipe } from "../subject/judged-with.js";
+import { judgedWith, subjectRecipe } from "../subject/judged-with.js";
 import { describe } from "../subject/subject.js";
 import { type Network, ownScenarios, type RunArguments, readRunArguments, runHelp } from "./run-options.js";
 import { againOf, shrinkFound } from "./shrink-found.js";
@@ -59,14 +59,15 @@ async function judging(wanted: RunArguments): Promise<Judging> {
   if (wanted.service !== null) return { ...wanted, programs: await servicePrograms(wanted.service) };
   if (wanted.subject === null) return { ...wanted, programs: {} };
   const { name, program, provides } = await describe(wanted.subject, join(wanted.out, "about.log"));
-  const notJudged = notJudgedOf(provides);
+  const scenarios = wanted.scenarios.map((each) => judgedWith(each, name, provides, wanted.expected));
   for (const checker of wanted.expected) {
-    const why = notJudged[checker];
-    if (why !== undefined) throw new UsageError(`--expect ${checker} cannot be judged for ${name}: ${why}`);
+    const reasons = scenarios.map(({ subject }) => subject?.notJudged[checker]);
+    if (reasons.every((why) => why !== undefined))
+      throw new UsageError(`--expect ${checker} cannot be judged for ${name}: ${reasons[0]}`);
   }
   return {
     ...wanted,
-    scenarios: wanted.scenarios.map((each) => judgedWith(each, name, provides, wanted.expected)),
+    scenarios,
     programs: { [subjectRecipe]: async () => program },
   };
 }

@@ -37,6 +37,7 @@ default export (defineScenarios); without ids all of it is run.
                              COMMAND and --ready
   --ready URL                with --service: answers 200 when an instance serves; default: when its probe is loaded
   --load FILE                with --service: a module whose default export ({ urls, signal }) calls the service until then
+  --tells-loss               with --service: it gives lost to the probe with each grant; else lost-notice is "not judged"
   --tag smoke|full|nightly   default full
   --seed N                   draws plans and workloads; default a fresh one, which is printed
   --seconds N                how long the scenarios whose faults are drawn run: 60 (default) to 600
@@ -68,7 +69,7 @@ export interface RunArguments {
   readonly jobs: number;
   readonly network: Network;
   readonly require: readonly Capability[];
-  /** Whose unexpected violations are shrunk: scenarios whose faults are drawn, all, none. */
+  /** Which scenarios' unexpected violations are shrunk: those of scenarios whose faults are drawn, all, none. */
   readonly shrink: "drawn" | "all" | "none";
   readonly shrinkBudgetMs: number;
   /** What of the arguments says which run it is, but for scenario and faults: `--seed 7 --seconds 90`, or `--plan FILE`. */
@@ -81,7 +82,7 @@ export interface RunArguments {
   readonly subject: SubjectProgram | null;
   /** The service of a user's that is judged; `null`: none. */
   readonly service: ServiceWish | null;
-  /** With a subject: checkers that must pass. */
+  /** Checkers that must pass where there is a subject. */
   readonly expected: readonly CheckerName[];
 }
 
@@ -102,6 +103,7 @@ const parse = (args: readonly string[]) =>
       env: { type: "string", multiple: true },
       ready: { type: "string" },
       load: { type: "string" },
+      "tells-loss": { type: "boolean" },
       tag: { type: "string" },
       seed: { type: "string" },
       plan: { type: "string" },
@@ -222,6 +224,7 @@ function serviceOf(values: ReturnType<typeof parse>["values"]): ServiceWish | nu
     env: Object.fromEntries(env.map(variable)),
     ready: ready ?? null,
     load: load ?? null,
+    tellsLoss: values["tells-loss"] === true,
   };
 }
 
@@ -239,18 +242,20 @@ function whichOf(values: ReturnType<typeof parse>["values"], files: readonly str
     ...repeated,
     "client",
     "worker",
+    "expect",
     ...(values.service === undefined ? [] : ofServices),
   ] as const;
-  const options = names.flatMap((name) =>
-    [values[name] ?? []].flat().map((value) => `--${name} ${quoted(value)}`),
-  );
+  const options = names.flatMap((name) => [values[name] || []].flat().map((value) => option(name, value)));
   return [...files, ...options].join(" ");
 }
+
+const option = (name: string, value: string | boolean): string =>
+  value === true ? `--${name}` : `--${name} ${quoted(String(value))}`;
 
 const quoted = (text: string): string =>
   /^[\w./:,=@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** What describes a service; the last five have no meaning without one. */
+/** What describes a service; the last six have no meaning without one. */
 const ofServices = [
   "service",
   "instances",
@@ -261,6 +266,7 @@ const ofServices = [
   "env",
   "ready",
   "load",
+  "tells-loss",
 ] as const;
 
 function subjectOf({ client, worker }: { client?: string; worker?: string }): SubjectProgram | null {

@@ -16,7 +16,7 @@ export interface ShrinkFoundOptions {
   readonly again?: ShrinkOptions["again"];
 }
 
-/** Shrinks what convicted unexpectedly, as far as that is wanted; tells how it goes and what is left. The outcomes come back with it. */
+/** Shrinks what convicted unexpectedly, as far as that is wanted; reports how it goes and what is left. The outcomes come back with it. */
 export async function shrinkFound(
   wanted: RunArguments,
   { outcomes }: RunOutcome,

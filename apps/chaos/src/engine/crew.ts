@@ -140,7 +140,7 @@ export class Crew {
   async kill(worker: Worker): Promise<void> {
     const { process, p } = worker;
     this.#condemned.add(process);
-    // Before the signal: what another worker is granted after it is no overlap.
+    // The record comes before the signal: what another worker is granted after it is no overlap.
     this.#state(p, "killed");
     worker.paused = false;
     await process.kill();
@@ -287,7 +287,7 @@ const namesOf = ({ name, count }: WorkerGroup): string[] =>
 const fits = (word: Exclude<FromWorker, { say: unknown }>, p: string): boolean =>
   word.p === p && ["invoke", "ok", "fail", "info", "event"].includes(word.type);
 
-/** Those of which `over` has not resolved in time. */
+/** The workers for which `over` has not resolved in time. */
 async function stragglers(
   workers: readonly Worker[],
   withinMs: number,

@@ -13,7 +13,7 @@ export interface Decision {
  * Verdicts against what was expected. A conviction that was not expected counts first, whichever checker it is from; then a
  * run in which too little happened; then what should have been shown and was not.
  *
- * `disorder`: the servers were not in order among themselves, by what they say. A conviction then tells nothing of the client.
+ * `disorder`: the servers were not in order among themselves, by what they say. A conviction then says nothing of the client.
  */
 export function decide(
   expect: Expectation,

@@ -30,7 +30,7 @@ export function withFaults(scenario: Scenario, part: readonly PlannedFault[]): P
   return { scenario: { ...scenario, runMs: Math.min(runMs, busyUntilMs + tailMs) }, plan };
 }
 
-/** Those with these numbers. Throws `RangeError` for numbers that the plan does not have. */
+/** The faults with these numbers. Throws `RangeError` for numbers that the plan does not have. */
 export function numbered(plan: readonly PlannedFault[], numbers: readonly number[]): PlannedFault[] {
   const known = plan.map(({ number }) => number);
   const missing = numbers.filter((number) => !known.includes(number));

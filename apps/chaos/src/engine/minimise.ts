@@ -36,7 +36,7 @@ async function smaller<T>(
     if (!more()) return null;
     if (await shows(part)) return { part, without: false };
   }
-  // Of two pieces, either is what the other leaves.
+  // Where there are two pieces, either is what the other leaves.
   if (pieces === 2) return null;
   for (const [from, to] of ranges) {
     const part = [...whole.slice(0, from), ...whole.slice(to)];

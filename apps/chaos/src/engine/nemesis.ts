@@ -82,7 +82,7 @@ export class Nemesis {
     const { signal } = this.#over;
     try {
       await Promise.all(before);
-      // With a lane its time is that of the run; however long others took, it does not wait for that again.
+      // The time of a fault with a lane is that of the run; however long others took, it does not wait for that again.
       const pastMs = planned.lanes === undefined ? 0 : performance.now() - beganMs;
       if (!(await this.#moment({ ...planned, atMs: planned.atMs - pastMs }))) {
         this.failures.push(
@@ -136,7 +136,7 @@ export class Nemesis {
         ...(evidence === undefined ? {} : { evidence }),
       });
     };
-    const begun: string[] = [];
+    const begun = new Map<string, (() => Promise<unknown>) | undefined>();
     let fault: OngoingFault;
     try {
       fault = await kind.begin({
@@ -149,17 +149,20 @@ export class Nemesis {
           `${scenario}/fault ${planned.number === undefined ? at : planned.number - 1}`,
         ),
         signal: this.#over.signal,
-        begins: (target) => {
-          begun.push(target);
+        begins: (target, undo) => {
+          begun.set(target, undo);
           record("begin", target);
         },
         missed: (target, evidence) => {
-          begun.splice(begun.indexOf(target), 1);
+          begun.delete(target);
           record("end", target, evidence);
         },
       });
     } catch (error) {
-      for (const target of begun) record("end", target);
+      for (const [target, undo] of begun) {
+        await this.#takeBack(planned, undo);
+        record("end", target);
+      }
       throw error;
     }
     const { evidence, target } = fault;
@@ -187,11 +190,14 @@ export class Nemesis {
   }
 
   async #end(open: Open): Promise<void> {
-    if (!this.#open.delete(open)) return;
+    if (this.#open.delete(open)) await this.#takeBack(open.planned, open.fault.heal);
+  }
+
+  async #takeBack({ fault }: PlannedFault, undo: (() => Promise<unknown>) | undefined): Promise<void> {
     try {
-      await open.fault.heal?.();
+      await undo?.();
     } catch (error) {
-      this.failures.push(`${open.planned.fault} could not be taken back: ${(error as Error).message}`);
+      this.failures.push(`${fault} could not be taken back: ${(error as Error).message}`);
     }
   }
 }

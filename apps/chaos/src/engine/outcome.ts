@@ -24,13 +24,13 @@ export interface ScenarioOutcome {
   >;
   /** How it came out. */
   readonly outcome: OutcomeKind;
-  /** In one line: what decided it. */
+  /** What decided it, in one line. */
   readonly why: string;
   /** The seed that plan and workload were drawn from. */
   readonly seed: number;
   /** How long it took, in milliseconds. */
   readonly tookMs: number;
-  /** Missing here, when skipped. */
+  /** What is missing here, when it was skipped. */
   readonly missing: readonly Capability[];
   /** What was planned to be broken. */
   readonly plan: readonly PlannedFault[];
@@ -38,7 +38,7 @@ export interface ScenarioOutcome {
   readonly results: readonly CheckResult[];
   /** Checkers whose verdict was not the expected one. */
   readonly unexpected: readonly CheckerName[];
-  /** Of the run as a whole: grants, faults, grants per second, longest time without a grant... */
+  /** Figures of the run as a whole: grants, faults, grants per second, longest time without a grant... */
   readonly metrics: Readonly<Record<string, number>>;
   /** Versions of the servers, by their names. */
   readonly versions: Readonly<Record<string, string>>;
@@ -52,7 +52,7 @@ export interface ScenarioOutcome {
 
 /** The smallest case that was seen to show a violation. */
 export interface Smallest {
-  /** Of its plan: fewer than were drawn, or all where nothing smaller showed it. */
+  /** The faults of its plan: fewer than were drawn, or all where nothing smaller showed it. */
   readonly faults: readonly PlannedFault[];
   /** How many the plan had that convicted first. */
   readonly drawn: number;
@@ -74,6 +74,6 @@ export interface RunOutcome {
   readonly startedAt: string;
   /** How long it took, in milliseconds. */
   readonly tookMs: number;
-  /** One for each scenario, in the order in which they were given. */
+  /** One outcome for each scenario, in the order in which they were given. */
   readonly outcomes: readonly ScenarioOutcome[];
 }

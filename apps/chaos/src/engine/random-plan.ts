@@ -13,9 +13,9 @@ export interface Drawable {
   draw(random: Random): Pick<PlannedFault, "fault" | "target" | "forMs" | "options">;
 }
 
-/** Before the first fault, so that there is something to break. */
+/** Time before the first fault, so that there is something to break. */
 export const headMs = 1_000;
-/** Behind the last one: what it broke is seen to go on within the run. */
+/** Time after the last one: what it broke is seen to go on within the run. */
 export const tailMs = 3_000;
 const gapMs: readonly [least: number, most: number] = [200, 1_500];
 

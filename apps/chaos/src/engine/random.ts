@@ -11,7 +11,7 @@ export class Random {
     this.#state = hash ^ 0x9e3779b9;
   }
 
-  /** From 0 up to, without, 1. */
+  /** A number from 0 up to, without, 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;

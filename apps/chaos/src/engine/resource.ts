@@ -132,7 +132,7 @@ export class Cells {
       ...(token === undefined ? {} : { token }),
     } as const;
     if (request.do === "read") {
-      // One that was let in changes nothing; one that was refused would have written.
+      // A read that was let in changes nothing; the worker of one that was refused would have written.
       if (!accepted) this.#recorder.record(about);
       return { id, accepted, value: cell.value };
     }

@@ -25,7 +25,7 @@ import { ServerDisorder } from "./server-disorder.js";
 import { Tally } from "./tally.js";
 import type { ServerSet } from "./topologies/server-set.js";
 
-/** Where a scenario is: for the console. */
+/** How far a scenario is, for the console. */
 export type Phase = "servers" | "workers" | "running" | "healing" | "stopping" | "judging";
 
 export interface Progress {
@@ -114,7 +114,7 @@ export async function runScenario(scenario: Scenario, options: RunScenarioOption
   }
 }
 
-/** Of a client that nothing is expected of: what was found is what decides. */
+/** The decision for a client that nothing is expected of: what was found decides. */
 function asJudged(decision: Decision, results: readonly CheckResult[]): Decision {
   if (decision.outcome !== "as-expected") return decision;
   const convicted = results.filter(({ verdict }) => verdict === "violation").map(({ checker }) => checker);
@@ -248,7 +248,7 @@ class Stage {
     return nemesis.failures;
   }
 
-  /** Until each key was granted to two clients after the last fault and often enough, or the limit is over: the checkers tell. */
+  /** Waits until each key was granted to two clients after the last fault and often enough, or the limit is over. The checkers judge that. */
   async #liveness(): Promise<void> {
     const { check } = this.#scenario;
     const { signal } = this.#over;
@@ -268,7 +268,7 @@ class Stage {
     return this.#scenario.check?.healLimitMs ?? 10_000;
   }
 
-  /** As long as a checker lets a lock stand free beside a waiter: a wait that is ended sooner proves nothing. */
+  /** The time for which a checker lets a lock stand free beside a waiter: a wait that is ended sooner proves nothing. */
   get #patienceMs(): number {
     const { handoverLimitMs } = this.#scenario.check ?? {};
     const limits = this.#keys

@@ -23,7 +23,7 @@ export interface RunOptions {
   readonly jobs?: number;
   /** No scenario is begun after that. */
   readonly timeBudgetMs?: number;
-  /** Whose folders stay. Default `failed`: all that did not come out as expected. */
+  /** Which scenarios' folders stay. Default `failed`: those of all that did not come out as expected. */
   readonly keep?: "always" | "failed";
   /** Plans by the id of a scenario, instead of those drawn. */
   readonly plans?: Readonly<Record<string, readonly PlannedFault[]>>;
@@ -55,7 +55,7 @@ export async function run(options: RunOptions): Promise<RunOutcome> {
     const lane = async (): Promise<void> => {
       for (let group = groups[next++]; group !== undefined; group = groups[next++]) {
         pool.prepare(group.topology);
-        // Those after it start while these run.
+        // The servers of the next group start while these run.
         const ahead = groups[next];
         if (ahead !== undefined) pool.prepare(ahead.topology);
         for (const scenario of group.scenarios) await settle(await one(scenario, options, pool, startedMs));

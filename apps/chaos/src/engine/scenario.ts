@@ -119,17 +119,17 @@ export interface WorkerGroup {
 export interface PlannedFault {
   /** Its place in the plan as it was drawn, from 1. Kept where others are left out, and with it what is drawn for this one. */
   readonly number?: number;
-  /** Of the registry of faults. */
+  /** Its name in the registry of faults. */
   readonly fault: string;
   /** What it hits; left out where the fault has one target only. */
   readonly target?: string;
-  /** From the beginning of the workload; with a trigger: after that. */
+  /** When it begins, from the beginning of the workload; with a trigger, from that. */
   readonly atMs: number;
   /** What must have happened before: `held(k1)`, `waiting(k1)`, `granted(k1, 20)`, `written(k1, 5)`, `begun(<fault>)`, `ended(<fault>)`. */
   readonly after?: string;
-  /** Until it is healed; unset: at once, or never, as the fault has it. */
+  /** Time until it is healed; unset: at once, or never, as the fault has it. */
   readonly forMs?: number;
-  /** As the fault understands them. */
+  /** Options that the fault understands. */
   readonly options?: Readonly<Record<string, string | number | boolean>>;
   /**
    * Never on at the same time as another with one of these, however long that one takes: it then begins late. After one of the
@@ -176,11 +176,11 @@ export interface Scenario {
   readonly tags: readonly Tag[];
   /** The servers that it needs. */
   readonly topology: Topology;
-  /** Beyond what its topology needs. */
+  /** What it needs beyond what its topology needs. */
   readonly needs?: readonly Capability[];
   /** What is contended for, by name. */
   readonly keys: Readonly<Record<string, KeySpec>>;
-  /** Who contends. */
+  /** The workers that contend. */
   readonly groups: readonly WorkerGroup[];
   /** How long the workload runs; what plan and healing need comes on top. */
   readonly runMs: number;
@@ -196,7 +196,7 @@ export interface Scenario {
   readonly check?: CheckOptions;
   /** Rows of the matrix guarantee x fault: what its faults are called there. */
   readonly faults: readonly string[];
-  /** Columns that tell one client or setting from another: "ours", "ours, acks none", "naive"... */
+  /** Its column in the matrix, which names the client or setting: "ours", "ours, acks none", "naive"... */
   readonly mode: string;
   /** The client that is judged instead of those that the groups name; unset: theirs. */
   readonly subject?: JudgedSubject;

@@ -3,8 +3,8 @@ import type { ServerLog, ServerSet } from "./topologies/server-set.js";
 
 /**
  * What a member of an ensemble writes when it had nodes of a session that its leader had deleted. Seen with 3.8.0 after a member had
- * caught up with its leader by a DIFF (as ZOOKEEPER-4394 and ZOOKEEPER-4785 tell of it): such a member shows its clients a queue that
- * nobody else has, until their sessions are over. The opposite, "Ignoring NoNodeException ... while removing ephemeral for dead
+ * caught up with its leader by a DIFF (see ZOOKEEPER-4394 and ZOOKEEPER-4785): such a member shows its clients a queue that no other
+ * member has, until their sessions are over. The opposite, "Ignoring NoNodeException ... while removing ephemeral for dead
  * session", is no sign: a server that reads its own log behind a snapshot taken meanwhile writes it too.
  */
 const sign = /Unexpected extra paths under session/;

@@ -15,7 +15,7 @@ export interface Shrunk extends Planned {
 
 /** What `shrink()` takes beside the outcome. */
 export interface ShrinkOptions extends Pick<RunOptions, "seed" | "capabilities" | "folder"> {
-  /** As for `run()`. */
+  /** See `RunOptions.programs`. */
   readonly programs?: RunOptions["programs"];
   /** Aborts: everything is taken down, and the promise rejects with the reason. */
   readonly signal?: AbortSignal;

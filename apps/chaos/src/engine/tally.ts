@@ -18,7 +18,7 @@ export interface LiveWait {
 
 /** A worker that gave back a lock which its client keeps for the next owner. It may have it again by now. */
 export interface LiveKeeping {
-  /** Of the release that kept it first. */
+  /** The id of the release that kept it first. */
   readonly id: string;
   readonly p: string;
 }
@@ -33,7 +33,7 @@ interface Counts {
 export class Tally {
   readonly #holds = new Map<string, LiveHold>();
   readonly #waits = new Map<string, LiveWait>();
-  /** By key. */
+  /** The keepings by key. */
   readonly #keepings = new Map<string, LiveKeeping>();
   readonly #modes = new Map<string, "read" | "write">();
   readonly #counts = new Map<string, Counts>();

@@ -29,7 +29,7 @@ export interface ServiceAbout {
   /** Answers with 200 once it serves; `null`: it is ready when its probe speaks. */
   readonly ready: string | null;
   readonly keys: readonly string[];
-  /** One for each instance. */
+  /** One port for each instance. */
   readonly ports: readonly number[];
 }
 
@@ -101,7 +101,7 @@ export class WorkerProcess {
         const timer = setTimeout(() => (isService ? probe : stdout).destroy(), readsOnMs);
         cancel = () => clearTimeout(timer);
       });
-      // Not before all that it said has been read.
+      // This comes once all that it said has been read.
       child.on("close", (code, signal) => {
         cancel();
         this.#end ??= { code, signal };
@@ -142,7 +142,7 @@ export class WorkerProcess {
     return await this.exited;
   }
 
-  /** Whether the kernel shows it as stopped; true where there is no /proc to tell. */
+  /** Whether the kernel shows it as stopped; true where there is no /proc. */
   standsStill(): boolean {
     let stat: string;
     try {

@@ -1,6 +1,6 @@
 /** A history that cannot be judged: says in which line, and why. */
 export class HistoryError extends Error {
-  /** From 1; 0 when no single line is to blame. */
+  /** The number of the line, from 1; 0 when no single line is to blame. */
   readonly line: number;
   readonly reason: string;
 

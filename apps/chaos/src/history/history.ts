@@ -90,7 +90,7 @@ export class Hold {
   surelyOverAt: Nanos = Number.POSITIVE_INFINITY;
   lostAt: Nanos = Number.POSITIVE_INFINITY;
   lost = -1;
-  /** Until when the recipe promised it. */
+  /** The time until which the recipe promised it. */
   validUntil: Nanos;
   /** Stretches in which the promise had run out and was given again later. Rare. */
   gaps: { from: Nanos; to: Nanos }[] | null = null;

@@ -44,7 +44,7 @@ export class HoldBook {
   }
 
   /**
-   * One that came back: the write ends where the downgrade was asked for, and the read begins there, since its owner had at least
+   * A downgrade came back: the write ends where it was asked for, and the read begins there, since its owner had at least
    * that at every moment until the answer. Where the write was lost meanwhile, what it had until then is left open, and the read begins
    * with the answer. A refused downgrade changes nothing.
    */
@@ -69,7 +69,7 @@ export class HoldBook {
       validUntil: write.validUntil,
       downgradedFrom: write,
     });
-    // Until the answer only what the write was promised is promised.
+    // Only what the write was promised is promised until the answer.
     if (record.ret?.validUntil !== undefined) read.extendedAt(record.t, record.ret.validUntil);
     this.#add(read);
   }

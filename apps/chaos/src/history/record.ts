@@ -83,7 +83,7 @@ export interface InvokeRecord extends Base {
   readonly key: string;
   /** Number of the operation, unique within `p`. */
   readonly op: number;
-  /** Of a release, downgrade or write: the hold that it is about. */
+  /** The hold that a release, downgrade or write is about. */
   readonly hold?: string;
   /** What it asks with; left out where there is nothing to say. */
   readonly arg?: {
@@ -91,9 +91,9 @@ export interface InvokeRecord extends Base {
     readonly waitMs?: number;
     /** The lease that it asks for, in milliseconds. */
     readonly ttlMs?: number;
-    /** Of a read-write lock: which side. */
+    /** The side of a read-write lock. */
     readonly mode?: "read" | "write";
-    /** Of a semaphore: how many. */
+    /** How many permits of a semaphore. */
     readonly permits?: number;
     /** Re-entrant: the logical thread. */
     readonly thread?: string;
@@ -110,19 +110,19 @@ export interface OutcomeRecord extends Base {
   readonly f: OperationName;
   /** The key that it was about. */
   readonly key: string;
-  /** As in the record that began it. */
+  /** Number of the operation, as in the record that began it. */
   readonly op: number;
-  /** Of an acquire that was granted: names the hold from now on. */
+  /** What it returned. For an acquire that was granted it names the hold from now on. */
   readonly ret?: {
     /** The name of the hold. */
     readonly hold?: string;
     /** Decimal text: 63 bits. */
     readonly token?: string;
-    /** Until when the recipe promised it, by the clock of `t`. */
+    /** The time until which the recipe promised it, by the clock of `t`. */
     readonly validUntil?: Nanos;
     /** Re-entrant: how often its owner holds it now. */
     readonly count?: number;
-    /** Of a release: the client keeps the lock for its next owner. */
+    /** Set for a release after which the client keeps the lock for its next owner. */
     readonly kept?: true;
   };
   /** What it was rejected with. */
@@ -142,7 +142,7 @@ export interface EventRecord extends Base {
   readonly hold?: string;
   /** The reason that the recipe gave, where it gave one. */
   readonly cause?: string;
-  /** Of an extension: until when the recipe promises the hold now, by the clock of `t`. */
+  /** For an extension, the time until which the recipe promises the hold now, by the clock of `t`. */
   readonly validUntil?: Nanos;
 }
 
@@ -195,9 +195,9 @@ export interface SnapshotRecord extends Base {
   readonly key: string;
   /** What the backend showed. */
   readonly state: {
-    /** Who holds, by `p:op` where the backend has that. */
+    /** The holders, by `p:op` where the backend has that. */
     readonly holders: readonly string[];
-    /** Who waits, in the order of the queue where there is one. */
+    /** The waiters, in the order of the queue where there is one. */
     readonly queue: readonly string[];
     /** Things of dead owners, at the end. */
     readonly left?: readonly string[];

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.js";
 
-/** Of what all backends share. */
+/** Mutants of what all backends share. */
 export const coreMutants: readonly Mutant[] = [
   {
     id: "downgrade-made-of-two",

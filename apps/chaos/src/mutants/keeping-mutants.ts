@@ -1,13 +1,13 @@
 import type { Mutant } from "./mutant.js";
 
-/** Of locks that are kept for their next owners: see `docs/kept-locks.md` of the repository. */
+/** Mutants of locks that are kept for their next owners: see `docs/kept-locks.md` of the repository. */
 export const keepingMutants: readonly Mutant[] = [
   {
     id: "kept-wish-not-heard",
     guard: "a kept lock is given back when another client wants it",
     package: "core",
     file: "grants/keeping",
-    find: 'this.end("wish");',
+    find: 'this.end("wanted");',
     replace: ";",
     scenarios: ["zk-mutex-none-kept"],
     convicts: ["handover"],

@@ -10,15 +10,15 @@ export interface Mutant {
   readonly guard: string;
   /** The package that it changes. */
   readonly package: PatchedPackage;
-  /** Of the built package, without `.js`. */
+  /** The file of the built package, without `.js`. */
   readonly file: string;
   /** Stands there exactly once; anything else means that the source has moved on, and is an error. */
   readonly find: string;
   /** What stands there instead. */
   readonly replace: string;
-  /** Of the catalogue: the scenarios that may convict it, the one that was seen to first. Each passes with the recipe as it is. */
+  /** The scenarios of the catalogue that may convict it, the one that was seen to first. Each passes with the recipe as it is. */
   readonly scenarios: readonly [string, ...string[]];
-  /** Each of them must convict in one of the scenarios. Of a mutant that is not convicted: none. */
+  /** The checkers, each of which must convict in one of the scenarios. Empty for a mutant that is not convicted. */
   readonly convicts: readonly CheckerName[];
   /** Why no scenario convicts it; unset for all others. */
   readonly survives?: string;

@@ -2,17 +2,15 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { SweptFolder } from "../engine/machine/swept-folder.js";
 import type { WorkerProgram } from "../engine/worker-process.js";
 import type { Mutant } from "./mutant.js";
 
@@ -25,13 +23,13 @@ type Patch = Pick<Mutant, "id" | "package" | "file" | "find" | "replace">;
  * Our packages once more in a folder of their own, as they were built, one of them patched. Everything else is linked to
  * where it is. Throws when the text to be patched is not there exactly once: then the mutant has to be written anew.
  */
-export class PatchedPackages implements Disposable {
-  readonly #root: string;
+export class PatchedPackages implements AsyncDisposable {
+  readonly #folder: SweptFolder;
 
   constructor(patch: Patch) {
-    this.#root = mkdtempSync(join(tmpdir(), `holdfast-mutant-${patch.id}-`));
+    this.#folder = new SweptFolder(`mutant-${patch.id}`);
     try {
-      const modules = join(this.#root, "node_modules");
+      const modules = join(this.#folder.path, "node_modules");
       mkdirSync(join(modules, scope), { recursive: true });
       const here = ownFolder();
       const folders = new Map([
@@ -47,18 +45,26 @@ export class PatchedPackages implements Disposable {
       const { path, text } = applied(patch, join(modules, scope, patch.package, "dist"));
       writeFileSync(path, text);
     } catch (error) {
-      this[Symbol.dispose]();
+      void this.#folder.remove();
       throw error;
     }
   }
 
   get worker(): WorkerProgram {
-    const entry = join(this.#root, "node_modules", scope, "chaos", "dist", "workload", "worker-main.js");
+    const entry = join(
+      this.#folder.path,
+      "node_modules",
+      scope,
+      "chaos",
+      "dist",
+      "workload",
+      "worker-main.js",
+    );
     return { command: process.execPath, args: ["--enable-source-maps", entry] };
   }
 
-  [Symbol.dispose](): void {
-    rmSync(this.#root, { recursive: true, force: true });
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#folder.remove();
   }
 }
 
@@ -121,7 +127,7 @@ function linkDependencies(folder: string, modules: string): void {
 
 const folderOf = (name: string, from: string): string => moduleFolder(`${scope}/${name}`, from);
 
-/** Where a package lies, seen from another. Asking for its main file would not do: not every package has one to require. */
+/** The folder of a package, seen from another. Asking for its main file would not do: not every package has one to require. */
 function moduleFolder(name: string, from: string): string {
   const places = createRequire(join(from, "package.json")).resolve.paths(name) ?? [];
   const found = places
@@ -131,7 +137,7 @@ function moduleFolder(name: string, from: string): string {
   return found;
 }
 
-/** Of the package that this file is in, run from `src` or from `dist`. */
+/** The folder of the package that this file is in, run from `src` or from `dist`. */
 function ownFolder(): string {
   return dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 }

@@ -14,11 +14,11 @@ export interface Verdict {
 interface Line extends Verdict {
   readonly of: string;
   readonly seed: number;
-  /** Of the scenario and the built file as they were run: with others the verdict is worth nothing. */
+  /** The digest of the scenario and the built file as they were run: with others the verdict is worth nothing. */
   readonly text: string;
 }
 
-/** Where what is known so far is kept. */
+/** The file in which what is known so far is kept. */
 export const progressFile = (folder: string): string => join(folder, "progress.jsonl");
 
 /** What was run with this seed so far, in `progress.jsonl` of a folder: an interrupted run goes on where it was. */
@@ -47,7 +47,9 @@ export class Progress {
     return this.#known.get(`${of} ${hashOf(text)}`) ?? null;
   }
 
+  /** Where the runner failed or too little happened, nothing is known: that is not kept, and run again the next time. */
   add(of: string, text: string, verdict: Verdict): Verdict {
+    if (verdict.outcome === "broken" || verdict.outcome === "unknown") return verdict;
     const line: Line = { of, seed: this.#seed, text: hashOf(text), ...verdict };
     appendFileSync(this.#path, `${JSON.stringify(line)}\n`);
     this.#known.set(`${of} ${line.text}`, verdict);

@@ -22,7 +22,7 @@ export interface MutantOutcome {
   readonly controlPassed: boolean;
   /** Convicted by all that must, and the control passed. */
   readonly killed: boolean;
-  /** In one line. */
+  /** The reason in one line. */
   readonly why: string;
   /** How long it took, in milliseconds; 0 when it was known from before. */
   readonly tookMs: number;
@@ -72,7 +72,7 @@ export async function runMutants(options: RunMutantsOptions): Promise<readonly M
         );
         const name = `${mutant.id}-${scenario.id}`;
         const verdict = await known(name, about + text, async () => {
-          using patched = new PatchedPackages(mutant);
+          await using patched = new PatchedPackages(mutant);
           const program = async () => patched.worker;
           const programs = { zookeeper: program, redis: program, redlock: program };
           return await runOnce(scenario, name, programs, options, pool);
@@ -98,7 +98,7 @@ function scenarioOf(id: string): Scenario {
   return found;
 }
 
-/** Those that it names; everywhere: after them all of the full set that must pass and have workers of ours at its backend. */
+/** The scenarios that it names; `everywhere`: after them all of the full set that must pass and have workers of ours at its backend. */
 function scenariosFor({ scenarios, package: name }: Mutant, everywhere: boolean): readonly Scenario[] {
   const named = scenarios.map(scenarioOf);
   if (!everywhere) return named;

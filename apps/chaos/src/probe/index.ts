@@ -8,7 +8,7 @@ import type { ProbeSetup } from "./setup.js";
 export interface ProbedGrant {
   /** The fencing token that the service hands on to its store. Leave it out where the service does not hand it on. */
   readonly token?: bigint;
-  /** For how many milliseconds from now the lock is promised. */
+  /** How many milliseconds from now the lock is promised for. */
   readonly remainingMs?: number;
   /** Aborts when the service hears that the lock is lost. */
   readonly lost?: AbortSignal;

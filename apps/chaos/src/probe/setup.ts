@@ -4,7 +4,7 @@ export interface ProbeSetup {
   readonly fd: number;
   /** Instance and incarnation. */
   readonly p: string;
-  /** As in `WorkerSetup`. */
+  /** See `WorkerSetup.clockBase`. */
   readonly clockBase: string;
   /** `host:port` of the protected resource. */
   readonly resource: string;

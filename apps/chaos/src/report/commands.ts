@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { checkerNames, judge } from "../checkers/judge.js";
+import { exits, UsageError } from "../cli/usage.js";
 import { HistoryError } from "../history/history-error.js";
 import { readHistory } from "../history/read.js";
 import { ResultsError, readResults } from "./results-json.js";
@@ -9,8 +10,6 @@ import { writeTimeline } from "./timeline/write-timeline.js";
 import { writeReports } from "./write-reports.js";
 
 type Out = (line: string) => void;
-
-const usageExit = 254;
 
 const checkHelp = `Usage: holdfast-chaos check <history.jsonl> [--checker NAME]... [--json] [--time]
 
@@ -31,112 +30,89 @@ Writes the reports again, without any server.
 Exit: 0 written; 254 wrong arguments, or nothing that can be read.
 `;
 
-/** The sub-command `check`; `out` gets whole lines. Returns the exit code. */
+/** The sub-command `check`. @throws UsageError, and the TypeError of `parseArgs` for what it does not know */
 export async function checkCommand(args: readonly string[], out: Out): Promise<number> {
-  return await command(
-    args,
-    checkHelp,
-    out,
-    { checker: { type: "string", multiple: true } },
-    async (given) => {
-      const beganMs = performance.now();
-      const history = await readHistory(given.path);
-      const readMs = performance.now() - beganMs;
-      const { check } = history.meta;
-      const results = judge(history, given.checker.length === 0 ? check : { ...check, only: given.checker });
-      const judgedMs = performance.now() - beganMs - readMs;
-      if (given.json) out(JSON.stringify(results, null, 2));
-      else
-        for (const { checker, verdict, summary } of results)
-          out(`${verdict.padEnd(9)} ${checker.padEnd(13)} ${summary}`);
-      if (given.time) {
-        const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
-        const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
-        const [peakMb, cpuMs] = [Math.round(maxRSS / 1_024), (userCPUTime + systemCPUTime) / 1_000];
-        out(
-          `${history.records} records: read in ${seconds(readMs)} s, judged in ${seconds(judgedMs)} s; ${seconds(cpuMs)} s of processors, at most ${peakMb} MB`,
-        );
-      }
-      if (results.some(({ verdict }) => verdict === "violation")) return 1;
-      const tooLittle = results.some(({ checker, verdict }) => checker === "stats" && verdict === "unknown");
-      return !tooLittle && results.some(({ verdict }) => verdict === "pass") ? 0 : 2;
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      checker: { type: "string", multiple: true },
+      json: { type: "boolean" },
+      time: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
     },
-  );
+  });
+  if (values.help === true) {
+    out(checkHelp);
+    return exits.asExpected;
+  }
+  return await reading(positionals, async (path) => {
+    const beganMs = performance.now();
+    const history = await readHistory(path);
+    const readMs = performance.now() - beganMs;
+    const { check } = history.meta;
+    const only = values.checker;
+    const results = judge(history, only === undefined ? check : { ...check, only });
+    const judgedMs = performance.now() - beganMs - readMs;
+    if (values.json === true) out(JSON.stringify(results, null, 2));
+    else
+      for (const { checker, verdict, summary } of results)
+        out(`${verdict.padEnd(9)} ${checker.padEnd(13)} ${summary}`);
+    if (values.time === true) {
+      const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
+      const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
+      const [peakMb, cpuMs] = [Math.round(maxRSS / 1_024), (userCPUTime + systemCPUTime) / 1_000];
+      out(
+        `${history.records} records: read in ${seconds(readMs)} s, judged in ${seconds(judgedMs)} s; ${seconds(cpuMs)} s of processors, at most ${peakMb} MB`,
+      );
+    }
+    if (results.some(({ verdict }) => verdict === "violation")) return exits.violation;
+    const tooLittle = results.some(({ checker, verdict }) => checker === "stats" && verdict === "unknown");
+    const passed = !tooLittle && results.some(({ verdict }) => verdict === "pass");
+    return passed ? exits.asExpected : exits.unknown;
+  });
 }
 
-/** The sub-command `report`. */
+/** The sub-command `report`. @throws as `checkCommand` */
 export async function reportCommand(args: readonly string[], out: Out): Promise<number> {
-  return await command(args, reportHelp, out, {}, async ({ path }) => {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { help: { type: "boolean", short: "h" } },
+  });
+  if (values.help === true) {
+    out(reportHelp);
+    return exits.asExpected;
+  }
+  return await reading(positionals, async (path) => {
     const isFolder = (await stat(path)).isDirectory();
     if (isFolder && (await exists(join(path, "results.json")))) {
       for (const problem of await writeReports(await readResults(path), path)) out(problem);
       out(`written: ${join(path, "summary.md")}, junit.xml and the timelines`);
-      return 0;
+      return exits.asExpected;
     }
     const history = isFolder ? join(path, "history.jsonl") : path;
     const page = join(dirname(history), "timeline.html");
     await writeTimeline(history, page);
     out(`written: ${page}`);
-    return 0;
+    return exits.asExpected;
   });
 }
 
-interface Given {
-  readonly path: string;
-  readonly checker: readonly string[];
-  readonly json: boolean;
-  readonly time: boolean;
-}
-
-/** Reads the arguments, and turns what the user did wrong into a line and an exit code. */
-async function command(
-  args: readonly string[],
-  help: string,
-  out: Out,
-  more: { checker?: { type: "string"; multiple: true } },
-  then: (given: Given) => Promise<number>,
-): Promise<number> {
-  let parsed: ReturnType<typeof parse>;
+/** Reads the one file or folder that was named. What is wrong with it is for its owner to mend. */
+async function reading(paths: readonly string[], read: (path: string) => Promise<number>): Promise<number> {
+  const [path, surplus] = paths;
+  if (path === undefined || surplus !== undefined) throw new UsageError("give one file or folder");
   try {
-    parsed = parse(args, more);
-  } catch (error) {
-    out(`${(error as Error).message}\n\n${help}`);
-    return usageExit;
-  }
-  const { values, positionals } = parsed;
-  const [path, surplus] = positionals;
-  if (values.help === true || path === undefined || surplus !== undefined) {
-    out(help);
-    return values.help === true ? 0 : usageExit;
-  }
-  try {
-    const { checker = [], json = false, time = false } = values as Partial<Given>;
-    return await then({ path, checker, json, time });
+    return await read(path);
   } catch (error) {
     const known =
       error instanceof HistoryError ||
       error instanceof ResultsError ||
       error instanceof RangeError ||
       "code" in (error as object);
-    if (!known) throw error;
-    out(`${path}: ${(error as Error).message}`);
-    return usageExit;
+    throw known ? new UsageError(`${path}: ${(error as Error).message}`) : error;
   }
-}
-
-function parse(
-  args: readonly string[],
-  more: { checker?: { type: "string"; multiple: true } },
-): { values: Record<string, unknown>; positionals: string[] } {
-  const checks = more.checker === undefined ? {} : { json: { type: "boolean" }, time: { type: "boolean" } };
-  return parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: { help: { type: "boolean", short: "h" }, ...more, ...checks } as Record<
-      string,
-      { type: "boolean" | "string"; short?: string }
-    >,
-  });
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -46,20 +46,20 @@ const clearLine = "\r\u001b[2K";
 
 /** What a scenario takes beside its workload, before one was measured: servers, the look for left-overs, the judge. */
 const besidesMs = 6_000;
-/** In a log, how long one scenario goes on without a word. */
+/** How long one scenario goes on without a word in a log. */
 const quietMs = 30_000;
 
 export interface ConsoleOptions {
   /** Default: a terminal without NO_COLOR. */
   readonly color?: boolean;
-  /** All that will be run, to say how many are left and about how long they take. */
+  /** All scenarios that will be run, to say how many are left and about how long they take. */
   readonly scenarios?: readonly Pick<Scenario, "id" | "runMs">[];
   /** Default `performance.now`. */
   now?(): number;
 }
 
 /**
- * Tells of a run as it goes. On a terminal one line is rewritten with the phase of what runs now. Elsewhere, as in a log of CI, each
+ * Reports a run as it goes. On a terminal one line is rewritten with the phase of what runs now. Elsewhere, as in a log of CI, each
  * scenario says that it begins, how many are left and for about how long, and then says where it is every half minute.
  */
 export class ConsoleReporter {
@@ -141,7 +141,7 @@ export class ConsoleReporter {
       );
   }
 
-  /** In a log: true when nothing is to be said of its phase, because it just began or spoke a moment ago. */
+  /** Whether nothing is to be said of its phase in a log, because it just began or spoke a moment ago. */
   #begins(id: string): boolean {
     if (this.#spoken?.id === id) return this.#now() - this.#spoken.atMs < quietMs;
     const number = this.#total - this.#left.size + 1;
@@ -168,7 +168,7 @@ export class ConsoleReporter {
     this.#estimatedMs += estimated;
   }
 
-  /** From what finished ones took against what was estimated of them. */
+  /** How long the others will take, by what finished ones took against what was estimated of them. */
   #leftMs(): number {
     const estimated = [...this.#left.values()].reduce((sum, each) => sum + each, 0);
     return this.#estimatedMs === 0 ? estimated : (estimated * this.#tookMs) / this.#estimatedMs;

@@ -20,7 +20,7 @@ export function convictionLines(outcome: ScenarioOutcome, history: History | nul
     for (const hold of holds) grants.set(hold.grant, hold);
   const told = new Set<string>();
   for (const { checker, examples, metrics } of convicted) {
-    // Of a client or service of the user's a conviction is a finding, whether or not one was asked for.
+    // A conviction of a client or service of the user's is a finding, whether or not it was asked for.
     const expected =
       unexpected.includes(checker) || outcome.scenario.subject !== undefined ? "" : " (expected)";
     const count = metrics.violations ?? examples.length;

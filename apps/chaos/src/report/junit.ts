@@ -119,7 +119,7 @@ function text(value: string): string {
       const allowed =
         code === 9 || code === 10 || code === 13 || (code >= 32 && (code < 0xd800 || code > 0xdfff));
       if (!allowed || code === 0xfffe || code === 0xffff) return "?";
-      // In attributes a parser would turn a line break into a space.
+      // A parser would turn a line break in an attribute into a space.
       return char === "\n" ? "&#10;" : (entities[char] ?? char);
     })
     .join("");

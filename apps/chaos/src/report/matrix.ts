@@ -28,7 +28,7 @@ export interface MatrixEntry {
   readonly id: string;
   readonly mode: string;
   readonly faults: readonly string[];
-  /** One for each guarantee, in their order. */
+  /** One cell for each guarantee, in their order. */
   readonly cells: readonly Cell[];
 }
 

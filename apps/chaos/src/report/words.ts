@@ -23,7 +23,7 @@ export function backendOf(topology: Topology): "zookeeper" | "redis" | "checkers
   return topology.kind === "zookeeper" || topology.kind === "other" ? topology.kind : "redis";
 }
 
-/** For people: `340 ms`, `12.3 s`, `4 min 05 s`. */
+/** A duration for people: `340 ms`, `12.3 s`, `4 min 05 s`. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 99_950) return `${(ms / 1_000).toFixed(1)} s`;

@@ -49,7 +49,7 @@ export const javaScenarios: readonly Scenario[] = [
     expect: {
       pass: ["fence-order", "fence-effect", "effect", "handover", "heal-liveness", "leaks", "stats"],
       // A session that is ended at the server has a successor before its owner can know. Curator hears of it when it has connected
-      // anew, within a second or two, and does not tell who stands at the end of a queue again.
+      // anew, within a second or two, and does not say which client stands at the end of a queue again.
       report: ["belief", "advertised", "mutex", "rw", "lost-notice", "lost-update", "fifo"],
       figures: { "fifo.judged": { least: 10 } },
     },

@@ -15,24 +15,24 @@ interface Twin {
   readonly smoke?: true;
   /** A keeping is hit before its owner comes again: with long holds it would be a hold that is hit. */
   readonly holdMs?: WorkerGroup["holdMs"];
-  /** Of workers in each group; default 3 at most. */
+  /** How many workers each group has; default 3 at most. */
   readonly count?: number;
   /** Default 1. */
   readonly contenders?: number;
   readonly restMs?: number;
   /** Default that of the scenario, and 4 s at least. */
   readonly runMs?: number;
-  /** On Redis a lock is kept for a third of it: longer than a wish may take, or nothing would be seen of one that is not heard. */
+  /** The lease. Redis keeps a lock for a third of it: longer than a wish may take, or nothing would be seen of one that is not heard. */
   readonly leaseMs?: number;
   readonly handoverLimitMs?: number;
-  /** As in `CheckOptions`; default that of the scenario. */
+  /** See `CheckOptions.excuses`; default that of the scenario. */
   readonly excuses?: boolean;
   readonly minGrants?: number;
   /** How many releases must have kept a lock; default 3. */
   readonly kept?: number;
 }
 
-/** For scenarios without a fault: a waiter that is heard gets a kept lock long before its last holder asks again, and before its lease ends. */
+/** Twin of scenarios without a fault: a waiter that is heard gets a kept lock long before its last holder asks again, and before its lease ends. */
 const wished: Twin = {
   count: 4,
   holdMs: [20, 40],
@@ -41,13 +41,13 @@ const wished: Twin = {
   leaseMs: 8_000,
   handoverLimitMs: 2_500,
 };
-/** Of those that break what holds a lock for seconds. */
+/** Twin of scenarios that break what holds a lock for seconds. */
 const short: Twin = { holdMs: [10, 50], minGrants: 10 };
-/** Of those that hit a holder in the middle of its work, which has to last for a while. */
+/** Twin of scenarios that hit a holder in the middle of its work, which has to last for a while. */
 const atWork: Twin = { holdMs: [50, 70], restMs: 3_000, runMs: 8_000, kept: 1 };
 /** Owners of one process wait for each other in its memory. */
 const together: Twin = { count: 2, contenders: 4 };
-/** Of those that hit a waiter. */
+/** Twin of scenarios that hit a waiter. */
 const waited: Twin = { restMs: 800, kept: 1 };
 /** One release of two frees it. */
 const nested: Twin = { count: 2, contenders: 2 };
@@ -122,7 +122,7 @@ function twin(scenario: Scenario, own: Twin): Scenario {
   const loose = (name: string): boolean =>
     // Their entries bear no names, by which an observer could know the queue.
     name === "fifo" ||
-    // Until the news is there, the next owner gets the token of a session that is over: the resource refuses it.
+    // The next owner gets the token of a session that is over until the news is there: the resource refuses it.
     (endsSessions && name === "fence-order");
   return {
     ...scenario,
@@ -154,7 +154,7 @@ function twin(scenario: Scenario, own: Twin): Scenario {
         "stats.kept": { least: kept },
       },
     },
-    // Of several keys one may not be asked for in ten seconds.
+    // Where there are several keys, one may not be asked for in ten seconds.
     check: { ...scenario.check, healLimitMs: 30_000, ...limits },
     mode: `${scenario.mode}, kept`,
   };

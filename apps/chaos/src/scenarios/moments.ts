@@ -24,7 +24,7 @@ interface Moment {
   /** What the full set has no time for: run by id. */
   readonly besides?: readonly SubjectName[];
   readonly workers?: Partial<WorkerGroup>;
-  /** Beside them, two at the same lock. */
+  /** Two others beside them, at the same lock. */
   readonly others?: Partial<WorkerGroup>;
   readonly runMs: number;
   readonly minGrants?: number;
@@ -204,7 +204,7 @@ const moments: Readonly<Record<string, Moment>> = {
       "redis-semaphore",
     ],
     besides: ["zk-election", "redis-spin", "redis-multi"],
-    // Who does not give up in time waits for several of these.
+    // A client that does not give up in time waits for several of these.
     workers: { count: 3, holdMs: [500, 700] },
     others: { holdMs: [5, 20], waitMs: 60, options: { aborts: 0.5 } },
     // Long enough for a queue that stands still to be noticed.
@@ -252,7 +252,7 @@ const moments: Readonly<Record<string, Moment>> = {
       { fault: "link.hole", target: "holder(k1)", after: "held(k1)", atMs: 1_000, forMs: 2 * leaseMs },
     ],
     pass: ["advertised", "lost-notice"],
-    // Before the second client stand the turn that goes on at the heal, and one or two of the first.
+    // The turn that goes on at the heal stands before the second client, and so do one or two of the first.
     healLimitMs: 20_000,
   },
   long: {

@@ -9,7 +9,7 @@ const both: readonly [Lane, Lane] = ["servers", "clients"];
 
 type Targets = (random: Random) => string;
 
-/** Of a server, for a time; it comes back by itself or is brought back. */
+/** A fault of a server, for a time; it comes back by itself or is brought back. */
 function server(
   fault: string,
   targets: readonly [string, ...string[]],
@@ -29,7 +29,7 @@ function server(
   };
 }
 
-/** Of a client, for a time. */
+/** A fault of a client, for a time. */
 function client(
   fault: string,
   targets: Targets,

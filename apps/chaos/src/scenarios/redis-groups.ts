@@ -62,7 +62,7 @@ export const cutOffBeside = (acks: "none" | "all"): WorkerGroup[] => {
   const common = { recipe: "redis", keys: ["k1"], pauseMs: [200, 500], writes: "fenced" } as const;
   const options = { acks, waitTimeoutMs: 500 };
   return [
-    // As a program that had looked just before.
+    // It writes on like a program that had looked just before.
     {
       name: "a",
       count: 1,

@@ -44,7 +44,7 @@ const twice: Expectation = {
   report: ["lost-notice"],
 };
 /**
- * The holder is cut off, so its own deadline tells it: what is promised ends there. A timer that rings late, on a machine that
+ * The holder is cut off, so it hears from its own deadline: what is promised ends there. A timer that rings late, on a machine that
  * has other things to do, lets its process believe for longer, by what is a fault of no lock.
  */
 const never: Expectation = {

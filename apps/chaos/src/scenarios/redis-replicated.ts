@@ -103,7 +103,7 @@ export const replicatedScenarios: readonly Scenario[] = [
     keys: { k1: mutex },
     groups: [
       ...deafBeside("all", [8_000, 8_000]).slice(0, 1),
-      // As the worst neighbour: it waits for no replica.
+      // This group is the worst neighbour: it waits for no replica.
       ...deafBeside("none").slice(1),
     ],
     runMs: 1_000,

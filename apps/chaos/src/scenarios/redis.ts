@@ -1,7 +1,7 @@
 import type { Scenario } from "../engine/scenario.js";
 
 const leaseMs = 1_500;
-/** Beside what a lease takes: how long a lock may stand free. Promised is half a second, on a machine that does nothing else. */
+/** How long a lock may stand free beside what a lease takes. Promised is half a second, on a machine that does nothing else. */
 const besideLeaseMs = 2_500;
 
 const mutex = { kind: "mutex", backend: "redis", fenced: true, leaseMs } as const;
@@ -137,7 +137,7 @@ export const redisScenarios: readonly Scenario[] = [
   {
     id: "R03f",
     title: "Fenced: a holder that stands still for two leases is refused by the resource",
-    // In the short run its twin with kept locks shows the same, and more.
+    // Its twin with kept locks shows the same in the short run, and more.
     tags: ["full"],
     topology: { kind: "redis" },
     keys: { k1: { ...mutex, leaseMs: 800 } },
@@ -149,7 +149,7 @@ export const redisScenarios: readonly Scenario[] = [
         keys: ["k1"],
         holdMs: [100, 150],
         writes: "fenced",
-        // As a program that had looked just before it was stopped.
+        // It writes on like a program that had looked just before it was stopped.
         options: { heeds: false },
       },
     ],
@@ -249,7 +249,7 @@ export const redisScenarios: readonly Scenario[] = [
       pass: ["belief", "mutex", "effect", "fence-order", "handover", "heal-liveness", "leaks"],
       figures: { "lost-notice.judged": { most: 0 } },
     },
-    // With holds of two seconds one of two keys may not be asked for in ten.
+    // Where holds last two seconds, one of two keys may not be asked for in ten.
     check: { minGrants: 4, healLimitMs: 30_000 },
     faults: ["connections cut", "scripts forgotten", "answers lost"],
     mode: "ours",

@@ -8,7 +8,7 @@ const ofMany = {
   re: { kind: "reentrant", backend: "zookeeper", fair: true, fenced: true, leaseMs: 4_000 },
 } as const satisfies Scenario["keys"];
 
-/** On an ensemble of three. */
+/** Scenarios on an ensemble of three. */
 export const ensembleScenarios: readonly Scenario[] = [
   {
     id: "Z06",

@@ -1,7 +1,7 @@
 import type { PlannedFault, Scenario } from "../engine/scenario.js";
 import { fencedOff, mutex, one, ours, repeated, safe } from "./zookeeper-groups.js";
 
-/** On a single server. */
+/** Scenarios on a single server. */
 export const zookeeperScenarios: readonly Scenario[] = [
   {
     id: "Z01",

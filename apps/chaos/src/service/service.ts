@@ -23,6 +23,8 @@ export interface ServiceWish {
   readonly ready: string | null;
   /** A module that calls the service. */
   readonly load: string | null;
+  /** Each grant that it reports to the probe has the signal of its loss. */
+  readonly tellsLoss: boolean;
 }
 
 /** What the default export of a `--load` module gets. */
@@ -84,10 +86,14 @@ const notJudged: Readonly<Partial<Record<CheckerName, string>>> = {
   fifo: "the runner does not know who waits in which order",
   "fence-effect": "the writes of a hold without a token are allowed here; effect judges what they did",
 };
+/** What it is not judged by unless `--tells-loss` is given. */
+const untold: typeof notJudged = {
+  "lost-notice": "it is not said to tell a holder of its loss (--tells-loss)",
+};
 
 /** One scenario for each fault: kill, pause, cut, reset. */
 export function serviceScenarios(wish: ServiceWish): readonly Scenario[] {
-  const { leaseMs, times, keys, servers, instances, load, command } = wish;
+  const { leaseMs, times, keys, servers, instances, load, command, tellsLoss } = wish;
   const [first = ""] = keys;
   const groups = [
     { name: "s", count: instances, recipe, keys, holdMs: [0, 0], writes: "fenced", proxied: true } as const,
@@ -96,7 +102,8 @@ export function serviceScenarios(wish: ServiceWish): readonly Scenario[] {
   return Object.entries(serviceFaults).map(([id, { what, fault, leases, forMs, options, knowsInTime }]) => {
     const lastsMs = leases === undefined ? forMs : leases * leaseMs;
     const must: readonly CheckerName[] = ["effect", "lost-update", "heal-liveness"];
-    const inTime: readonly CheckerName[] = ["belief", "mutex", "lost-notice"];
+    const told: readonly CheckerName[] = tellsLoss ? ["lost-notice"] : [];
+    const inTime: readonly CheckerName[] = ["belief", "mutex", ...told];
     return {
       id,
       title: `The instance that holds ${what}`,
@@ -137,7 +144,7 @@ export function serviceScenarios(wish: ServiceWish): readonly Scenario[] {
       },
       faults: [id],
       mode: command,
-      subject: { name: command, notJudged },
+      subject: { name: command, notJudged: tellsLoss ? notJudged : { ...notJudged, ...untold } },
     } satisfies Scenario;
   });
 }

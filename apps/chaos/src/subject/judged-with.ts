@@ -30,12 +30,14 @@ export function readExpected(names: readonly string[]): CheckerName[] {
   });
 }
 
-/** What cannot be judged of such a client, with the reason. */
-export function notJudgedOf(provides: Provides): Partial<Record<CheckerName, string>> {
+/** What cannot be judged of such a client at such servers, with the reason. */
+function notJudgedOf(provides: Provides, { kind }: Topology): Partial<Record<CheckerName, string>> {
   const notJudged: Partial<Record<CheckerName, string>> = {};
   for (const { can, checkers, why } of wants) {
     if (provides[can] !== true) for (const checker of checkers) notJudged[checker] = why;
   }
+  // Redis is searched for every key with the lock's name in it; in ZooKeeper the look is below the path of our own recipes alone.
+  if (kind === "zookeeper") notJudged.leaks = "the runner does not know where it keeps its nodes";
   return notJudged;
 }
 
@@ -49,7 +51,7 @@ export function judgedWith(
   provides: Provides,
   expected: readonly CheckerName[] = [],
 ): Scenario {
-  const notJudged = notJudgedOf(provides);
+  const notJudged = notJudgedOf(provides, scenario.topology);
   const subject = { name, notJudged };
   const cannot = whyNot(scenario, provides);
   if (cannot !== null) return { ...scenario, mode: name, subject: { ...subject, cannot } };

@@ -26,7 +26,7 @@ interface Asked {
 const clockNs = 5e6;
 /** A record arrives by then after it was stamped; one that is older was stamped by another clock or from another start. */
 const lateNs = 5e9;
-/** What a worker had begun when it was told to stop. */
+/** How long a worker may take to end what it had begun when `stop` came. */
 const stopNs = 1e9;
 
 /** Follows one worker line by line and says in words what does not keep to docs/worker-protocol.md. */
@@ -157,7 +157,7 @@ export class ProtocolCheck {
       if (!this.#holds.has(hold)) return `hold ${hold} was released before`;
       if (f === "write" && this.#shared.has(hold))
         return "a read writes nothing: other readers may be inside";
-      // From here on it counts as given back, however the answer turns out.
+      // The hold counts as given back from here on, however the answer turns out.
       if (f !== "write") this.#holds.delete(hold);
     }
     this.#open.set(op, { f, key, t, hold, shares: arg?.mode === "read" || f === "downgrade" });

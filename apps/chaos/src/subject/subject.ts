@@ -4,9 +4,9 @@ import { nodeWorker } from "../engine/programs.js";
 import { WorkerProcess, type WorkerProgram } from "../engine/worker-process.js";
 import { type Provides, readProvides } from "../workload/provides.js";
 
-/** A client of somebody else's that takes the place of every client of a scenario. */
+/** A client from outside this package that takes the place of every client of a scenario. */
 export interface Subject {
-  /** As reports call it. */
+  /** The name in reports. */
   readonly name: string;
   readonly program: WorkerProgram;
   readonly provides: Provides;

@@ -30,9 +30,9 @@ export type ServerAddresses =
       readonly masterName: string;
       /** How many replicas the master has. */
       readonly replicas: number;
-      /** Without sentinels: the server that was the master at the start. */
+      /** The server that was the master at the start, for clients without sentinels. */
       readonly master: Address;
-      /** `host:port` that a sentinel gives, to the one that leads there from this worker. */
+      /** For each `host:port` that a sentinel gives, the address that leads there from this worker. */
       readonly natMap?: Readonly<Record<string, Address>>;
     }
   | {

@@ -6,7 +6,7 @@ import type { AttackedServers, TlsTexts } from "./addresses.js";
 
 type Attacked<B extends AttackedServers["backend"]> = Extract<AttackedServers, { readonly backend: B }>;
 
-/** As `redisLocks` takes it. TLS to a master goes with TLS to its sentinels. */
+/** The target for `redisLocks`. TLS to a master goes with TLS to its sentinels. */
 export function redisOptions({ options, tls }: Attacked<"redis">): RedisTargetOptions {
   if (tls === null) return options;
   const secure = { tls: tlsOptions(tls) };
@@ -14,7 +14,7 @@ export function redisOptions({ options, tls }: Attacked<"redis">): RedisTargetOp
   return { ...options, ...secure, ...(sentinels && { sentinels: { ...sentinels, ...secure } }) };
 }
 
-/** As `zookeeperLocks` takes it. */
+/** The target for `zookeeperLocks`. */
 export function zooKeeperOptions({
   options,
   tls,
@@ -22,7 +22,7 @@ export function zooKeeperOptions({
   return tls === null ? options : { ...options, tls: tlsOptions(tls) };
 }
 
-/** For connections that lead through proxies: the address that is dialled is not the one that a certificate is for. */
+/** The TLS options of connections that lead through proxies: the address that is dialled is not the one that a certificate is for. */
 export function tlsOptions({ names, ...pem }: TlsTexts): ConnectionOptions {
   const [name, ...others] = names;
   // TLS sends the server name (SNI) only where the target has one host name: with several it is not known here which one is dialled, and an IP

@@ -10,7 +10,7 @@ export interface ContenderOptions {
   readonly group: WorkerGroup;
   readonly keys: readonly WorkerKey[];
   readonly random: Random;
-  /** Who it is among those of its process; the logical thread of re-entrant holds. */
+  /** Its name among the contenders of its process; the logical thread of re-entrant holds. */
   readonly name: string;
   /** Aborts when no turn is to be begun any more. */
   readonly stop: AbortSignal;
@@ -41,7 +41,7 @@ export class Contender {
       for (let turn = 0; turn < turns && !stop.aborted; turn++) {
         const granted = await this.#turn(key);
         const [least, most] = group.pauseMs ?? [0, 5];
-        // A contender that was refused or failed does not ask again at once.
+        // A contender that was refused or failed does not ask again at once. `handover` knows how long it rests at most.
         await pass(granted ? random.between(least, most) : random.between(50, 150), stop);
       }
     }

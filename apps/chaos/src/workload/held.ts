@@ -14,13 +14,13 @@ export interface Held {
   forget(): void;
 }
 
-/** Until when a grant is promised now, by the clock of the run; `undefined` without a promise. */
+/** The time until which a grant is promised now, by the clock of the run; `undefined` without a promise. */
 export function validUntil(grant: Grant, clock: RunClock): Nanos | undefined {
   const leftMs = grant.remainingMs();
   return leftMs === null || !Number.isFinite(leftMs) ? undefined : clock.now() + leftMs * 1e6;
 }
 
-/** Tells when a promise was extended, of all holds that last long enough for that. */
+/** Reports when a promise was extended, for all holds that last long enough for that. */
 export class Promises {
   readonly #clock: RunClock;
   readonly #extended: (held: Held, until: Nanos) => void;

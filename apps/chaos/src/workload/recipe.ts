@@ -53,13 +53,13 @@ export type ReleaseEnd =
   /** It was not ours any more. */
   | {
       readonly end: "fail";
-      /** For people. */
+      /** The reason, for people. */
       readonly why: string;
     }
   /** It is not known. */
   | {
       readonly end: "info";
-      /** For people. */
+      /** The reason, for people. */
       readonly why: string;
     };
 
@@ -69,9 +69,9 @@ export interface Grant {
   readonly token: bigint | null;
   /** Re-entrant: how often its owner has it now. */
   readonly count?: number;
-  /** For how many milliseconds the recipe promises it from now; `null` when it promises nothing. */
+  /** How many milliseconds from now the recipe promises it for; `null` when it promises nothing. */
   remainingMs(): number | null;
-  /** Aborts when the client knows that the hold is over; `null` when it never tells. */
+  /** Aborts when the client knows that the hold is over; `null` when it never reports that. */
   readonly lost: AbortSignal | null;
   /** Gives it back. A rejection counts as not known. */
   release(): Promise<ReleaseEnd>;
@@ -81,7 +81,7 @@ export interface Grant {
 
 /** One client of a lock service, as an application has it. */
 export interface Client {
-  /** `null`: refused, at once or at the end of the wait. Throws when it went wrong; `meaning` tells how. */
+  /** `null`: refused, at once or at the end of the wait. Throws when it went wrong; `meaning` says how. */
   acquire(ask: Ask): Promise<Grant | null>;
   /** Whether an error of `acquire` means that nothing was taken (`fail`), that it is not known (`info`), or that the scenario is wrong. */
   meaning(error: unknown): "fail" | "info" | "broken";

@@ -12,6 +12,9 @@ import { openRecipe } from "./recipes/registry.js";
 import { say } from "./records.js";
 import { ResourceClient } from "./resource-client.js";
 
+// Standard output is the runner's alone: what a client prints there would be taken for a word of the worker. It goes into the log.
+globalThis.console = new console.Console(process.stderr);
+
 function fail(error: unknown): never {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   console.error(text);

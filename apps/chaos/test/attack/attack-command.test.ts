@@ -37,6 +37,11 @@ describe("an attack without consent", () => {
   });
 });
 
+it("says in its help that it goes through the names of all keys at the end", async () => {
+  const { text } = await ran("--help");
+  expect(text).toMatch(/SCAN over the names of\s+all keys of the database, 500 at a time/);
+});
+
 describe("arguments of attack", () => {
   const consent = "--i-own-this";
 
@@ -108,7 +113,7 @@ describe("arguments of attack", () => {
     ],
     ["one worker", ["--target", "zk://h", "--fault", "reset", "--workers", "1", consent], /from 2 to 32/],
     ["no times", ["--target", "zk://h", "--fault", "reset", "--times", "0", consent], /from 1 to 100/],
-    ["what nobody knows", ["--force"], /Unknown option/],
+    ["an unknown option", ["--force"], /Unknown option/],
   ])("with %s are refused before anything is done", async (_, args, why) => {
     const { code, text } = await ran(...args);
     expect(code).toBe(254);
@@ -172,7 +177,7 @@ describe("arguments of attack", () => {
     async ([url, what], { onTestFinished, expect }) => {
       const out = mkdtempSync(join(tmpdir(), "attack-"));
       onTestFinished(() => rmSync(out, { recursive: true }));
-      const target = url.replace("HOST", "127.0.0.1:1"); // nobody listens at port 1
+      const target = url.replace("HOST", "127.0.0.1:1"); // no server listens at port 1
       const { code, text } = await ran("--target", target, "--fault", "reset", consent, "--out", out);
       expect(code, text).toBe(254);
       expect(text).toMatch(
@@ -204,7 +209,7 @@ describe("a certificate behind a proxy", () => {
 });
 
 describe.each(attackNames)("the attack %s", (name) => {
-  it("is told by help", async () => {
+  it("is named by help", async () => {
     const { code, text } = await ran("--help");
     expect(code).toBe(0);
     expect(text).toContain(attacks[name].what);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { judge } from "../../src/checkers/judge.js";
+import { main } from "../../src/cli/main.js";
 import { historyOf } from "../../src/history/read.js";
 import type { HistoryRecord, MetaRecord } from "../../src/history/record.js";
 import { HistoryWriter } from "../../src/history/writer.js";
@@ -67,6 +68,20 @@ it("convicts a release that never comes to an end", () => {
   expect(verdicts(script)["heal-liveness"]).toBe("violation");
 });
 
+it.each([
+  { end: "fail", verdict: "violation" },
+  // Each of them may have had the lock for a lease.
+  { end: "info", verdict: "unknown" },
+] as const)("a free lock beside refusals and acquires that end with $end is $verdict", ({ end, verdict }) => {
+  const script = new Script({ k: {} });
+  script.hold("a#0", "k", 10, 20);
+  for (let at = 30; at < 8_000; at += 1_100) {
+    script.asks("b#0", "k", at, { waitMs: 1_000, outcome: "fail", ended: at + 1_000 });
+    script.asks("c#0", "k", at + 500, { waitMs: 1_000, outcome: end, ended: at + 1_500 });
+  }
+  expect(verdicts(script).handover).toBe(verdict);
+});
+
 it("convicts an update that overwrote another, and the write of an older holder after a newer one's", () => {
   const overwritten = new Script({ k: { kind: "naive" } });
   const one = overwritten.grant("a#0", "k", 9, 10);
@@ -85,7 +100,7 @@ it("convicts an update that overwrote another, and the write of an older holder 
   expect(verdicts(stale)).toMatchObject({ "lost-update": "pass", effect: "violation" });
 });
 
-it("convicts a loss that was told after the next grant", () => {
+it("convicts a loss that was reported after the next grant", () => {
   const script = new Script({ k: {} });
   const hold = script.grant("a#0", "k", 9, 10);
   script.hold("b#0", "k", 50, 60);
@@ -93,22 +108,41 @@ it("convicts a loss that was told after the next grant", () => {
   expect(verdicts(script)).toMatchObject({ "lost-notice": "violation" });
 });
 
-it("convicts a lock that tells of losses and has not told of one, unless its holder stood still", () => {
-  const verdict = (tellsLoss: boolean, paused: boolean): string | undefined => {
-    const script = new Script({ k: {} });
-    const hold = script.grant("a#0", "k", 1, 2);
-    if (paused) script.worker("a#0", "paused", 500);
-    script.hold("b#0", "k", 1_000, 1_200);
-    if (paused) script.worker("a#0", "resumed", 1_300);
-    script.release("a#0", "k", hold, 1_400, 1_401);
-    const results = judge(historyOf(script.records), { tellsLoss, lostLateMs: 250 });
-    return results.find(({ checker }) => checker === "lost-notice")?.verdict;
-  };
-  expect([verdict(true, false), verdict(false, false), verdict(true, true)]).toEqual([
-    "violation",
-    "pass",
-    "pass",
-  ]);
+interface Holder {
+  readonly who: string;
+  readonly verdict: "pass" | "violation";
+  /** When it stood still. */
+  readonly paused?: readonly [from: number, to: number];
+  readonly told?: number;
+  readonly releases: number;
+  readonly tellsLoss?: boolean;
+}
+
+const holders: readonly Holder[] = [
+  { who: "that ran on without a word", releases: 1_400, verdict: "violation" },
+  { who: "of a lock that never tells", releases: 1_400, tellsLoss: false, verdict: "pass" },
+  { who: "that is cut off and goes by its own clock", told: 900, releases: 4_000, verdict: "pass" },
+  { who: "that stood still", paused: [500, 1_300], releases: 1_400, verdict: "pass" },
+  { who: "that stood still and then ran on", paused: [500, 1_300], releases: 4_000, verdict: "violation" },
+  { who: "that ran on and then stood still", paused: [1_300, 4_000], releases: 4_001, verdict: "violation" },
+  { who: "that had no time before it stood still", paused: [1_200, 4_000], releases: 4_001, verdict: "pass" },
+  { who: "that still catches up with a pause", paused: [100, 950], releases: 2_100, verdict: "pass" },
+  { who: "that has caught up with a pause", paused: [100, 950], releases: 2_300, verdict: "violation" },
+];
+
+it.each(holders)("after another was granted a holder $who: $verdict", (holder) => {
+  const { paused, told, releases, tellsLoss = true, verdict } = holder;
+  const script = new Script({ k: {} });
+  const hold = script.grant("a#0", "k", 1, 2);
+  script.hold("b#0", "k", 1_000, 1_200);
+  if (paused !== undefined) {
+    script.worker("a#0", "paused", paused[0]);
+    script.worker("a#0", "resumed", paused[1]);
+  }
+  if (told !== undefined) script.lost("a#0", "k", hold, told);
+  script.release("a#0", "k", hold, releases, releases + 1);
+  const results = judge(historyOf(script.records), { tellsLoss, lostLateMs: 250 });
+  expect(results.find(({ checker }) => checker === "lost-notice")?.verdict).toBe(verdict);
 });
 
 /** Where a history may be written for the length of a test. */
@@ -151,6 +185,6 @@ it("checks a file and answers with the exit code", async () => {
   expect(await checkCommand([path, "--checker", "fence-order"], out)).toBe(2);
   const unevident = new URL("../../histories/fault-without-evidence.jsonl", import.meta.url);
   expect(await checkCommand([fileURLToPath(unevident)], out)).toBe(2);
-  expect(await checkCommand([`${path}.none`], out)).toBe(254);
-  expect(await checkCommand([path, "--checker", "nothing"], out)).toBe(254);
+  for (const wrong of [[], [`${path}.none`], [path, path], [path, "--checker", "nothing"], [path, "--what"]])
+    expect(await main(["check", ...wrong], out), wrong.join(" ")).toBe(254);
 });

@@ -12,7 +12,7 @@ const operations = full ? 1_000_000 : 100_000;
 const limitMs = (10_000 * operations) / 1_000_000;
 const patience = 10;
 
-it(`judges ${operations} operations in their share of 10 s and below 1 GB`, {
+it(`judges ${operations} operations in ${patience} times their share of 10 s and below 1 GB`, {
   timeout: 240_000,
 }, async () => {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-million-"));

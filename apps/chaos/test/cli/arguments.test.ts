@@ -98,6 +98,13 @@ describe("arguments of run", () => {
     expect(drawPlan(scenario as Scenario, 7).length).toBeGreaterThan(60);
   });
 
+  it("say which run it was, with the client that was judged and what was expected of it", () => {
+    const args = ["--client", "./my lock.mjs", "--expect", "belief,no-damage", "--expect", "handover"];
+    expect(read("R03", "--seed", "7", ...args)?.which).toBe(
+      "--seed 7 --client './my lock.mjs' --expect belief,no-damage --expect handover",
+    );
+  });
+
   it("--faults runs only these, with their numbers, and no longer than they take", () => {
     const [whole] = read("S02-zk", "--seed", "7")?.scenarios ?? [];
     const drawn = drawPlan(whole as Scenario, 7);
@@ -162,6 +169,20 @@ describe("arguments of run", () => {
     const { code, text } = await ran("run", ...args);
     expect(code).toBe(254);
     expect(text).toContain("holdfast-chaos run --help");
+  });
+});
+
+describe("a worker that is to be judged", () => {
+  it("is refused where no scenario can say what is expected of it", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "arguments-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const about = JSON.stringify({ say: "about", provides: { kinds: ["mutex"], servers: ["zookeeper"] } });
+    const file = join(folder, "worker.cjs");
+    writeFileSync(file, `console.log(${JSON.stringify(about)}); setInterval(() => {}, 1_000);`);
+    const worker = `${process.execPath} ${file}`;
+    const { code, text } = await ran("run", "Z01", "--worker", worker, "--expect", "leaks", "--out", folder);
+    expect(text).toContain("--expect leaks cannot be judged");
+    expect(code).toBe(254);
   });
 });
 

@@ -51,7 +51,7 @@ describe("what a run found", () => {
     expect(replayed.plan?.plan).toEqual(outcomes[0]?.smallest?.faults);
   });
 
-  it("is told in the reports, too", async () => {
+  it("is in the reports, too", async () => {
     const { outcomes } = await shrunk(wantedBy("S02-zk"), [2]);
     for (const report of [junitXml(runOf(...outcomes)), summaryMarkdown(runOf(...outcomes))]) {
       expect(report).toContain("again: holdfast-chaos run S02-zk --seed 5 --faults 2");

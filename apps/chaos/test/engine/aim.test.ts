@@ -29,7 +29,7 @@ function scene(target: string, names: readonly string[] = ["w0", "w1", "w2"]) {
 }
 
 describe("an aim", () => {
-  it("is at whoever holds, waits for one where there is none, and gives up when the run is over", async () => {
+  it("is at the holder, waits for one where there is none, and gives up when the run is over", async () => {
     const { context, log, over } = scene("holder(k1)");
     const aimed = aim(context);
     log.add(invoke("w1#0", "acquire", "k1", 1), granted("w1#0", "k1", 1));

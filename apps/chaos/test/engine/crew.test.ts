@@ -70,7 +70,7 @@ const more = (p: string): Promise<boolean> => {
 };
 
 describe("a crew", () => {
-  it("works from start to stop, and says that everybody ended", async () => {
+  it("works from start to stop, and says that all workers ended", async () => {
     const worker = await gather();
     expect(grantsOf(worker.p)).toBe(0);
     crew.start();
@@ -128,7 +128,7 @@ describe("a crew", () => {
     expect(ofTheKilled.every(({ to }) => Number.isFinite(to))).toBe(true);
   });
 
-  it("breaks when a worker ends that nobody has killed", async () => {
+  it("breaks when a worker ends that was not killed", async () => {
     const worker = await gather();
     process.kill(worker.process.pid, "SIGKILL");
     await expect(crew.broken).rejects.toThrow("w0#0 ended by itself with SIGKILL");

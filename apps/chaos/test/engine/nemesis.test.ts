@@ -70,7 +70,7 @@ function bench(
   return { nemesis, recorder, did, records, faults };
 }
 
-/** Time that passes as it is told to, for what must not happen however long nothing else does. */
+/** Time that passes only when the test says so, for what must not happen however long nothing else does. */
 function timeOfOurs(): (ms: number) => Promise<unknown> {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   onTestFinished(() => {
@@ -144,8 +144,37 @@ describe("the nemesis", () => {
       "stop : held(k1) did not come",
       "who : nobody knows it",
     ]);
-    // Without evidence: `stats` says that nothing shows that it happened.
+    // There is no evidence: `stats` says that nothing shows that it happened.
     expect(faults()).toEqual(["bad begin zk2 -", "bad end zk2 -"]);
+  });
+
+  it("takes back what there is of a fault that fails, and only then records its end", async () => {
+    const half: FaultKind = {
+      begin: async ({ begins, missed }) => {
+        begins("zk1", async () => did.push("zk1"));
+        missed("zk1", { missed: 1 });
+        begins("zk2", async () => did.push(`zk2 after ${faults().at(-1)}`));
+        begins("zk3", async () => {
+          throw new Error("it stays down");
+        });
+        throw new Error("no other was promoted");
+      },
+    };
+    const { nemesis, did, faults } = bench([{ fault: "half", atMs: 0 }], { half });
+    await nemesis.run();
+    expect(did).toEqual(["zk2 after half begin zk3 -"]);
+    expect(faults()).toEqual([
+      "half begin zk1 -",
+      'half end zk1 {"missed":1}',
+      "half begin zk2 -",
+      "half begin zk3 -",
+      "half end zk2 -",
+      "half end zk3 -",
+    ]);
+    expect(nemesis.failures).toEqual([
+      "half could not be taken back: it stays down",
+      "half : no other was promoted",
+    ]);
   });
 
   it("is healed early from the middle of a fault, once", async () => {
@@ -214,7 +243,7 @@ describe("lanes", () => {
       {},
       { keys: ["k1", "k2"] },
     );
-    // Before the fault is over, so it counts for nothing.
+    // This comes before the fault is over, so it counts for nothing.
     recorder.arrived(granted("w0#0", "k1", 1));
     recorder.arrived(granted("w0#0", "k2", 2));
     const pass = timeOfOurs();
@@ -230,7 +259,7 @@ describe("lanes", () => {
     expect(did).toEqual(["stop", "stop healed", "blow"]);
   });
 
-  it("of servers say which key nobody was granted, and break no more", async () => {
+  it("of servers say which key was not granted again, and break no more", async () => {
     const { nemesis, did, recorder } = bench(
       [lane("stop", ["servers"], { forMs: 1 }), lane("blow", ["servers"], { target: "leader" })],
       {},

@@ -53,7 +53,7 @@ describe("the protected resource", () => {
     ]);
   });
 
-  it("with fencing refuses whoever has an older token than it has seen, and keeps its value", () => {
+  it("with fencing refuses a worker whose token is older than one that it has seen, and keeps its value", () => {
     const { cells: resource, effects } = cells();
     resource.answer(write("a", 0, "7"));
     resource.answer(write("b", 1, "9"));

@@ -28,7 +28,7 @@ const scenario = (id: string, more: Partial<Scenario> = {}): Scenario => ({
   ...more,
 });
 
-/** Servers that are not there: workers of these tests talk to nobody. */
+/** A pool of servers that are not there: workers of these tests talk to none. */
 function poolOf(log: string[], start: (topology: Topology) => Promise<void> = async () => {}): ServerPool {
   return new ServerPool(async (topology) => {
     log.push(`start ${topology.kind}`);
@@ -157,7 +157,7 @@ describe("a run", () => {
       },
     });
     await expect(running).rejects.toThrow("enough");
-    // Those of the next scenario were started ahead.
+    // The servers of the next scenario were started ahead.
     expect(log.toSorted()).toEqual(["close redis", "close zookeeper", "start redis", "start zookeeper"]);
   });
 

@@ -21,7 +21,7 @@ describe("the tally", () => {
     expect(tally.holders("k2")).toEqual([]);
   });
 
-  it("tells a hold that was lost from one that was given back", () => {
+  it("distinguishes a hold that was lost from one that was given back", () => {
     const { tally, log } = start();
     log.add(invoke("w0#0", "acquire", "k1", 1), granted("w0#0", "k1", 1));
     log.add({ t: 2, type: "event", p: "w0#0", f: "lost", key: "k1", hold: "w0#0:1" });
@@ -83,7 +83,7 @@ describe("the tally", () => {
     expect([...tally.of("k1").grantedTo]).toEqual(["w1#0"]);
   });
 
-  it("counts anew to whom a key was granted once it is told to", () => {
+  it("counts anew to which clients a key was granted once these were forgotten", () => {
     const { tally, log } = start();
     log.add(invoke("w0#0", "acquire", "k1", 1), granted("w0#0", "k1", 1));
     tally.forgetClients();

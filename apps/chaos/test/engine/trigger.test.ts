@@ -50,7 +50,7 @@ describe("a trigger", () => {
 });
 
 describe("a target", () => {
-  it("names somebody of the workload, or else is a server's", () => {
+  it("names a worker, a holder or a waiter, or else is a server's", () => {
     expect(parseWorkerTarget("holder(k1)")).toEqual({ role: "holder", name: "k1" });
     expect(parseWorkerTarget("keeper(k1)")).toEqual({ role: "keeper", name: "k1" });
     expect(parseWorkerTarget("last-waiter( rw )")).toEqual({ role: "last-waiter", name: "rw" });

@@ -15,7 +15,7 @@ afterEach(async () => {
 });
 
 describe("a history file", () => {
-  it("gives back what was written, fields that nobody knows among it", async () => {
+  it("gives back what was written, unknown fields among it", async () => {
     const script = new Script({ k: {} });
     script.hold("a#0", "k", 10, 20);
     const path = join(directory, "history.jsonl");

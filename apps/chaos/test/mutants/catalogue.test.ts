@@ -65,6 +65,11 @@ it("goes on where an interrupted run was: what is known is not run again, by see
     again.add("b", "text", outcome);
     expect(new Progress(folder, 7).verdict("b", "text")?.outcome).toBe("violation");
     expect(new Progress(folder, 8).verdict("a", "text")).toBeNull();
+    for (const outcome of ["broken", "unknown"] as const) {
+      const verdict = { outcome, convictedBy: [], why: "no server" };
+      expect(again.add("c", "text", verdict)).toBe(verdict);
+      expect(again.verdict("c", "text")).toBeNull();
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -89,26 +89,42 @@ it("the workflow to copy runs options that there are, pins what it uses, and kee
   expect(steps.find(({ uses }) => uses?.startsWith("actions/upload-artifact"))?.if).toBe("always()");
 });
 
-it("the step of the action ends with the exit code of the run, and hands its words on as a shell would", () => {
-  const { runs } = parse(readFileSync(at("action.yml"), "utf8")) as { runs: { steps: Step[] } };
-  const text = runs.steps.find(({ name }) => name === "Run")?.run ?? "";
-  const folder = mkdtempSync(join(tmpdir(), "action-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, "npx"), '#!/bin/sh\nprintf "%s|" "$@"\nexit 2\n', { mode: 0o755 });
-  const env = {
-    PATH: `${folder}:${process.env.PATH}`,
-    RUN: "R02 --worker 'python3 w.py'",
-    OUT: "results",
-  };
-  const { status, stdout } = spawnSync("bash", ["-e", "-o", "pipefail", "-c", text], {
-    env,
-    encoding: "utf8",
-  });
-  expect({ status, stdout }).toEqual({
-    status: 2,
-    stdout: "--no-install|holdfast-chaos|run|--out|results|R02|--worker|python3 w.py|",
-  });
-});
+it.each(["action.yml", "workflows/gitlab-ci.yml"])(
+  "%s ends with the exit code of the run, hands its words on as a shell would, and wants quotes to be closed",
+  (file) => {
+    const { runs, chaos } = parse(readFileSync(at(file), "utf8")) as {
+      runs?: { steps: Step[] };
+      chaos?: { script: string[] };
+    };
+    const text = runs?.steps.find(({ name }) => name === "Run")?.run ?? chaos?.script.join("\n") ?? "";
+    // What the bash 3.2 and the xargs of macOS do not have.
+    expect(text).not.toMatch(/mapfile|wait|xargs -/);
+    const folder = mkdtempSync(join(tmpdir(), "action-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, "npx"), '#!/bin/sh\nprintf "%s|" "$@"\nexit 2\n', { mode: 0o755 });
+    const ended = (words: string): { status: number | null; stdout: string } => {
+      const env = {
+        PATH: `${folder}:${process.env.PATH}`,
+        RUN: words,
+        CHAOS_RUN: words,
+        OUT: "chaos-results",
+      };
+      const args = ["-e", "-o", "pipefail", "-c", text];
+      const { status, stdout } = spawnSync("bash", args, { env, encoding: "utf8" });
+      return { status, stdout };
+    };
+    const run = "--no-install|holdfast-chaos|run|--out|chaos-results|";
+    expect(ended("R02 --worker 'python3 w.py'")).toEqual({
+      status: 2,
+      stdout: `${run}R02|--worker|python3 w.py|`,
+    });
+    expect(ended("")).toEqual({ status: 2, stdout: run });
+    expect(ended("R02 --worker 'python3 w.py")).toEqual({
+      status: 254,
+      stdout: expect.stringContaining("a quote that is not closed"),
+    });
+  },
+);
 
 it("the page of guarantees names only scenarios that a full run has", () => {
   const text = guaranteesMarkdown(catalogue);

@@ -27,7 +27,7 @@ describe("the matrix", () => {
     expect(cellsOf()).toMatchObject({ "one holder, as told": "held", fair: "not judged" });
   });
 
-  it("tells an expected conviction from one that nobody expected", () => {
+  it("distinguishes an expected conviction from one that was not expected", () => {
     const results = [result("mutex", "violation", "both"), result("fifo", "violation", "overtaken")];
     const cells = cellsOf({ results, scenario: { expect: { pass: [], violation: ["mutex"] } } });
     expect(cells).toMatchObject({ "one holder, as told": "broken as known", fair: "broken" });

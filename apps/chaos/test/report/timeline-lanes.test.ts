@@ -158,7 +158,7 @@ describe("the view", () => {
     expect(view.showsAll).toBe(true);
   });
 
-  it("has an axis of round times that can be told apart", () => {
+  it("has an axis of round times that differ", () => {
     const view = new TimeView(123_456_789);
     for (let n = 0; n < 40; n++) {
       const ticks = view.ticks();

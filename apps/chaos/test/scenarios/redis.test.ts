@@ -29,7 +29,7 @@ describe("the rows of Redis", () => {
   });
 
   it.each(rows.map((each) => [each.id, each] as const))(
-    "%s draws the same plan from one seed, and aims at somebody who is there",
+    "%s draws the same plan from one seed, and aims at what is there",
     (_id, scenario) => {
       for (const seed of [1, 2, 3]) expect(drawPlan(scenario, seed)).toEqual(drawPlan(scenario, seed));
       const workers = scenario.groups.flatMap(({ name, count }) =>

@@ -35,6 +35,7 @@ describe("arguments of run for a service", () => {
     [[...service, "--servers", "etcd"], "--servers is redis or zookeeper"],
     [[...service, "--client", "./x.mjs"], "--service has scenarios of its own"],
     [["R03", "--load", "./load.mjs"], "--load is for --service"],
+    [["R03", "--tells-loss"], "--tells-loss is for --service"],
     [["R02", ...service], "there is no scenario R02"],
     [["R03", "--client", "a.mjs", "--worker", "b"], "give --client or --worker, not both"],
     [["R03", "--expect", "belief"], "--expect is for --client or --worker"],
@@ -44,6 +45,17 @@ describe("arguments of run for a service", () => {
     ],
   ])("are refused as %j with the reason", (args, why) => {
     expect(() => read(...args)).toThrow(why);
+  });
+
+  it("judge when a loss is reported with `--tells-loss`, and say without it that they are not judged by that", () => {
+    const [silent] = read("cut", ...service)?.scenarios ?? [];
+    expect(silent?.expect.pass).toEqual(["effect", "lost-update", "heal-liveness", "belief", "mutex"]);
+    expect(silent?.check?.only).not.toContain("lost-notice");
+    expect(silent?.subject?.notJudged["lost-notice"]).toContain("not said to tell a holder of its loss");
+    const telling = read("cut", ...service, "--tells-loss") as NonNullable<ReturnType<typeof read>>;
+    expect(telling.scenarios[0]?.expect.pass).toContain("lost-notice");
+    expect(telling.scenarios[0]?.subject?.notJudged).not.toHaveProperty("lost-notice");
+    expect(againOf(telling, "cut")).toMatch(/ --lease-ms 5000 --tells-loss$/);
   });
 
   it("are all in the line that runs one again", () => {

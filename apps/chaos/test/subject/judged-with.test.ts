@@ -46,6 +46,13 @@ describe("a client in place of those of a scenario", () => {
     expect(groups[0]?.writes).toBe("unfenced");
   });
 
+  it("is not judged by what it leaves in ZooKeeper, where the look is below the path of our recipes alone", () => {
+    const { subject, check } = judgedWith(scenario("Z01"), "mine", { ...plain, servers: ["zookeeper"] });
+    expect(subject?.notJudged.leaks).toBe("the runner does not know where it keeps its nodes");
+    expect(check?.only).not.toContain("leaks");
+    expect(judgedWith(scenario("R03"), "mine", plain).check?.only).toContain("leaks");
+  });
+
   it("is judged by all that it provides", () => {
     const all = { ...plain, tokens: true, tellsLoss: true, promises: true, fair: true };
     const { subject, keys, groups } = judgedWith(scenario("R03f"), "mine", all);

@@ -35,12 +35,12 @@ async function turnsOf(options: NonNullable<WorkerGroup["options"]>, count: numb
   return turns.join("");
 }
 
-it("takes one key so often in a row as it is told, rests, and draws the next", async () => {
+it("takes one key as often in a row as `turns` says, rests, and draws the next", async () => {
   const turns = await turnsOf({ turns: 4, restMs: 2 }, 40);
   expect(turns).toMatch(/^((a{4}|b{4}|c{4})+)$/);
   expect(new Set(turns).size).toBe(3);
 });
 
-it("draws a key for each turn where it is told nothing", async () => {
+it("draws a key for each turn where `turns` is not given", async () => {
   expect(await turnsOf({}, 40)).not.toMatch(/^((a{4}|b{4}|c{4})+)$/);
 });

@@ -11,7 +11,7 @@ const key: WorkerKey = { id: "k1", name: "chaos-k1", kind: "mutex", backend: "zo
 
 class Gone extends Error {}
 
-/** A client that grants what it is told to, and notes when it was called in the same list as what is said. */
+/** A client that grants what the test says, and notes when it was called in the same list as what is said. */
 class FakeClient implements Client {
   readonly lost = new AbortController();
   remaining = 800;
@@ -122,7 +122,7 @@ describe("a worker's desk", () => {
     ]);
   });
 
-  it("tells a refusal from an end that nobody knows", async () => {
+  it("distinguishes a refusal from an end that is not known", async () => {
     client.next = () => {
       throw new Gone("the connection broke");
     };
@@ -153,7 +153,7 @@ describe("a worker's desk", () => {
     expect(said.some(({ type }) => type === "event")).toBe(false);
   });
 
-  it("tells how a release ended: ours no more, or nobody knows", async () => {
+  it("says how a release ended: ours no more, or not known", async () => {
     client.released = { end: "fail", why: "it was lost" };
     await desk.release(await acquired());
     client.released = { end: "info", why: "no answer" };

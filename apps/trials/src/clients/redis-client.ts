@@ -25,7 +25,7 @@ function placeOf(servers: RecipeContext["servers"]): Settings {
   return {
     sentinels: sentinels.map((each) => ({ ...each })),
     name: masterName,
-    // Without it ioredis stays with a master that Sentinels have replaced.
+    // Without this option ioredis stays with a master that Sentinels have replaced.
     failoverDetector: true,
     ...(natMap !== undefined && { natMap: { ...natMap } }),
   };

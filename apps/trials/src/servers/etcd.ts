@@ -21,7 +21,7 @@ export function etcd(): OtherServer {
     version: version ?? "unknown",
     prepare: async (folder, port) => {
       const client = `http://127.0.0.1:${port}`;
-      // A fresh port of the kernel's choice: nobody else joins.
+      // A fresh port of the kernel's choice: no other member joins.
       const peer = "http://127.0.0.1:0";
       const args = ["--data-dir", `${folder}/data`, "--listen-client-urls", client];
       const advertised = ["--advertise-client-urls", client, "--listen-peer-urls", peer];

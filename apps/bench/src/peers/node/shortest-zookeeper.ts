@@ -51,7 +51,7 @@ function lockOver(client: Client, folder: string): BenchLock {
   };
 }
 
-/** Without sorting, which would be most of the work where thousands wait. */
+/** The last name before the own one, found without sorting, which would be most of the work where thousands wait. */
 function lastBefore(own: string, names: readonly string[]): string | undefined {
   let last: string | undefined;
   for (const name of names) if (name < own && (last === undefined || name > last)) last = name;

@@ -5,7 +5,7 @@ import { type CheckerName, checkerNames } from "../judge.js";
 import type { CheckOptions } from "../options.js";
 import type { Verdict } from "../verdict.js";
 
-/** Beside `src` and `dist` alike. */
+/** The folder of the histories, beside `src` and `dist` alike. */
 export const historiesFolder: string = fileURLToPath(new URL("../../../histories/", import.meta.url));
 
 /** A history written by hand, and what every checker must say of it. */

@@ -37,7 +37,7 @@ export async function selfTest(): Promise<CheckResult> {
   };
 }
 
-/** Where the checkers say something else of a history than its labels. */
+/** What the checkers say of a history that is not what its labels say. */
 export async function mislabelled({ name, path, options, verdicts, shows }: HandMade): Promise<string[]> {
   const wrong: string[] = [];
   for (const { checker, verdict, summary, examples } of judge(await readHistory(path), options)) {

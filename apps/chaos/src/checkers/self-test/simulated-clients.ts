@@ -2,7 +2,7 @@ import { SimulatedResource } from "./simulated-resource.js";
 import { type Entry, entryOf, type Key, type SimulatedServer } from "./simulated-server.js";
 import { faultsEndMs, networkMs, type SimulatedWorld } from "./simulated-world.js";
 
-/** Until when workers begin something new. */
+/** The time until which workers begin something new. */
 export const workMs = 13_000;
 
 /** Workers that acquire, hold, write and release until the time for work is over; sessions of holders can be taken away. */
@@ -11,7 +11,7 @@ export class SimulatedClients {
   readonly #server: SimulatedServer;
   readonly #resource: SimulatedResource;
   readonly #localTokens = new Map<string, number>();
-  /** Those that hold, each with what to do when it loses. */
+  /** The entries that hold, each with what to do when it is lost. */
   readonly #holders = new Map<Entry, () => void>();
 
   constructor(world: SimulatedWorld, server: SimulatedServer) {

@@ -36,7 +36,7 @@ export class SmallDisk {
     const file = await open(join(this.path, fillName), "a");
     let written = 0;
     try {
-      // In small pieces: a big one that does not fit would leave room for small ones.
+      // It is filled in small pieces: a big one that does not fit would leave room for small ones.
       for (;;) written += (await file.write(block)).bytesWritten;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;

@@ -14,11 +14,11 @@ export interface Aim {
 
 const within = 30_000;
 
-/** By then a holder has read what it is going to write over, on a busy machine too. */
+/** After this time a holder has read what it is going to write over, on a busy machine too. */
 const readWithinMs = 40;
 
 /**
- * Who a target means at this moment. Waits for a holder or waiter where there is none; `null` when the run ends before there
+ * The worker that a target means at this moment. Waits for a holder or waiter where there is none; `null` when the run ends before there
  * is one. Throws for what is no worker. With `options.working` a holder is meant that is in the middle of its work: it has had
  * the time to read, and has not sent its write.
  */
@@ -65,7 +65,7 @@ export async function aim(context: FaultContext): Promise<Aim | null> {
   const endMs = performance.now() + within;
   for (;;) {
     await tally.until(() => found().length > 0, { signal, withinMs: 10 });
-    // One that was there for a moment alone may be gone again by now.
+    // A holder or waiter that was there for a moment alone may be gone again by now.
     const [first, ...others] = found();
     if (first !== undefined) return random.pick([first, ...others]);
     if (signal.aborted || performance.now() >= endMs) return null;

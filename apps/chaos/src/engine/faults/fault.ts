@@ -30,8 +30,11 @@ export interface FaultContext {
   readonly random: Random;
   /** Aborts when the run is over: whatever waits for something then gives up. */
   readonly signal: AbortSignal;
-  /** Must be called at once before something is done to `target`: writes the record of the beginning. */
-  begins(target: string): void;
+  /**
+   * Must be called at once before something is done to `target`: writes the record of the beginning. Where the fault then fails, `undo` is
+   * called, which takes back what there is of it: left on after its end was recorded, it would be held against the clients.
+   */
+  begins(target: string, undo?: () => Promise<unknown>): void;
   /** What was begun at `target` missed its aim and was taken back; another try may follow. */
   missed(target: string, evidence: unknown): void;
 }

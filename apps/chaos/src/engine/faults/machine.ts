@@ -50,8 +50,6 @@ const clockJump: FaultKind = {
     const { turned, about } = await shimsOf(context);
     const target = turned.map(({ name }) => name).join(",");
     const before = turned.map(({ handle }) => handle.counts().wallReads);
-    context.begins(target);
-    for (const { handle } of turned) handle.setWallClock(byMs);
     const reads = (): number[] =>
       turned.map(({ handle }, at) => handle.counts().wallReads - (before[at] ?? 0));
     const heal = async (): Promise<unknown> => {
@@ -59,15 +57,12 @@ const clockJump: FaultKind = {
       for (const { handle } of turned) handle.setWallClock(0);
       return { wallReads };
     };
-    try {
-      await eventually(() => reads().every((count) => count > 0), {
-        what: `${target} to read the turned clock`,
-        withinMs: noticedWithinMs,
-      });
-    } catch (error) {
-      await heal();
-      throw error;
-    }
+    context.begins(target, heal);
+    for (const { handle } of turned) handle.setWallClock(byMs);
+    await eventually(() => reads().every((count) => count > 0), {
+      what: `${target} to read the turned clock`,
+      withinMs: noticedWithinMs,
+    });
     return { target, evidence: { ...about, byMs, wallReads: reads() }, heal };
   },
 };
@@ -79,8 +74,6 @@ const slowFlush: FaultKind = {
     const { turned, about } = await shimsOf(context);
     const target = turned.map(({ name }) => name).join(",");
     const before = turned.map(({ handle }) => handle.counts().flushes);
-    context.begins(target);
-    for (const { handle } of turned) handle.setFsyncDelay(delayMs);
     const flushes = (): number[] =>
       turned.map(({ handle }, at) => handle.counts().flushes - (before[at] ?? 0));
     const heal = async (): Promise<unknown> => {
@@ -88,15 +81,12 @@ const slowFlush: FaultKind = {
       for (const { handle } of turned) handle.setFsyncDelay(0);
       return { flushes: held };
     };
-    try {
-      await eventually(() => flushes().every((count) => count > 0), {
-        what: `${target} to flush to a slow disk`,
-        withinMs: noticedWithinMs,
-      });
-    } catch (error) {
-      await heal();
-      throw error;
-    }
+    context.begins(target, heal);
+    for (const { handle } of turned) handle.setFsyncDelay(delayMs);
+    await eventually(() => flushes().every((count) => count > 0), {
+      what: `${target} to flush to a slow disk`,
+      withinMs: noticedWithinMs,
+    });
     return { target, evidence: { ...about, delayMs, flushes: flushes() }, heal };
   },
 };
@@ -112,25 +102,20 @@ const diskFull: FaultKind = {
     const disk = server && placementOf(context.set).disks[placeOf(context.set, server.name)];
     if (server === undefined || disk === undefined)
       throw new Error("disk.full needs a server on a small disk");
-    context.begins(server.name);
-    const filledBytes = await disk.fill();
     const heal = async (): Promise<unknown> => {
       const ended = !server.running;
       await disk.free();
       if (ended) await server.restart();
       return { ended };
     };
-    try {
-      const felt = await eventually(async () => (await feels(context, server)) ?? undefined, {
-        what: `${server.name} to feel that its disk is full`,
-        withinMs: noticedWithinMs,
-        everyMs: 50,
-      });
-      return { target: server.name, evidence: { servers: [server.name], roles, filledBytes, felt }, heal };
-    } catch (error) {
-      await heal();
-      throw error;
-    }
+    context.begins(server.name, heal);
+    const filledBytes = await disk.fill();
+    const felt = await eventually(async () => (await feels(context, server)) ?? undefined, {
+      what: `${server.name} to feel that its disk is full`,
+      withinMs: noticedWithinMs,
+      everyMs: 50,
+    });
+    return { target: server.name, evidence: { servers: [server.name], roles, filledBytes, felt }, heal };
   },
 };
 
@@ -221,26 +206,21 @@ const maxClients: FaultKind = {
       Number(/rejected_connections:(\d+)/.exec(await ask("INFO", "stats"))?.[1] ?? 0);
     const before = String([await connection.command("CONFIG", "GET", "maxclients")].flat()[1] ?? 10_000);
     const already = await refused();
-    context.begins(server.name);
-    await ask("CONFIG", "SET", "maxclients", String(most));
-    // Those that are connected stay so; they must come again.
-    await ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "YES");
     const heal = async (): Promise<unknown> => {
       const count = (await refused()) - already;
       await ask("CONFIG", "SET", "maxclients", before);
       connection.close();
       return { refused: count };
     };
-    try {
-      await eventually(async () => (await refused()) > already, {
-        what: `${server.name} to refuse a connection`,
-        withinMs: noticedWithinMs,
-        everyMs: 50,
-      });
-    } catch (error) {
-      await heal();
-      throw error;
-    }
+    context.begins(server.name, heal);
+    await ask("CONFIG", "SET", "maxclients", String(most));
+    // Clients that are connected stay so; they must come again.
+    await ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "YES");
+    await eventually(async () => (await refused()) > already, {
+      what: `${server.name} to refuse a connection`,
+      withinMs: noticedWithinMs,
+      everyMs: 50,
+    });
     return { target: server.name, evidence: { servers: [server.name], roles, most }, heal };
   },
 };

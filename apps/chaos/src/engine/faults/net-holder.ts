@@ -3,7 +3,7 @@ import { alone } from "../network/cuts.js";
 import { placeOf } from "../topologies/placement.js";
 import { findServers, rolesOf, type Server } from "../topologies/server-set.js";
 import { type Aim, aim } from "./aim.js";
-import type { FaultContext, FaultKind } from "./fault.js";
+import type { FaultContext, FaultKind, OngoingFault } from "./fault.js";
 import { cutApart, switchOf } from "./net.js";
 
 const withinMs = 30_000;
@@ -16,55 +16,62 @@ const tryAgainMs = 20;
  */
 const holderCut: FaultKind = {
   async begin(context) {
-    const endMs = performance.now() + withinMs;
     const toLeader = await waysToLeader(context);
     const open = (): Promise<unknown> => Promise.all(toLeader.map((proxy) => proxy.setMode("ok")));
-    await Promise.all(toLeader.map((proxy) => proxy.setMode("refuse")));
-    for (const proxy of toLeader) proxy.resetAll();
-    const first = await aim(context);
-    while (performance.now() < endMs && !context.signal.aborted) {
-      const aimed = await aim(context);
-      if (aimed === null) break;
-      const server = aimed.of === first?.of ? undefined : await followerOf(context, aimed);
-      if (server === undefined || !aimed.stands()) {
-        await new Promise((resolve) => setTimeout(resolve, tryAgainMs));
-        continue;
-      }
-      const roles = await rolesOf(context.set);
-      const cuts = alone(placeOf(context.set, server.name), switchOf(context.set).nodes);
-      const along = context.planned.options?.along === true ? othersOf(context, aimed, server) : [];
-      const set = async (mode: "hole" | "ok"): Promise<void> => {
-        await Promise.all(along.map((proxy) => proxy.setMode(mode)));
-      };
-      context.begins(server.name);
+    try {
+      await Promise.all(toLeader.map((proxy) => proxy.setMode("refuse")));
+      for (const proxy of toLeader) proxy.resetAll();
+      return await cutFollower(context, open);
+    } catch (error) {
       await open();
-      await set("hole");
-      await switchOf(context.set).cut(cuts);
-      if (aimed.stands()) {
-        // Already cut; this waits for the first packet that is lost by it.
-        const fault = await cutApart(context, server.name, [server.name], roles, async () => {}).catch(
-          async (error: unknown) => {
-            await set("ok");
-            throw error;
-          },
-        );
-        return {
-          ...fault,
-          evidence: { ...Object(fault.evidence), p: aimed.worker.p, of: aimed.of, along: along.length },
-          heal: async () => {
-            await set("ok");
-            return await fault.heal?.();
-          },
-        };
-      }
-      await switchOf(context.set).heal(cuts);
-      await set("ok");
-      context.missed(server.name, { missed: aimed.of });
+      throw error;
     }
-    await open();
-    throw new Error(`${context.planned.fault}: there was no ${context.planned.target} at a follower`);
   },
 };
+
+/** Takes holders until one has its session at a follower. `open` lets sessions go to the leader again. */
+async function cutFollower(context: FaultContext, open: () => Promise<unknown>): Promise<OngoingFault> {
+  const endMs = performance.now() + withinMs;
+  const first = await aim(context);
+  while (performance.now() < endMs && !context.signal.aborted) {
+    const aimed = await aim(context);
+    if (aimed === null) break;
+    const server = aimed.of === first?.of ? undefined : await followerOf(context, aimed);
+    if (server === undefined || !aimed.stands()) {
+      await new Promise((resolve) => setTimeout(resolve, tryAgainMs));
+      continue;
+    }
+    const roles = await rolesOf(context.set);
+    const cuts = alone(placeOf(context.set, server.name), switchOf(context.set).nodes);
+    const along = context.planned.options?.along === true ? othersOf(context, aimed, server) : [];
+    const set = async (mode: "hole" | "ok"): Promise<void> => {
+      await Promise.all(along.map((proxy) => proxy.setMode(mode)));
+    };
+    const undo = async (): Promise<void> => {
+      await switchOf(context.set).heal(cuts);
+      await set("ok");
+    };
+    context.begins(server.name, undo);
+    await open();
+    await set("hole");
+    await switchOf(context.set).cut(cuts);
+    if (aimed.stands()) {
+      // Already cut; this waits for the first packet that is lost by it.
+      const fault = await cutApart(context, server.name, [server.name], roles, async () => {});
+      return {
+        ...fault,
+        evidence: { ...Object(fault.evidence), p: aimed.worker.p, of: aimed.of, along: along.length },
+        heal: async () => {
+          await set("ok");
+          return await fault.heal?.();
+        },
+      };
+    }
+    await undo();
+    context.missed(server.name, { missed: aimed.of });
+  }
+  throw new Error(`${context.planned.fault}: there was no ${context.planned.target} at a follower`);
+}
 
 async function waysToLeader({ set, crew }: FaultContext): Promise<TcpProxy[]> {
   const [leader] = await findServers(set, "leader");

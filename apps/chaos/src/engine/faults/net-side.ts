@@ -26,29 +26,27 @@ const sides: FaultKind = {
     const set = async (mode: "hole" | "ok"): Promise<void> => {
       await Promise.all(cut.map(({ proxy }) => proxy.setMode(mode)));
     };
-    context.begins(server.name);
-    await set("hole");
-    try {
-      const fault = await cutApart(context, server.name, [server.name], roles, () =>
-        network.cut(alone(at, network.nodes)),
-      );
-      return {
-        ...fault,
-        heal: async () => {
-          const rolesAtEnd = await rolesOf(context.set);
-          const more = await fault.heal?.();
-          await set("ok");
-          return { ...Object(more), rolesAtEnd };
-        },
-      };
-    } catch (error) {
+    context.begins(server.name, async () => {
+      await network.heal();
       await set("ok");
-      throw error;
-    }
+    });
+    await set("hole");
+    const fault = await cutApart(context, server.name, [server.name], roles, () =>
+      network.cut(alone(at, network.nodes)),
+    );
+    return {
+      ...fault,
+      heal: async () => {
+        const rolesAtEnd = await rolesOf(context.set);
+        const more = await fault.heal?.();
+        await set("ok");
+        return { ...Object(more), rolesAtEnd };
+      },
+    };
   },
 };
 
-/** Of a group of workers: one proxy for each server, in the order of the servers. */
+/** The proxies of a group of workers: one for each server, in the order of the servers. */
 function proxiesOf(
   { planned, crew, set }: FaultContext,
   option: "near" | "far",

@@ -16,38 +16,33 @@ export function switchOf(set: ServerSet): NetworkSwitch {
   return network;
 }
 
-/** Cuts and loses are on when packets were dropped by them. */
+/** Cuts and losses are on when packets were dropped by them. Where it fails, what its caller gave to `begins` takes them back. */
 export async function cutApart(
   context: FaultContext,
   target: string,
   servers: readonly string[],
   roles: Readonly<Record<string, string>>,
-  act: (network: NetworkSwitch) => Promise<void>,
+  act: () => Promise<void>,
 ): Promise<OngoingFault> {
   const network = switchOf(context.set);
   const count = async (): Promise<number> => (await network.dropped()).reduce((sum, each) => sum + each, 0);
   const before = await count();
-  await act(network);
-  try {
-    const dropped = (await eventually(async () => (await count()) - before, {
-      what: `${context.planned.fault} to drop a packet`,
-      withinMs: droppedWithinMs,
-      everyMs: 10,
-    })) as number;
-    const cuts = network.cuts.map(([from, to]) => `${from}>${to}`);
-    return {
-      target,
-      evidence: { servers, roles, cuts, dropped },
-      heal: async () => {
-        const all = (await count()) - before;
-        await network.heal();
-        return { dropped: all, electedAfterMs: await elected(context.set) };
-      },
-    };
-  } catch (error) {
-    await network.heal();
-    throw error;
-  }
+  await act();
+  const dropped = (await eventually(async () => (await count()) - before, {
+    what: `${context.planned.fault} to drop a packet`,
+    withinMs: droppedWithinMs,
+    everyMs: 10,
+  })) as number;
+  const cuts = network.cuts.map(([from, to]) => `${from}>${to}`);
+  return {
+    target,
+    evidence: { servers, roles, cuts, dropped },
+    heal: async () => {
+      const all = (await count()) - before;
+      await network.heal();
+      return { dropped: all, electedAfterMs: await elected(context.set) };
+    },
+  };
 }
 
 /**
@@ -70,17 +65,17 @@ async function elected(set: ServerSet): Promise<number> {
 
 type Shape = (context: FaultContext, at: number, nodes: number) => Cut[];
 
-/** A server of a role is cut; which others it still hears tells the shape. */
+/** A server of a role is cut; the shape says which others it still hears. */
 function shaped(shape: Shape): FaultKind {
   return {
     async begin(context) {
       const { servers, roles } = await targets(context);
       const [server] = servers;
       if (server === undefined) throw new Error(`${context.planned.fault}: there is no server`);
-      const { nodes } = switchOf(context.set);
-      const cuts = shape(context, placeOf(context.set, server.name), nodes);
-      context.begins(server.name);
-      return await cutApart(context, server.name, [server.name], roles, (network) => network.cut(cuts));
+      const network = switchOf(context.set);
+      const cuts = shape(context, placeOf(context.set, server.name), network.nodes);
+      context.begins(server.name, () => network.heal());
+      return await cutApart(context, server.name, [server.name], roles, () => network.cut(cuts));
     },
   };
 }
@@ -91,8 +86,9 @@ function everywhere(act: (context: FaultContext, network: NetworkSwitch) => Prom
     async begin(context) {
       const servers = context.set.servers.map(({ name }) => name);
       const roles = await rolesOf(context.set);
-      context.begins("all");
-      return await cutApart(context, "all", servers, roles, (network) => act(context, network));
+      const network = switchOf(context.set);
+      context.begins("all", () => network.heal());
+      return await cutApart(context, "all", servers, roles, () => act(context, network));
     },
   };
 }

@@ -1,6 +1,6 @@
 import { eventually, type RedisNode, type RedisReplicaSet } from "@holdfast/test-servers";
 import { redisOf, replicaSetOf } from "../topologies/redis-sets.js";
-import { rolesOf } from "../topologies/server-set.js";
+import { rolesOf, type WorkerLink } from "../topologies/server-set.js";
 import type { FaultContext, FaultKind } from "./fault.js";
 import { targetNode } from "./redis.js";
 
@@ -28,7 +28,7 @@ async function untilOverlaps({ planned, signal, tally }: FaultContext): Promise<
   return beside.size;
 }
 
-/** With `options.group`: not before a worker of that group holds `options.key`. */
+/** Where there is `options.group`, waits until a worker of that group holds `options.key`. */
 async function untilHeldBy({ planned, signal, tally }: FaultContext): Promise<void> {
   const { key = "k1", group } = planned.options ?? {};
   if (group === undefined) return;
@@ -90,17 +90,11 @@ const killMaster: FaultKind = {
   async begin(context) {
     const replicaSet = replicaSetOf(context.set);
     const { master, server, roles } = await scene(context, replicaSet);
-    context.begins(server);
+    const heal = (): Promise<void> => master.restart();
+    context.begins(server, heal);
     await master.kill();
     const next = await replicaSet.untilMaster({ not: master, withinMs: promotedWithinMs });
-    return {
-      target: server,
-      evidence: { servers: [server], roles, promoted: nameOf(context, next) },
-      async heal() {
-        await master.restart();
-        return undefined;
-      },
-    };
+    return { target: server, evidence: { servers: [server], roles, promoted: nameOf(context, next) }, heal };
   },
 };
 
@@ -115,10 +109,16 @@ const killBehind: FaultKind = {
     const { key = "k1", group = "", waitMs, free = waitMs === undefined } = planned.options ?? {};
     const replicaSet = replicaSetOf(context.set);
     const { master, server, roles } = await scene(context, replicaSet);
-    context.begins(server);
+    let link: WorkerLink | null = null;
+    const heal = async (): Promise<void> => {
+      await link?.setMode("ok");
+      // What failed before the kill has left it alone.
+      if (!master.running) await master.restart();
+    };
+    context.begins(server, heal);
     const replicas = replicaSet.nodes.filter((node) => node !== master);
-    await cutWhileFree(replicaSet, replicas, free === true);
     try {
+      await cutWhileFree(replicaSet, replicas, free === true);
       // The records of what was granted before the cut have come by then.
       await new Promise((resolve) => setTimeout(resolve, 100));
       const known = new Set(tally.holders(String(key)).map(({ id }) => id));
@@ -133,21 +133,16 @@ const killBehind: FaultKind = {
         throw new Error(`${group} was granted nothing while replication lagged`);
       }
       // A holder with proxies of its own hears of nothing from here on.
-      const link = hold === null ? undefined : crew.worker(hold.p)?.link;
-      const cutOff = link !== undefined && link.proxies.length > 0;
-      if (cutOff) await link.setMode("hole");
+      const theirs = hold === null ? undefined : crew.worker(hold.p)?.link;
+      const cutOff = theirs !== undefined && theirs.proxies.length > 0;
+      if (cutOff) {
+        link = theirs;
+        await link.setMode("hole");
+      }
       await master.kill();
       const next = await replicaSet.untilMaster({ not: master, withinMs: promotedWithinMs });
       const evidence = { servers: [server], roles, unreplicated: hold?.id ?? null, cutOff };
-      return {
-        target: server,
-        evidence: { ...evidence, promoted: nameOf(context, next) },
-        async heal() {
-          if (cutOff) await link.setMode("ok");
-          await master.restart();
-          return undefined;
-        },
-      };
+      return { target: server, evidence: { ...evidence, promoted: nameOf(context, next) }, heal };
     } finally {
       for (const node of replicas) replicaSet.healReplication(node);
     }
@@ -183,7 +178,7 @@ const handOver: FaultKind = {
     const { server, node: master } = await targetNode(context);
     const next = nodes.find((node) => node !== master);
     if (next === undefined) throw new Error("there is no replica to hand over to");
-    // One that the master does not count yet is refused.
+    // A replica that the master does not count yet is refused.
     await eventually(async () => ((await master.role()).replicas ?? 0) > 0, {
       what: "the replica to be online",
     });

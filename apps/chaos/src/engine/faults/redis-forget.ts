@@ -8,11 +8,11 @@ import { targetNode } from "./redis.js";
 
 /** How a master forgets what it had promised. */
 interface Relapse {
-  /** Before the promise. */
+  /** Runs before the promise. */
   prepare(node: RedisNode): Promise<unknown>;
-  /** After it. */
+  /** Runs after it. */
   comeBack(node: RedisNode): Promise<unknown>;
-  /** Serves at its own address again. */
+  /** Makes the master serve at its own address again. */
   mend(node: RedisNode): Promise<void>;
 }
 
@@ -47,14 +47,14 @@ const relapses: Readonly<Record<string, () => Relapse>> = {
       async prepare(node) {
         const following = await startRedis();
         replica = following;
-        // Until it was free of locks too when it stopped to follow: it may be some changes behind.
+        // This is repeated until the replica was free of locks too when it stopped to follow: it may be some changes behind.
         for (let tries = 1; tries === 1 || (await locksAt(following)) > 0; tries++) {
           if (tries > 100) throw new Error(`redis.forget: ${node.address} was never free of locks`);
           await following.command("REPLICAOF", node.host, node.port);
           await eventually(async () => (await following.role()).link === "connected", {
             what: "the replica to follow",
           });
-          // From here on it misses everything.
+          // The replica misses everything from here on.
           await whileFree(node, () => following.command("REPLICAOF", "NO", "ONE"));
         }
       },
@@ -159,7 +159,7 @@ async function lonelyHolder(
     const worker = hold === undefined ? undefined : crew.worker(hold.p);
     if (hold === undefined || worker === undefined) break;
     known.add(hold.id);
-    context.begins(target);
+    context.begins(target, () => worker.link.setMode("ok"));
     await worker.link.setMode("hole");
     // What was under way before has arrived by then.
     await new Promise((resolve) => setTimeout(resolve, settleMs));

@@ -15,7 +15,7 @@ async function workerOf(context: FaultContext): Promise<Worker> {
   return aimed.worker;
 }
 
-/** Those of a worker's ways that lead to the named servers: `redis4,redis5`, or all of a sort: `sentinel`. */
+/** The ways of a worker that lead to the named servers: `redis4,redis5`, or all of a sort: `sentinel`. */
 function waysTo(context: FaultContext, worker: Worker, names: string): { server: string; proxy: TcpProxy }[] {
   const wanted = names.split(",");
   const ways = context.set.servers.flatMap(({ name }, at) => {
@@ -74,9 +74,9 @@ const loseReplies: FaultKind = {
 };
 
 /**
- * The subscriptions of a worker hear nothing any more, and nothing tells them: their connections stay. It has happened when a message was
- * lost; with `options.quiet` also where none came. `options.how`: `hole` (default) or `reset`, which ends the connections, and is over at
- * once.
+ * The subscriptions of a worker hear nothing any more, and nothing shows it: their connections stay. Those that it makes anew meanwhile
+ * are as deaf. It has happened when a message was lost; with `options.quiet` also where none came. `options.how`: `hole` (default) or
+ * `reset`, which ends the connections, and is over at once.
  */
 const deafen: FaultKind = {
   async begin(context) {
@@ -93,31 +93,27 @@ const deafen: FaultKind = {
     await soonBack(context, () => listening().length > 0, `${worker.name} has no subscription`);
     const subscribed = listening();
     const about = { p: worker.p, how, subscriptions: subscribed.length };
-    context.begins(worker.name);
-    if (how === "reset") {
-      for (const { proxy, connection } of subscribed) proxy.endConnection(connection, { reset: true });
-      return { target: worker.name, evidence: about };
-    }
-    const rules = subscribed.map(({ proxy, connection }) =>
-      proxy.dropMessages({ connection, after: "silence" }),
-    );
+    let rules: RespRule[] = [];
     const missed = (): number => rules.reduce((sum, { hits }) => sum + hits.length, 0);
     const heal = async (): Promise<unknown> => {
       for (const rule of rules) rule.release();
       return { missed: missed() };
     };
-    const lost = (): boolean => quiet === true || missed() > 0;
-    try {
-      await eventually(() => lost() || context.signal.aborted, {
-        what: `a message to ${worker.name} to be lost`,
-        withinMs: lostWithinMs,
-        everyMs: 10,
-      });
-      if (!lost()) throw new Error(`no message to ${worker.name} was lost`);
-    } catch (error) {
-      await heal();
-      throw error;
+    context.begins(worker.name, heal);
+    if (how === "reset") {
+      for (const { proxy, connection } of subscribed) proxy.endConnection(connection, { reset: true });
+      return { target: worker.name, evidence: about };
     }
+    rules = redisProxies(worker).map((proxy) =>
+      proxy.dropMessages({ name: ["message", "smessage"], after: "silence" }),
+    );
+    const lost = (): boolean => quiet === true || missed() > 0;
+    await eventually(() => lost() || context.signal.aborted, {
+      what: `a message to ${worker.name} to be lost`,
+      withinMs: lostWithinMs,
+      everyMs: 10,
+    });
+    if (!lost()) throw new Error(`no message to ${worker.name} was lost`);
     return { target: worker.name, evidence: { ...about, missed: missed() }, heal };
   },
 };

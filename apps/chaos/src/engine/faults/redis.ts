@@ -44,6 +44,9 @@ const clientPause: FaultKind = {
     await node.clientPause(pauseMs);
     await witness.command("PING");
     const heldBackMs = Math.round(performance.now() - sentMs);
+    // A pause that was over much sooner shows nothing of what it is for.
+    if (heldBackMs < pauseMs / 2)
+      throw new Error(`redis.client-pause held clients back for ${heldBackMs} ms and not for ${pauseMs} ms`);
     const evidence = { servers: [server.name], roles, pauseMs, heldBackMs };
     if (context.planned.options?.replaced !== true) return { target: server.name, evidence };
     await replicaSetOf(context.set).untilMaster({ not: node });

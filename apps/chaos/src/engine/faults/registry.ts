@@ -14,7 +14,7 @@ import { sessionFaults } from "./session.js";
 import { workerFaults } from "./worker.js";
 import { zooKeeperFaults } from "./zookeeper.js";
 
-/** By name, as plans call them. */
+/** The faults by the names that plans use. */
 export const faults: Readonly<Record<string, FaultKind>> = {
   ...workerFaults,
   ...linkFaults,

@@ -5,7 +5,7 @@ const mostTries = 20;
 
 /**
  * Ends the session of a holder at servers that the runner did not start: they know how, and refuse where it holds nothing any more. Its
- * owner may hear of it and give back before that is answered, so what it does then tells nothing of the aim.
+ * owner may hear of it and give back before that is answered, so what it does then shows nothing of the aim.
  */
 const end: FaultKind = {
   async begin(context) {

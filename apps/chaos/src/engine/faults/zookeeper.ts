@@ -61,7 +61,7 @@ async function livingSession(context: FaultContext, worker: Worker): Promise<Pro
     const latest = worker.link.session();
     const ours = endedOf(context.set);
     if (latest === null || ours.has(latest.sessionId)) return null;
-    // In the same turn: two that want the same session at once would take it from each other without an answer.
+    // This is in the same turn: two that want the same session at once would take it from each other without an answer.
     ours.add(latest.sessionId);
     return latest;
   };
@@ -94,9 +94,12 @@ const loseReplies: FaultKind = {
       const taking = lost.creates <= lost.deletes;
       const match = { op: taking ? takes : gives, nth: random.between(1, 3), thenCut: true };
       const rules = proxies.map((proxy) => proxy.dropReply(match));
-      const hit = await Promise.race([over, ...rules.map((rule) => rule.hit({ withinMs: 30_000 }))]);
-      for (const rule of rules) rule.release();
-      if (hit !== null) lost[taking ? "creates" : "deletes"] += 1;
+      try {
+        const hit = await Promise.race([over, ...rules.map((rule) => rule.hit({ withinMs: 30_000 }))]);
+        if (hit !== null) lost[taking ? "creates" : "deletes"] += 1;
+      } finally {
+        for (const rule of rules) rule.release();
+      }
     }
     if (lost.creates + lost.deletes < times)
       throw new Error(`only ${JSON.stringify(lost)} answers were lost`);

@@ -13,10 +13,10 @@ export class ProgramError extends Error {
 }
 
 export interface RunOptions {
-  /** For its standard input; default nothing. */
+  /** What its standard input gets; default nothing. */
   readonly input?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** After this it is killed, which counts as a failure; default 10,000. */
+  /** After this time it is killed, which counts as a failure; default 10,000. */
   readonly withinMs?: number;
   /** The name by which the program is called. */
   readonly argv0?: string;

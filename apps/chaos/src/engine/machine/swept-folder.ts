@@ -23,7 +23,7 @@ export class SweptFolder {
 
   constructor(name: string, parent: string = tmpdir()) {
     this.path = mkdtempSync(join(realpathSync(parent), `holdfast-chaos-${name}-`));
-    // Of a group of its own: what is sent to ours as a whole must not reach it.
+    // The sweeper has a process group of its own: what is sent to ours as a whole must not reach it.
     this.#sweeper = spawn("/bin/sh", ["-c", sweep, "sh", this.path], {
       detached: true,
       stdio: ["pipe", "ignore", "ignore"],

@@ -1,7 +1,7 @@
 /** One end of a way: a server by its number, or all that runs in the runner's own namespace. */
 export type Party = number | "clients";
 
-/** From whom, to whom: nothing gets through this way. The way back is another pair. */
+/** A way through which nothing gets, from one party to another. The way back is another pair. */
 export type Cut = readonly [from: Party, to: Party];
 
 /** Both ways between two. */

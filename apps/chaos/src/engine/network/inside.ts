@@ -5,7 +5,7 @@ import { ownNetwork } from "./namespace.js";
 /** How a runner got its own network and mounts: inside a user namespace of its own, or as root without one. */
 export type NamespaceKind = "userns" | "netns";
 
-/** Tells a runner which was started by another: kind, network of the one outside, descriptor of the pipe to it. */
+/** The variable that a runner gives to one that it starts: kind, network of the one outside, descriptor of the pipe to it. */
 const variable = "HOLDFAST_CHAOS_INSIDE";
 
 /** How long a runner may take to clean up after the one outside is gone. */

@@ -8,7 +8,7 @@ import { ProgramError } from "../machine/run-program.js";
  * both are gone, however they went, the kernel takes it away.
  */
 export class NetworkNamespace {
-  /** As others name it: a path that lives as long as this process and the namespace. */
+  /** The path by which others name it; it lives as long as this process and the namespace. */
   readonly path: string;
   readonly #file: number;
   #closed = false;

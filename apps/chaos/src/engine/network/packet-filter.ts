@@ -14,7 +14,7 @@ const ipv4 = 0x0800;
 const drop = 2;
 const pass = 0xffff_ffff;
 
-/** Where the kernel answers a load with 32 random bits. */
+/** The address at which the kernel answers a load with 32 random bits. */
 const randomWord = 0xffff_f000 + 56;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
@@ -55,7 +55,7 @@ export function bytecodeOf(rule: PacketRule): string {
   const behind = 1 + comparisons.length;
   const program: Instruction[] = [
     [loadHalf, 0, 0, etherType],
-    // Not IPv4: over the address and everything else, to `pass`.
+    // A packet that is not IPv4 jumps over the address and everything else, to `pass`.
     [jumpIfEqual, 0, behind + lossy.length, ipv4],
     [loadWord, 0, 0, by === "source" ? ipSource : ipDestination],
     ...comparisons,

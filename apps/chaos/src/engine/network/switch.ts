@@ -204,7 +204,7 @@ export class NetworkSwitch {
   }
 }
 
-/** For scenarios: `NetworkSwitch.open`. */
+/** Does what `NetworkSwitch.open` does, for scenarios. */
 export function createSwitch(options: SwitchOptions): Promise<NetworkSwitch> {
   return NetworkSwitch.open(options);
 }

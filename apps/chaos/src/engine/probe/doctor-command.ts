@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { exits, UsageError } from "../../cli/usage.js";
 import type { Capability, Probe } from "../capability.js";
 import { capabilities, isCapability, probe } from "./probe.js";
 
@@ -11,30 +12,24 @@ Looks what this machine offers for scenarios, by trying each thing once. Install
 Exit: 0 nothing that is required is missing; 3 something is; 254 wrong arguments.
 `;
 
-/** The sub-command `doctor`; `out` gets whole lines. Returns the exit code. */
+/** The sub-command `doctor`. @throws UsageError, and the TypeError of `parseArgs` for what it does not know */
 export async function doctorCommand(
   args: readonly string[],
   out: (line: string) => void,
   look: () => Promise<readonly Probe[]> = probe,
 ): Promise<number> {
-  let wanted: ReturnType<typeof readArguments>;
-  try {
-    wanted = readArguments(args);
-  } catch (error) {
-    out(`${(error as Error).message}\n\n${help}`);
-    return 254;
-  }
+  const wanted = readArguments(args);
   if (wanted.help) {
     out(help);
-    return 0;
+    return exits.asExpected;
   }
   const probes = await look();
   if (wanted.json) out(JSON.stringify(probes, null, 2));
   else for (const line of probes.flatMap(linesOf)) out(line);
   const missing = probes.filter(({ capability, there }) => !there && wanted.required.includes(capability));
-  if (missing.length === 0) return 0;
+  if (missing.length === 0) return exits.asExpected;
   if (!wanted.json) out(`required, but missing: ${missing.map(({ capability }) => capability).join(", ")}`);
-  return 3;
+  return exits.missing;
 }
 
 function linesOf({ capability, there, detail, remedy }: Probe): string[] {
@@ -59,8 +54,8 @@ function readArguments(args: readonly string[]): { required: Capability[]; json:
   };
 }
 
-/** For `--require`, here and elsewhere. @throws RangeError for a word that is none. */
+/** Reads a value of `--require`, here and elsewhere. @throws UsageError for a word that is none. */
 export function parseCapability(text: string): Capability {
   if (isCapability(text)) return text;
-  throw new RangeError(`${JSON.stringify(text)} is none of ${capabilities.join(", ")}`);
+  throw new UsageError(`${JSON.stringify(text)} is none of ${capabilities.join(", ")}`);
 }

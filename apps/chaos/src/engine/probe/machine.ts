@@ -21,7 +21,7 @@ const noNamespaces =
   "neither user namespaces (sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, " +
   "user.max_user_namespaces; a container also needs a seccomp profile that allows unshare) nor root with CAP_SYS_ADMIN";
 
-/** All that a switch needs, tried out in namespaces that are gone when this resolves. */
+/** A script that tries out all that a switch needs, in namespaces that are gone when it has ended. */
 const trySwitch = `
 ip link set lo up
 ip link add holdfast type bridge

@@ -3,7 +3,7 @@ import { type Finding, lacks } from "./finding.js";
 import { probeLimits, probeNamespaces, probeShims, probeSmallDisk } from "./machine.js";
 import { probeCurator, probeJava, probeRedis, probeRedisson, probeZooKeeper } from "./servers.js";
 
-/** In the order in which they are shown. */
+/** The probes in the order in which they are shown. */
 const probes: Readonly<Record<Capability, () => Promise<Finding>>> = {
   java: probeJava,
   zookeeper: probeZooKeeper,

@@ -30,7 +30,7 @@ export async function probeRedis(): Promise<Finding> {
   return found(`Redis ${version} from ${install.from}`);
 }
 
-/** For workers in Java: jars, and a compiler for our program that uses them. */
+/** Looks for what workers in Java need: jars, and a compiler for our program that uses them. */
 export async function probeCurator(): Promise<Finding> {
   const install = findCurator();
   if (findJavac() === undefined) return lacks("no Java compiler", ensure("javac"));

@@ -10,7 +10,7 @@ const buildWithinMs = 60_000;
 /** A shim that was built in a folder; for `LD_PRELOAD` of dynamically linked programs. */
 export interface Shims {
   readonly library: string;
-  /** For one server or worker, or several that share a clock. Its file is in the same folder. */
+  /** The handle of one server or worker, or of several that share a clock. Its file is in the same folder. */
   handle(name: string): ShimHandle;
 }
 

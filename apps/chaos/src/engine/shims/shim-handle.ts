@@ -15,7 +15,7 @@ export interface ShimCounts {
 
 /** The clock and the disk of the processes that were started with it. Changes are seen at once. */
 export class ShimHandle {
-  /** For the environment of a process. */
+  /** Variables for the environment of a process. */
   readonly env: Readonly<Record<string, string>>;
   readonly #file: number;
 

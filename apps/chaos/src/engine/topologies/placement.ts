@@ -61,7 +61,7 @@ export class Placement {
     }
   }
 
-  /** For each server, how it is started; undefined when all are ordinary. */
+  /** How each server is started; undefined when all are ordinary. */
   get places(): ServerPlace[] | undefined {
     if (this.network === undefined && this.shims.length === 0) return undefined;
     return Array.from({ length: this.#count }, (_, at) => {
@@ -106,7 +106,7 @@ interface Known {
 
 const known = new WeakMap<ServerSet, Known>();
 
-/** For faults: which server of the set, by name, is which of the placement. Several may share a place. */
+/** Remembers for faults which server of the set, by name, is which of the placement. Several may share a place. */
 export function rememberPlacement(
   set: ServerSet,
   placement: Placement,

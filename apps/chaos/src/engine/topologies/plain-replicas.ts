@@ -74,7 +74,7 @@ async function setOf(
   return set;
 }
 
-/** Where the address leads. */
+/** The node to which the master's address leads. */
 function masterAt(nodes: readonly RedisNode[], front: TcpProxy): RedisNode {
   const master = nodes.find(({ port }) => port === front.target.port);
   if (master === undefined) throw new Error("the master's address leads nowhere");

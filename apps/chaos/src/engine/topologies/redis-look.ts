@@ -4,7 +4,7 @@ import type { WorkerKey } from "../../workload/protocol.js";
 import { namesKey } from "../../workload/redis-names.js";
 import type { Observer } from "./server-set.js";
 
-/** In one script, so that what is seen is of one moment: who stands there, and what each of them is called just then. */
+/** One script, so that what is seen is of one moment: who stands there, and what each of them is called just then. */
 const look = `
 local function listed(key)
   return redis.call('TYPE', key).ok == 'list' and redis.call('LRANGE', key, 0, -1) or {}
@@ -13,7 +13,7 @@ local held = redis.call('TYPE', KEYS[1]).ok == 'hash' and redis.call('HKEYS', KE
 return { held, listed(KEYS[2]), listed(KEYS[3]), redis.call('HGETALL', KEYS[4]) }
 `;
 
-/** Every key of a name, with what is needed to tell whether it goes by itself. */
+/** Every key of a name, with what shows whether it goes by itself. */
 const scan = `
 local found = {}
 local cursor = '0'

@@ -3,7 +3,7 @@ import type { ServerSet } from "./server-set.js";
 
 /** What faults of Redis alone need to know of a set of servers. */
 export interface RedisServers {
-  /** In the order of their addresses. */
+  /** The nodes in the order of their addresses. */
   readonly nodes: readonly RedisNode[];
   readonly replicaSet?: RedisReplicaSet;
   /** Replicas without Sentinels: the address that clients know. */

@@ -23,7 +23,7 @@ const none: StartSet = async (topology) => ({
   close: async () => {},
 });
 
-/** By `kind`. */
+/** What starts the servers of a topology, by its `kind`. */
 const topologies: Partial<Record<Topology["kind"], StartSet>> = {
   none,
   zookeeper: startZooKeeperSet,

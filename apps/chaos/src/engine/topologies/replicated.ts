@@ -26,7 +26,7 @@ export async function startReplicated(topology: Topology): Promise<ServerSet> {
   const replicaSet = await startRedisReplicaSet({
     replicas,
     sentinels,
-    // With addresses of their own, servers are cut from each other by the network itself.
+    // Servers with addresses of their own are cut from each other by the network itself.
     ...(places === undefined ? { replicationProxies: true } : { places }),
     sentinelPeriods: periods,
   }).catch(async (error: unknown) => {

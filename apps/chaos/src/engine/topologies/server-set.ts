@@ -19,7 +19,7 @@ export interface Server {
   resume(): void;
   /** Kills it where it still runs, starts it with its data, resolves when it serves. */
   restart(): Promise<void>;
-  /** What tells that the process is there and whose it is: pid and port. */
+  /** What shows that the process is there and which server it is: pid and port. */
   evidence(): Readonly<Record<string, string | number>>;
 }
 
@@ -27,7 +27,7 @@ export interface Server {
 export interface WorkerLink {
   /** Where this worker connects to. */
   readonly addresses: ServerAddresses;
-  /** Empty without proxies of its own. */
+  /** Its own proxies; empty where it has none. */
   readonly proxies: readonly TcpProxy[];
   /** Sets what all of its proxies do to connections. */
   setMode(mode: ProxyMode): Promise<void>;
@@ -39,7 +39,7 @@ export interface WorkerLink {
 
 /** Looks at the backend past everything that is cut and proxied. */
 export interface Observer {
-  /** Who holds and who waits, by `p:op` where the backend has that; throws when it cannot tell. */
+  /** Holders and waiters, by `p:op` where the backend has that; throws when it cannot see them. */
   look(key: WorkerKey): Promise<{ readonly holders: readonly string[]; readonly queue: readonly string[] }>;
   /** What is left of a key once all workers are gone. Parents that stay on purpose do not count. */
   left(key: WorkerKey): Promise<readonly string[]>;
@@ -61,9 +61,9 @@ export interface ServerSet {
   readonly topology: Topology;
   /** Versions of the servers, by their names. */
   readonly versions: Readonly<Record<string, string>>;
-  /** Past all proxies. */
+  /** Addresses past all proxies. */
   readonly addresses: ServerAddresses;
-  /** All that can be hit. */
+  /** All servers that can be hit. */
   readonly servers: readonly Server[];
   /** Opens a worker's way. `proxied`: by proxies of its own. */
   link(worker: string, proxied: boolean): Promise<WorkerLink>;
@@ -80,7 +80,7 @@ export interface ServerSet {
 }
 
 /**
- * Those of a role: `leader`, `follower`, `master`..., `all`, or a name. Waits until there is one, at most `withinMs`.
+ * The servers of a role: `leader`, `follower`, `master`..., `all`, or a name. Waits until there is one, at most `withinMs`.
  */
 export async function findServers(set: ServerSet, role: string, withinMs = 15_000): Promise<Server[]> {
   if (role === "all") return [...set.servers];

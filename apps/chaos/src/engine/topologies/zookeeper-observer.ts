@@ -10,7 +10,7 @@ import type { Observer } from "./server-set.js";
 /** Longer than any fault that a scenario does to servers. */
 const sessionTimeoutMs = 10_000;
 
-/** Who holds and waits comes from `inspect`, as operators have it; what is left from plain reads of nodes. */
+/** Takes holders and waiters from `inspect`, as operators have it, and what is left from plain reads of nodes. */
 export async function observeZooKeeper(
   connect: string,
   access: Pick<ZooKeeperLocksOptions, "auth" | "tls"> = {},

@@ -54,7 +54,7 @@ async function startWhole(
     tickTimeMs,
     // A JVM starts in half a second; three of them beside other work were seen to take 30.
     startWithinMs: 120_000,
-    // Without this it never flushes, and there is nothing to make slow.
+    // Without this setting the server never flushes, and there is nothing to make slow.
     forceSync: shims === true,
     ...(smallDisk === true && { javaOptions: ["-Dzookeeper.preAllocSize=4"] }),
   };

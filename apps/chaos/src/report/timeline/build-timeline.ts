@@ -14,7 +14,7 @@ export function buildTimeline(
   rawIsPartial = false,
 ): TimelineData {
   const [workers, keys, causes] = [new Places(), new Places(), new Places()];
-  // In the order of their names, with those that only started among them.
+  // Workers come in the order of their names, with those that only started among them.
   for (const p of [...history.workers.keys()].sort(byName)) workers.of(p);
   for (const key of [...history.keys.keys()].sort(byName)) keys.of(key);
   const { rows: holds, places } = holdRows(history, workers, keys, causes);

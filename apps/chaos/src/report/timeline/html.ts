@@ -43,7 +43,7 @@ export function timelineHtml(
 
 const hashOf = (text: string): string => `sha256-${createHash("sha256").update(text).digest("base64")}`;
 
-/** In JSON `<` stands only inside strings, where its escape means the same; so no text can end the script. */
+/** JSON that no text in it can end the script with: `<` stands only inside strings, where its escape means the same. */
 const inScript = (json: string): string => json.replaceAll("<", "\\u003c");
 
 const escaped = (text: string): string =>

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** In the order in which they are joined: what a file imports stands before it. */
+/** The scripts in the order in which they are joined: what a file imports stands before it. */
 const scripts = [
   "time-view.js",
   "items.js",

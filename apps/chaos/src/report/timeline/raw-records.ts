@@ -7,7 +7,7 @@ export const mostRawBytes: number = 12 * 1024 * 1024;
 
 /**
  * The raw records for the page, a line each. All of them while they fit; else those that convict, and what is rare and
- * tells most: faults, workers, events, refused writes.
+ * shows most: faults, workers, events, refused writes.
  */
 export async function rawRecords(
   path: string,

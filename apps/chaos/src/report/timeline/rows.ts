@@ -91,5 +91,5 @@ export function haltRows(history: History, workers: Places): HaltRow[] {
   return rows;
 }
 
-/** Of a worker without its incarnation. */
+/** The name of a worker without its incarnation. */
 const nameOf = (p: string): string => p.split("#")[0] ?? p;

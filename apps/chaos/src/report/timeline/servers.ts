@@ -56,7 +56,7 @@ interface Role {
   readonly role: string;
 }
 
-/** In the order of time, without those that say what was known. */
+/** The roles in the order of time, without those that say what was known. */
 function changes(roles: Role[]): Role[] {
   roles.sort((a, b) => a.atUs - b.atUs);
   return roles.filter(({ role }, at) => role !== roles[at - 1]?.role);

@@ -1,6 +1,6 @@
 import type { Recipe } from "../recipe.js";
 
-/** By name, as groups of workers call them. Loaded when asked for, so that a worker carries its own client alone. */
+/** The recipes by the names that groups of workers use. Loaded when asked for, so that a worker carries its own client alone. */
 const recipes: Readonly<Record<string, () => Promise<Recipe>>> = {
   zookeeper: async () => (await import("./zookeeper.js")).zookeeper,
   redis: async () => (await import("./redis.js")).redis,

@@ -4,7 +4,7 @@ import type { WorkerKey } from "../protocol.js";
 
 const paths = new LockPaths({ chroot: "", namespace: "", root: "/holdfast" });
 
-/** Where a key's locks are in ZooKeeper. */
+/** The paths of a key's locks in ZooKeeper. */
 export const pathsOf = (key: WorkerKey): string[] =>
   key.kind === "naive" ? [naivePath(key)] : namesOf(key).map((name) => paths.pathOf(name));
 

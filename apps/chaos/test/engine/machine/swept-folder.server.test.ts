@@ -15,7 +15,7 @@ function sweepers(folder: string): string[] {
   });
 }
 
-test("a folder that is removed leaves nobody behind who watches it", async () => {
+test("a folder that is removed leaves no process behind that watches it", async () => {
   const folder = new SweptFolder("test");
   writeFileSync(join(folder.path, "file"), "text");
   expect(sweepers(folder.path)).toHaveLength(1);

@@ -12,7 +12,7 @@ test("a server alone is cut from its fellows, and from clients only when asked f
   expect(words(alone(1, 3, true))).toEqual(["0>1", "1>0", "1>2", "1>clients", "2>1", "clients>1"]);
 });
 
-test("groups hear nobody outside of them, and each other inside", () => {
+test("groups hear no party outside of them, and each other inside", () => {
   expect(words(split([0], [1, 2]))).toEqual(["0>1", "0>2", "1>0", "2>0"]);
   expect(words(split([0, "clients"], [1]))).toEqual(["0>1", "1>0", "1>clients", "clients>1"]);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { main } from "../../../src/cli/main.js";
 import type { Probe } from "../../../src/engine/capability.js";
 import { doctorCommand } from "../../../src/engine/probe/doctor-command.js";
 
@@ -39,9 +40,10 @@ test("as JSON it is the findings and nothing else", async () => {
 });
 
 test.each([["--requires", "redis"], ["--require", "root"], ["more"]])("refuses %s %s", async (...args) => {
-  const { code, text } = await doctor(...args.filter((arg) => arg !== undefined));
+  const lines: string[] = [];
+  const code = await main(["doctor", ...args.filter((arg) => arg !== undefined)], (line) => lines.push(line));
   expect(code).toBe(254);
-  expect(text).toContain("Usage: holdfast-chaos doctor");
+  expect(lines.join("\n")).toContain("holdfast-chaos doctor --help tells what there is.");
 });
 
 test("help names every capability", async () => {

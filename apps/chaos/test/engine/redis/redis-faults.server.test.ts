@@ -1,4 +1,10 @@
-import { eventually, RedisConnection, RedisProxy, type TcpProxy } from "@holdfast/test-servers";
+import {
+  eventually,
+  RedisConnection,
+  type RedisNode,
+  RedisProxy,
+  type TcpProxy,
+} from "@holdfast/test-servers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Crew, Worker } from "../../../src/engine/crew.js";
 import type { OngoingFault } from "../../../src/engine/faults/fault.js";
@@ -6,7 +12,7 @@ import { faults } from "../../../src/engine/faults/registry.js";
 import { Random } from "../../../src/engine/random.js";
 import type { PlannedFault, Topology } from "../../../src/engine/scenario.js";
 import { Tally } from "../../../src/engine/tally.js";
-import { redisOf } from "../../../src/engine/topologies/redis-sets.js";
+import { redisOf, replicaSetOf } from "../../../src/engine/topologies/redis-sets.js";
 import { startServers } from "../../../src/engine/topologies/registry.js";
 import {
   findServers,
@@ -26,6 +32,8 @@ interface Bench {
   readonly tally: Tally;
   readonly link: WorkerLink;
   readonly begun: string[];
+  /** What takes back faults that failed. */
+  readonly undo: (() => Promise<unknown>)[];
   begin(planned: Partial<PlannedFault> & { fault: string }): Promise<OngoingFault>;
 }
 
@@ -45,11 +53,13 @@ async function bench(topology: Topology): Promise<Bench> {
   const crew = { worker: (name: string) => (name.startsWith("a0") ? worker : undefined) } as unknown as Crew;
   const tally = new Tally();
   const begun: string[] = [];
+  const undo: (() => Promise<unknown>)[] = [];
   return {
     set,
     tally,
     link,
     begun,
+    undo,
     begin: async (planned) => {
       const kind = faults[planned.fault];
       if (kind === undefined) throw new Error(`no fault ${planned.fault}`);
@@ -60,7 +70,10 @@ async function bench(topology: Topology): Promise<Bench> {
         tally,
         random: new Random(1, "test"),
         signal: AbortSignal.timeout(30_000),
-        begins: (target) => begun.push(target),
+        begins: (target, back) => {
+          begun.push(target);
+          if (back !== undefined) undo.push(back);
+        },
         missed: () => {},
       });
     },
@@ -89,7 +102,7 @@ describe("faults of one Redis", () => {
     expect(after.runId).not.toBe(before.runId);
   });
 
-  it("holds everybody back for as long as it says", async () => {
+  it("holds all clients back for as long as it says", async () => {
     const { begin } = await bench({ kind: "redis" });
     const { evidence } = await begin({
       fault: "redis.client-pause",
@@ -97,6 +110,14 @@ describe("faults of one Redis", () => {
       options: { pauseMs: 300 },
     });
     expect((evidence as { heldBackMs: number }).heldBackMs).toBeGreaterThanOrEqual(290);
+  });
+
+  it("does not claim to have held clients back that were answered at once", async () => {
+    const { set, begin } = await bench({ kind: "redis" });
+    vi.spyOn(redisOf(set).nodes[0] as RedisNode, "clientPause").mockResolvedValue();
+    await expect(
+      begin({ fault: "redis.client-pause", target: "redis1", options: { pauseMs: 2_000 } }),
+    ).rejects.toThrow(/held clients back for \d+ ms and not for 2000 ms/);
   });
 
   it("does not claim to have killed connections or lost answers where there were none", async () => {
@@ -109,27 +130,36 @@ describe("faults of one Redis", () => {
     await expect(heal?.()).rejects.toThrow("no answer was lost");
   });
 
-  it("deafens open subscriptions alone, and has done so once a message was lost", async () => {
+  it("deafens who has an open subscription, and has done so once a message was lost", async () => {
     const { set, link, begun, begin } = await bench({ kind: "redis" });
     const node = redisOf(set).nodes[0];
     const proxy = proxyTo(link, 0);
     const { port } = proxy;
-    const dial = () => RedisConnection.connect({ port, timeoutMs: 5_000 });
-    const ended = await dial();
-    await ended.command("SUBSCRIBE", "c");
-    ended.close();
+    const subscribed = async (): Promise<RedisConnection> => {
+      const connection = await RedisConnection.connect({ port, timeoutMs: 5_000 });
+      open.push({ close: async () => connection.close() });
+      await connection.command("SUBSCRIBE", "c");
+      return connection;
+    };
+    (await subscribed()).close();
     const deafen = { fault: "redis.deafen", target: "worker(a0)" };
     await eventually(() => proxy.connections.length === 0, { what: "the connection to have ended" });
     await expect(begin(deafen)).rejects.toThrow("no subscription");
-    const listening = await dial();
-    open.push({ close: async () => listening.close() });
-    await listening.command("SUBSCRIBE", "c");
+    await subscribed();
     const beginning = begin(deafen);
     await eventually(() => begun.length > 0, { what: "the messages to be dropped" });
     await node?.command("PUBLISH", "c", "1");
     const { evidence, heal } = await beginning;
     expect(evidence).toMatchObject({ how: "hole", subscriptions: 1, missed: 1 });
-    expect(await heal?.()).toEqual({ missed: 1 });
+    // A worker may notice, and come again while the fault is on.
+    await subscribed();
+    await node?.command("PUBLISH", "c", "2");
+    const dropped = (): number => proxy.trace.filter(({ fate }) => fate === "dropped").length;
+    await eventually(() => dropped() === 2, { what: "the new subscription to miss a message" });
+    expect(await heal?.()).toEqual({ missed: 2 });
+    const healed = await subscribed();
+    await node?.command("PUBLISH", "c", "3");
+    await expect.poll(() => healed.messages).toEqual([["message", "c", "3"]]);
   });
 
   it("makes everything serve again, whatever was done to it", async () => {
@@ -191,11 +221,29 @@ describe("faults of independent masters", () => {
     expect(link.proxies.map(({ mode }) => mode)).toEqual(["hole", "hole", "hole"]);
     const [third] = await findServers(set, "redis3");
     expect(begun).toEqual([third?.name]);
-    // Whoever serves at its address now.
+    // The values are those of the server that is at its address now.
     expect(await valuesAt(proxyTo(link, 2).target.port)).toBe(row.left);
     await heal?.();
     expect(proxyTo(link, 0).mode).toBe("ok");
     expect(await rolesOf(set)).toEqual({ redis1: "master", redis2: "master", redis3: "master" });
+  });
+
+  it("lets a holder hear again where a server was not made to forget", async () => {
+    const { set, tally, link, begin, undo } = await bench({ kind: "masters", count: 3 });
+    vi.spyOn(redisOf(set).nodes[2] as RedisNode, "runId").mockRejectedValue(new Error("no answer"));
+    const waits = vi.spyOn(tally, "until");
+    const failed = expect(
+      begin({ fault: "redis.forget", target: "redis3", options: { group: "a" } }),
+    ).rejects.toThrow("no answer");
+    await expect.poll(() => waits.mock.calls.length).toBe(1);
+    new Numbered((record) => tally.see(record)).add(
+      invoke("a0#0", "acquire", "k1", 1),
+      granted("a0#0", "k1", 1),
+    );
+    await failed;
+    expect(link.proxies.map(({ mode }) => mode)).toEqual(["hole", "hole", "hole"]);
+    for (const back of undo) await back();
+    expect(link.proxies.map(({ mode }) => mode)).toEqual(["ok", "ok", "ok"]);
   });
 
   it("an outage lasts until there were grants without those servers", async () => {
@@ -224,6 +272,33 @@ describe("faults of a master with replicas", () => {
       rolesAfter: { redis1: "replica", redis2: "master" },
     });
     expect(front?.target.port).toBe(redisOf(set).nodes[1]?.port);
+  });
+
+  it.each([
+    { fault: "redis.kill-master", holder: "ok" },
+    { fault: "redis.kill-behind", holder: "hole" },
+  ])("$fault starts the master again where no other is promoted", async ({ fault, holder }) => {
+    const { set, tally, link, begin, undo } = await bench({ kind: "replicated", replicas: 2, sentinels: 3 });
+    const replicaSet = replicaSetOf(set);
+    const master = await replicaSet.master();
+    const untilMaster = replicaSet.untilMaster.bind(replicaSet);
+    vi.spyOn(replicaSet, "untilMaster").mockImplementation((options = {}) =>
+      options.not === undefined ? untilMaster(options) : Promise.reject(new Error("no other was promoted")),
+    );
+    const waits = vi.spyOn(tally, "until");
+    const failed = expect(begin({ fault, options: { group: "a" } })).rejects.toThrow("no other was promoted");
+    if (holder === "hole") {
+      await expect.poll(() => waits.mock.calls.length).toBe(1);
+      new Numbered((record) => tally.see(record)).add(
+        invoke("a0#0", "acquire", "k1", 1),
+        granted("a0#0", "k1", 1),
+      );
+    }
+    await failed;
+    const modes = (): Set<string> => new Set(link.proxies.map(({ mode }) => mode));
+    expect([master.running, modes()]).toEqual([false, new Set([holder])]);
+    for (const back of undo) await back();
+    expect([master.running, modes()]).toEqual([true, new Set(["ok"])]);
   });
 
   it("a set with two masters after a planned failover is whole again soon, with one", async () => {

@@ -85,7 +85,7 @@ describe("the observer of Redis", () => {
     },
   );
 
-  it("tells a lock that nobody gave back, a queue without an end and a permit that is missing", async () => {
+  it("reports a lock that was not given back, a queue without an end and a permit that is missing", async () => {
     const about = key();
     const naive = await client(naiveKey, "n0#0", about);
     const held = await naive.acquire(ask(about, "n0#0:1"));

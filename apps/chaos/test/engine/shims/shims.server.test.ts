@@ -38,7 +38,7 @@ test("a Redis' wall clock is turned while it runs, and back; what it counts with
   expect(Math.abs(await aheadMs())).toBeLessThan(60_000);
 });
 
-test("a flush takes as long as it is told to, and ends at once when that is taken back", async () => {
+test("a flush takes as long as the shim says, and ends at once when that is taken back", async () => {
   const handle = shims.handle("redis-disk");
   await using redis = await startRedis({ place: { prefix: handle.prefix }, appendOnly: "always" });
   await redis.command("SET", "a", "1");
