@@ -41,7 +41,7 @@ const slow = [
 
 /**
  * Begins with the files that take longest: where one of them comes last, the other workers wait for it. Vitest does this
- * by itself only where an earlier run has told it the times.
+ * by itself only where an earlier run has left it the times.
  */
 export class SlowFirst extends BaseSequencer {
   /** @param {import("vitest/node").TestSpecification[]} files */

@@ -136,7 +136,7 @@ describe("an ensemble", () => {
     expect(contests.map(({ peak }) => peak)).toEqual(works.map(({ limit }) => limit));
   });
 
-  it("39: that is replaced as a whole leaves nobody holding before, and exactly one afterwards", async () => {
+  it("39: that is replaced as a whole leaves no holder before, and exactly one afterwards", async () => {
     const providers = await connect(4, 2_000);
     const [first, ...others] = providers as [ZooKeeperLocks, ...ZooKeeperLocks[]];
     const contests = await Promise.all(
@@ -155,7 +155,7 @@ describe("an ensemble", () => {
     const ports = ensemble.nodes.map(({ port }) => port);
     const stoppedMs = performance.now();
     await ensemble.stop();
-    // As long as nobody can ask a server, nobody holds beyond the time that was negotiated.
+    // While no server can be reached, no client holds a lock for longer than the negotiated session time-out.
     await eventually(() => providers.every((locks) => locks.state !== "connected"), {
       what: "everybody to notice",
     });
@@ -174,7 +174,7 @@ describe("an ensemble", () => {
         what: `a holder of the ${recipe.title}`,
         withinMs: 20_000,
       });
-      // All of them have a place again, so that whoever could be granted wrongly is there.
+      // All waiters have a place in the queue again: a client that could be granted the lock wrongly would be among them.
       await eventually(async () => (await recipe.waiting(operator, path)) === others.length - 1, {
         what: `the others to wait for the ${recipe.title}`,
       });

@@ -4,11 +4,11 @@ import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
 import { asMutex } from "../../packages/multi-lock/test/kit/as-mutex.js";
 import type { Operator } from "../zookeeper/features/operator.js";
 
-/** An exclusive lock, and how to see from outside who waits for it. */
+/** An exclusive lock, and how to see from outside how many clients wait for it. */
 export interface LockRecipe<L extends Mutex = Mutex> {
   readonly title: string;
   open(locks: ZooKeeperLocks, path: string): L;
-  /** How many wait while somebody holds. */
+  /** The number of waiters while the lock is held. */
   waiting(operator: Operator, path: string): Promise<number>;
 }
 
@@ -23,7 +23,7 @@ export const reentrantMutex: LockRecipe<ReentrantMutex> = {
   waiting: behindTheHolder,
 };
 
-/** Those that their holder may not enter again. */
+/** The locks that their holder may not enter again. */
 export const plainLocks: readonly LockRecipe[] = [
   {
     title: "mutex",

@@ -38,7 +38,7 @@ export const register: Readonly<Record<number, Behaviour>> = {
   12: {
     what: "a persistent queue node keeps its place beyond its session",
     javaOnly:
-      "queue nodes made by a LockInternalsDriver of the user's; ours: such a node of somebody else's is respected",
+      "queue nodes made by a LockInternalsDriver of the user's; ours: such a node of another client is respected",
   },
   13: { what: "the multi lock releases the rest when one release fails" },
   14: { what: "the multi lock gives back what it has when one acquire fails" },
@@ -65,10 +65,10 @@ export const register: Readonly<Record<number, Behaviour>> = {
   28: { what: "a raised limit wakes a waiter at once" },
   29: { what: "a client that closes frees its permits" },
   30: { what: "batches of permits never exceed the limit" },
-  31: { what: "all permits are in use at the peak, and everybody is served" },
+  31: { what: "all permits are in use at the peak, and every caller is served" },
   32: { what: "permits come back in any order" },
   33: { what: "many callers of one semaphore object" },
-  34: { what: "with one permit the second caller is told that there is none" },
+  34: { what: "with one permit the second caller hears that none is free" },
   35: { what: "a permit given back can be had again after a time-out" },
   36: { what: "as many participants as permits" },
   37: { what: "a waiter whose lease is deleted leaves nothing behind" },
@@ -80,7 +80,7 @@ export const register: Readonly<Record<number, Behaviour>> = {
   40: { what: "many clients go on after the ensemble stopped and started" },
 
   // Leader latch.
-  41: { what: "asking for the leader of an election that nobody has stood for" },
+  41: { what: "asking for the leader of an election without candidates" },
   42: { what: "a watched node that vanishes during a reconnect" },
   43: { what: "the election's path vanishes while contact is broken" },
   44: { what: "no second leader after a session was lost and made anew" },
@@ -90,7 +90,7 @@ export const register: Readonly<Record<number, Behaviour>> = {
   48: { what: "closing before there was a connection; starting without a server" },
   49: { what: "starting and closing at once leaves no node" },
   50: { what: "the one in the middle leaves without electing its successor" },
-  51: { what: "leaders are told of their end once" },
+  51: { what: "a leader hears of its end once" },
   52: { what: "a path that is none is refused" },
 
   // Leader selector.
@@ -104,7 +104,7 @@ export const register: Readonly<Record<number, Behaviour>> = {
   },
   55: { what: "standing again after an abort", javaOnly: "the interrupt of a thread; ours: an abort signal" },
   56: { what: "a loss between grant and body keeps the body from running" },
-  57: { what: "everybody leads once before anybody leads twice" },
+  57: { what: "every candidate leads once before any leads twice" },
   58: { what: "another one leads when session, server or client ends" },
   59: { what: "a flapping connection leaves no node" },
 
@@ -124,7 +124,7 @@ export const register: Readonly<Record<number, Behaviour>> = {
     javaOnly: "a percentage of the session's time that a user sets; ours: a fixed margin",
   },
   66: {
-    what: "parents are containers unless somebody made them otherwise",
+    what: "parents are containers unless they were made otherwise before",
     javaOnly:
       "an option for parents of another kind; ours: parents that are there already stay what they are",
   },

@@ -77,7 +77,7 @@ export class Site {
     return `/behaviours-${randomUUID().slice(0, 8)}/of/lock`;
   }
 
-  /** As `path()`, with all levels there to stay: where every request counts, or its answer will not be heard. */
+  /** Like `path()`, with all levels there to stay: where every request counts, or its answer will not be heard. */
   async madePath(operator: Operator): Promise<string> {
     const path = this.path();
     for (const level of levelsOf(path)) await operator.create(level);

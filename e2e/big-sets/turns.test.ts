@@ -46,7 +46,7 @@ const worlds: { readonly [backend: string]: () => Promise<World> } = {
       cut: async () => sessions().map((id) => server.dropConnection(id, { reset: true })),
       end: async () => {
         for (const id of sessions()) {
-          // As nearly always, the client hears of it by its next connection.
+          // The client hears of it by its next connection, as nearly always.
           server.dropConnection(id, { reset: true });
           server.expireSession(id);
         }

@@ -25,7 +25,7 @@ import { share } from "../support/share.js";
 import { commandLines, type Ran } from "./command-lines.js";
 import { ChaosRun } from "./run-cli.js";
 
-/** Of the ensemble's front, of clients, and of all Redis servers. */
+/** The certificate of the ensemble's front, of clients, and of all Redis servers. */
 const tls = makeRedisCertificate();
 const password = "s:cret@home";
 const inUrl = encodeURIComponent(password);
@@ -76,7 +76,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A TLS server in front of the ensemble, as stunnel is one, which lets in whoever has the certificate. */
+/** A TLS server in front of the ensemble, as stunnel is one, which lets in only clients with the certificate. */
 async function terminator({ host, port }: ZooKeeperNode): Promise<typeof front> {
   const { certificate, key } = tls;
   const listener = createServer({ cert: certificate, key, ca: certificate, requestCert: true }, (near) => {
@@ -89,7 +89,7 @@ async function terminator({ host, port }: ZooKeeperNode): Promise<typeof front> 
   return { port: (listener.address() as AddressInfo).port, end: () => listener.close() };
 }
 
-/** A key of somebody else's, in whichever slot the server has. */
+/** Writes a key of another application, in a slot that this server has. */
 async function keep(node: RedisNode): Promise<void> {
   for (let at = 0; ; at++) {
     const key = `somebody's ${at}`;
@@ -126,12 +126,12 @@ async function attack(target: string, ...args: string[]): Promise<Attacked> {
 }
 
 interface Evidence {
-  /** Whoever it was meant for had let go in that moment. */
+  /** The hold that the fault was meant for: its holder had released it in that moment. */
   readonly missed?: string;
   readonly connections?: readonly number[];
 }
 
-/** For a failed expectation. */
+/** What a failed expectation shows. */
 const said = ({ output, outcomes }: Ran): string => [output, ...outcomes.map(({ why }) => why)].join("\n");
 
 /** No report, and nothing that was said, has the password. */
@@ -201,7 +201,7 @@ describe.concurrent("an attack", () => {
     const target = `rediss+cluster://:${inUrl}@${hosts.join(",")}`;
     using end = await attack(target, "--fault", "reset", "--times", "1", ...pem);
     expect(end.code, said(end)).toBe(0);
-    // Of every node, whichever were named.
+    // There are connections to every node, whichever were named.
     expect(end.hits[0]?.connections.filter((open) => open > 0)).toHaveLength(cluster.nodes.length);
     const keys = await Promise.all(cluster.nodes.map((node) => node.command("KEYS", "*")));
     expect(keys.flat()).toHaveLength(cluster.nodes.length);

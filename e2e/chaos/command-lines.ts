@@ -30,7 +30,7 @@ export function commandLines(): (args: (out: string) => readonly string[]) => Pr
   const waiting = new Map<number, { settle(answer: Answer): void; fail(error: Error): void }>();
   beforeAll(() => {
     const file = fileURLToPath(new URL("support/command-lines.mjs", import.meta.url));
-    // Without the conditions of Vitest, by which packages are their sources.
+    // The process runs without the conditions of Vitest, by which packages are their sources.
     host = fork(file, { execArgv: [], env: { ...process.env, NO_COLOR: "1" }, stdio: "pipe" });
     let said = "";
     for (const stream of [host.stdout, host.stderr]) {

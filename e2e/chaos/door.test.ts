@@ -38,7 +38,7 @@ describe.concurrent("a worker", () => {
     expect(end).toMatchObject({ code: 0, output: expect.stringContaining("it keeps to the protocol") });
   });
 
-  it("that stamps by the wall clock is told so, with the line and the reason", async ({ expect }) => {
+  it("that stamps by the wall clock fails, with the line and the reason", async ({ expect }) => {
     const wrong = join(folder, "wrong.py");
     const source = readFileSync(pythonSource, "utf8");
     writeFileSync(wrong, source.replace("time.monotonic_ns() - self.base", "time.time_ns()"));

@@ -51,7 +51,7 @@ it("the page of CI can be followed word by word: its file, its commands, and the
   const commands = lines.filter((line) => !installed(line));
   expect(lines).toHaveLength(4);
   expect(commands).toHaveLength(2);
-  // Beside each other, each as in a project of its own.
+  // The commands run beside each other, each as in a project of its own.
   const ends = await Promise.all(
     commands.map((line) => {
       const folder = mkdtempSync(join(tmpdir(), "in-ci-"));

@@ -32,11 +32,11 @@ class Family {
 const named = (processes: readonly Seen[], command: string): Seen[] =>
   processes.filter((each) => each.command === command);
 
-/** Servers are there, and workers; one of the workers stands still. */
+/** Servers and workers are running, and one of the workers is stopped. */
 const inTheMiddle = (now: readonly Seen[]): boolean =>
   named(now, "java").length >= 1 && named(now, "node").length >= 6 && now.some(({ state }) => state === "T");
 
-/** The first server is about to come up, nobody waits for it yet. */
+/** The process of the first server exists, and the server is still starting. */
 const whileStarting = (now: readonly Seen[]): boolean => named(now, "java").length >= 1;
 
 const cases = [
@@ -44,7 +44,7 @@ const cases = [
   { signal: "SIGTERM", to: "run", when: "a worker stands still", ready: inTheMiddle, code: 143 },
   { signal: "SIGTERM", to: "run", when: "its servers start", ready: whileStarting, code: 143 },
   { signal: "SIGKILL", to: "run", when: "a worker stands still", ready: inTheMiddle, code: null },
-  // As a shell ends a job, and many a CI.
+  // A shell ends a job so, and many a CI.
   { signal: "SIGKILL", to: "group", when: "a worker stands still", ready: inTheMiddle, code: null },
 ] as const;
 

@@ -8,7 +8,7 @@ const seed = process.env.HOLDFAST_SEED ?? String(Math.floor(Math.random() * 2 **
 const named = (pattern: RegExp): string[] => catalogue.map(({ id }) => id).filter((id) => pattern.test(id));
 
 it.each([
-  // Of kind and moment: named by both, without a number.
+  // These ids name kind and moment, without a number.
   ["at the moments that they have guards for", named(/^(zk|redis|redlock)-(?!.*-kept$)/)],
   ["with locks that are kept for their next owners", named(/-kept$/)],
 ])("our recipes pass %s", { timeout: 60_000 * catalogue.length }, async (_, ids) => {

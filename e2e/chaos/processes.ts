@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** A process, told apart from a later one with the same number by when it began. */
+/** A process. `began` distinguishes it from a later process with the same number. */
 export interface Seen {
   readonly pid: number;
   readonly began: string;
@@ -26,7 +26,7 @@ export function descendants(pid: number): Seen[] {
   return found;
 }
 
-/** Those that still exist, ended ones that nobody has reaped excepted. */
+/** The processes that still exist, without ended ones that their parent has not reaped. */
 export const alive = (seen: Iterable<Seen>): Seen[] =>
   [...seen].filter(({ pid, began }) => {
     const now = statOf(pid);

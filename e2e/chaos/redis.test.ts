@@ -6,7 +6,7 @@ import { drawn, share } from "../support/share.js";
 import { ChaosRun } from "./run-cli.js";
 
 const full = process.env.HOLDFAST_FULL === "1";
-/** Those that a machine can always run: no namespaces, no shims, no Java. */
+/** The scenarios that a machine can always run: no namespaces, no shims, no Java. */
 const rows = catalogue.filter(
   ({ id, needs = [], topology }) =>
     /^R\d/.test(id) &&

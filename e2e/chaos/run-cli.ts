@@ -8,13 +8,13 @@ const cli = fileURLToPath(new URL("../../apps/chaos/dist/cli.js", import.meta.ur
 
 const ports = `holdfast-ports-${process.getuid?.() ?? "user"}`;
 
-/** The built CLI in a process of its own, with a folder for temporary things that nobody else uses. */
+/** The built CLI in a process of its own, with a temporary folder of its own. */
 export class ChaosRun {
   readonly child: ChildProcess;
   readonly pid: number;
   /** Folder that the process takes for the system's temporary one. */
   readonly temp: string;
-  /** For `--out`. */
+  /** The folder for `--out`. */
   readonly out: string;
   readonly #root: string;
   readonly #exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;

@@ -6,7 +6,7 @@ import { ChaosRun } from "./run-cli.js";
 
 const smoke = catalogue.filter(({ tags }) => tags.includes("smoke")).map(({ id }) => id);
 
-/** Promised are 90 s on two cores of its own; a machine under load gets ten times as much. */
+/** Promised are 70 s on two cores of its own; a machine under load gets ten times as much. */
 const limitMs = 900_000;
 
 let run: ChaosRun;

@@ -62,7 +62,7 @@ describe.each(themes)("in the %s theme", (theme) => {
   const looked = pages.filter(
     (_, at) => shown === pages.length || photographed || at % 2 === themes.indexOf(theme),
   );
-  it.each(looked)("nobody stumbles over the page %s, which has no trouble of its own", async (name) => {
+  it.each(looked)("the page %s is accessible and reports no errors", async (name) => {
     await using tab = await world.browser.tab(theme);
     await tab.page.goto(`${world.dashboard.url}${scene.pages[name] ?? "none"}`);
     await filled(tab.page);
@@ -76,7 +76,7 @@ describe.each(themes)("in the %s theme", (theme) => {
     expect(tab.trouble()).toEqual([]);
   });
 
-  it("nobody stumbles over the dialog that asks before it forces", async () => {
+  it("the dialog that asks before a forced release is accessible", async () => {
     await using tab = await world.browser.tab(theme);
     const view = new LockView(tab.page);
     await view.open(`${world.dashboard.url}${scene.contended}`);

@@ -12,8 +12,8 @@ const locks = share("locks in a history that is asked", 10_000, 100_000);
 const changesFor = share("ms of 1,000 changes a second", 3_000, 20_000);
 const boundMs = 300;
 /**
- * Of a core, for the thread and for what the dashboard does for it. That is ten times what it takes on a quiet machine, and this process also
- * makes the changes: `bench dashboard` tells what the history takes.
+ * The share of a core for the thread and for what the dashboard does for it. That is ten times what it takes on a quiet machine, and this process
+ * also makes the changes: `bench dashboard` measures what the history takes.
  */
 const mostOfACore = 0.5;
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   for (let n = 0; n < locks; n += 500) {
     for (let each = n; each < Math.min(n + 500, locks); each++)
       for (const change of turn(each)) history.add(change);
-    // As its queue has a bound, no more is given than is written.
+    // Its queue has a bound, so no more is given than is written.
     const last = Math.min(n + 500, locks) - 1;
     if (n % 20_000 === 0 || last === locks - 1)
       await eventually(async () => (await story(last)).holds.length > 0, {

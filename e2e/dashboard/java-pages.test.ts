@@ -27,9 +27,9 @@ interface Truth {
   readonly key: string;
   /** Sessions of ZooKeeper, owners of Redisson. */
   readonly holder: string;
-  /** In order; of a plain lock of Redisson's nobody is known. */
+  /** In queue order. Empty for a plain lock of Redisson, whose waiters are not known. */
   readonly waiters: readonly string[];
-  /** As the page counts them. */
+  /** The number of waiters, as the page gives it. */
   readonly count: string;
 }
 
@@ -62,7 +62,7 @@ async function truth(): Promise<Truth[]> {
   return await Promise.all([...onZooKeeper, ...onRedis]);
 }
 
-/** Who held when the scene was set. */
+/** The holders when the scene was set. */
 async function asPlayed(): Promise<string[]> {
   const sessions = await Promise.all(scene.curator.map((each) => each.session()));
   return [...sessions.map(({ id }) => `0x${id.toString(16)}`), ...scene.redisson.map(({ id }) => id)];
@@ -140,7 +140,7 @@ describe("while Curator and Redisson alone contend", () => {
     for (const pair of [scene.paths, scene.keys]) {
       const circle = shown.find(({ keys }) => keys.some((key) => pair.includes(key)));
       expect([...(circle?.keys ?? [])].sort()).toEqual([...pair]);
-      // In each line somebody waits for a lock that the one of the next line holds.
+      // The waiter of each line waits for a lock that the actor of the next line holds.
       for (const [line, key] of (circle?.keys ?? []).entries()) {
         const { holder = "", waiters = [] } = real.find((each) => each.key === key) ?? {};
         expect(circle?.actors[line]).toContain(waiters[0]);

@@ -153,7 +153,7 @@ describe("the page of a lock on Redis that Redisson and we contend for", () => {
     await fourth;
     expect((await view.shows(truth)).holders).toEqual(all.queue.slice(2));
     await (await fourth).release();
-    // Redis has no key for a lock that nobody wants.
+    // Redis has no key for a lock without holder and waiters.
     await view.page.getByText("The lock is gone: no holder, no waiters.").waitFor();
     expect(tab.trouble()).toEqual([]);
   });
@@ -178,7 +178,7 @@ describe("the page of a lock on Redis that Redisson and we contend for", () => {
 interface Side {
   readonly key: (name: string) => string;
   client(): Promise<LockProvider>;
-  /** As the page shows a token of ours. */
+  /** The text by which the page shows a token of ours. */
   token(token: bigint | null): string;
 }
 

@@ -104,6 +104,16 @@ describe("at the width of a phone", () => {
     }
   });
 
+  it("findings can be muted where actions are switched off, which is about locks alone", async () => {
+    await tab.page.route("**/api/v1/me", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), actions: false } });
+    });
+    const page = await open("findings");
+    await page.locator("li.card").first().getByRole("button", { name: "Mute" }).waitFor();
+    expect(tab.trouble()).toEqual([]);
+  });
+
   it("the pages lie behind one button, which keyboard and finger open", async () => {
     const page = await open("overview");
     await page.locator(".pages-button").focus();

@@ -39,10 +39,10 @@ it("keeps the dashboard's own process small and its event loop turning, with man
   const [, ...serving] = report.phases;
   for (const { what, rssBytes, highestBytes, longestWorkMs } of serving) {
     expect(Math.max(rssBytes, highestBytes), what).toBeLessThan(rssBound);
-    // By its own processor time: the clock also counts what others on this machine take.
+    // This is its own processor time: the clock also counts what others on this machine take.
     expect(longestWorkMs, what).toBeLessThan(stallBoundMs);
   }
-  // Those who read did get something, while contenders came and went.
+  // The clients that read did get something, while contenders came and went.
   expect(report.streams?.pairs).toBeGreaterThan(phaseMs / 100);
   expect(report.streams?.least).toBeGreaterThan(3);
 });

@@ -124,7 +124,7 @@ describe("a server whose AdminServer is open to everyone", () => {
   });
 });
 
-/** By the numbers of the nodes: the first of each lock is who holds it. */
+/** How many locks a session holds and waits for, by the numbers of the nodes: the first node of each lock is the holder's. */
 function sharesOf(session: ToldSession, all: ToldSessions): { holds: string; waits: string } {
   const lockOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));
   const everything = [...all.values()].flatMap(({ ephemerals }) => ephemerals);

@@ -39,7 +39,7 @@ beforeEach(async () => {
 });
 afterEach(() => tab?.[Symbol.asyncDispose]());
 
-/** From the grant to the page that shows it, and everybody else as the server has them. */
+/** Times how long the page takes from the grant until it shows the holders and the queue as the server has them. */
 async function passes(granted: Promise<unknown>, truth: () => Promise<Standing>): Promise<Standing> {
   await granted;
   const grantedMs = performance.now();
@@ -180,7 +180,7 @@ describe("on ZooKeeper, where Curator and we share", () => {
     ]);
     await view.page.locator(".holder-card", { hasText: "their candidate" }).waitFor();
     await view.page.getByRole("row", { name: /our candidate/ }).waitFor();
-    // The grant was told before anybody had read the token.
+    // The dashboard saw the grant before it had read the token, and the row of the event has the token all the same.
     const token = (await view.fact("Token").textContent()) ?? "none";
     await view.page.getByRole("row").filter({ hasText: "granted" }).filter({ hasText: token }).waitFor();
     await latch.close();
@@ -212,7 +212,7 @@ describe("on Redis, where Redisson and we share", () => {
 
   const firstWords = (lines: readonly string[]): string[] => lines.map((line) => line.split(" ")[0] ?? "");
 
-  /** Of what everybody's connections listen to. */
+  /** The number of connections, of all clients, that subscribe to the channel of the lock. */
   const connections = async (key: string): Promise<number> =>
     Number((await list("PUBSUB", "NUMSUB", `redisson_sc:{${key}}`))[1]);
 

@@ -147,7 +147,7 @@ describe("a keyboard alone", () => {
       "document.activeElement?.title || document.activeElement?.id || document.activeElement?.tagName",
     );
 
-  it("finds, walks, opens and goes anywhere, and never while somebody writes", async () => {
+  it("finds, walks, opens and goes anywhere, and never while the user writes in a field", async () => {
     const client = await world.zookeeperClient();
     await using one = await client.mutex("/live/keys/one").acquire();
     await using two = await client.mutex("/live/keys/two").acquire();
@@ -228,7 +228,7 @@ describe("where there is nothing", () => {
     await shows(dashboard, "No cluster is configured");
   });
 
-  it("the page says that nobody told it where to look, and proposes places", async () => {
+  it("the page says that no roots and no key patterns are configured, and proposes places", async () => {
     await using held = await (await world.zookeeperClient()).mutex("/live/found").acquire();
     const { connectString: connect } = world.zookeeper;
     await using dashboard = await Dashboard.start({
@@ -302,8 +302,8 @@ it("the overview of one cluster has its figures, and what was lost in it", async
   expect(tab.trouble()).toEqual([]);
 });
 
-describe("a backend that goes away while somebody looks", () => {
-  it("is told of in a line, what was known stays, and the other backend goes on", async () => {
+describe("a backend that goes away while a page is open", () => {
+  it("is named in a line of the page, what was known stays, and the other backend goes on", async () => {
     const key = "live:kept";
     const redis = await world.redisClient();
     const zookeeper = await world.zookeeperClient();

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 
 beforeAll(() => buildPackages("@holdfast/test-servers"), 180_000);
 
-/** Has the compiler check lines, each as the body of somebody's test, against the package as it is built. */
+/** Has the compiler check each line, as the body of a user's test, against the package as it is built. */
 async function check(lines: readonly string[]): Promise<void> {
   await using scratch = await scratchInside();
   const scope = "zk: ZkTestServer, session: bigint, sessions: readonly bigint[], clock: ManualClock";

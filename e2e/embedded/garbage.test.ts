@@ -139,7 +139,7 @@ test("a connection that sends one byte a second is not waited for any longer tha
   expect(server.sessions()).toHaveLength(1);
 });
 
-test("1,000 connections without a word and 1,000 sessions without a ping disturb nobody, and go when their time is over", async () => {
+test("1,000 connections without a word and 1,000 sessions without a ping disturb no client, and go when their time is over", async () => {
   const silent = await crowd(1_000, () => Stranger.meet(server.port));
   const idle = await crowd(1_000, () => Stranger.known(server.port));
   await accepted(2_000);

@@ -1,4 +1,4 @@
-// The suite of somebody who uses the kit as it is installed, under node:test, with the locks that it is made for.
+// A user's test suite: the kit as it is installed, under node:test, with the locks that it is made for.
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";
 import { zkTestServer } from "@holdfast/test-servers";

@@ -28,7 +28,7 @@ export function request<K extends OpName>(xid: number, op: K, record: RequestOf<
   return encodeFrame(encodeRequestHeader({ xid, type: opCodes[op] }), encodeRequest(op, record));
 }
 
-/** A socket that sends whatever it is told to. */
+/** A raw socket, for bytes that no correct client sends. */
 export class Stranger {
   readonly socket: Socket;
   bytes = 0;
@@ -56,7 +56,7 @@ export class Stranger {
     return stranger;
   }
 
-  /** With a session of its own. */
+  /** A stranger with a session of its own. */
   static async known(port: number): Promise<Stranger> {
     const stranger = await Stranger.meet(port, hello());
     await within(10_000, "the handshake", once(stranger.socket, "data"));

@@ -5,8 +5,8 @@ import { RawClient } from "../protocol/raw-client.js";
 const ephemeral = 1;
 
 /**
- * A client that minds its own business while others send garbage: it writes, reads back and is told of changes by a
- * watch, on one connection and in one session from beginning to end.
+ * A correct client beside others that send garbage: it writes, reads back and hears of changes by a watch, on one
+ * connection and in one session from beginning to end.
  */
 export class Witness {
   readonly #client: RawClient;
@@ -40,7 +40,7 @@ export class Witness {
       this.#client.send("getData", { path: "/witness", watch: false }),
       this.#client.send("exists", { path: "/witness/mine", watch: false }),
     ]);
-    // The version is right only if nobody else has written.
+    // The version is right only if no other client has written.
     expect([written.header.err, read.header.err, mine.header.err]).toEqual([0, 0, 0]);
     expect(Buffer.from(read.response?.data ?? [])).toEqual(data);
     expect(events.slice(before)).toMatchObject([{ type: "data-changed", path: "/witness" }]);

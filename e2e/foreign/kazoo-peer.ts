@@ -65,7 +65,7 @@ export type NodeVerb = "create" | "create-ephemeral" | "set" | "delete" | "exist
 
 /** One `KazooClient`: one session at a time, and a new one when the old is lost. */
 export class KazooClient {
-  /** All that its listener was told, oldest first: `CONNECTED`, `SUSPENDED`, `LOST`. */
+  /** The states that its listener got, oldest first: `CONNECTED`, `SUSPENDED`, `LOST`. */
   readonly states: readonly string[];
   readonly #lines: LineProcess;
   readonly #name: string;

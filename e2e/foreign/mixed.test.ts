@@ -63,7 +63,7 @@ describe("Curator and our mutex in one queue on the embedded server", () => {
     expect(server.nodes(contention.path).map(({ path }) => path)).toEqual([contention.path]);
   });
 
-  it("grants in order of arrival, whoever waits", async () => {
+  it("grants in order of arrival, to Curator and to us", async () => {
     const path = "/mixed/order";
     const first = await locks.mutex(path).acquire({ waitMs });
     const order: string[] = [];
@@ -90,7 +90,7 @@ describe("Curator and our mutex in one queue on the embedded server", () => {
     expect(server.nodes(path)).toHaveLength(1);
   });
 
-  it("ours is granted when the session of Curator's holder ends, and Curator when ours does, which is told", async () => {
+  it("ours is granted when the session of Curator's holder ends, and Curator when ours does, and our holder hears of it", async () => {
     const path = "/mixed/expiry";
     for (const [at, peer] of peers.entries()) {
       const victim = await peer.connect({ connect: server.connectString });

@@ -74,7 +74,7 @@ describe("holders and waiters of kazoo and Curator", () => {
       granted = true;
       return node;
     });
-    queued.catch(() => {}); // whoever awaits it gets the error
+    queued.catch(() => {}); // the code that awaits it gets the error
     await expect.poll(() => waiter.queued(path)).toBe(2);
     return {
       what: kind.what,
@@ -115,7 +115,7 @@ describe("holders and waiters of kazoo and Curator", () => {
     clients: readonly ForeignClient[],
     condition: () => boolean,
   ): Promise<void> {
-    // As long as their sessions.
+    // It waits for as long as their sessions last.
     await eventually(condition, { what, withinMs: 75_000, detail: () => statesOf(clients) });
   }
 
@@ -212,7 +212,7 @@ describe("holders and waiters of kazoo and Curator", () => {
         clients,
         () => performance.now() - pausedAtMs > 3_000,
       );
-      // A server that comes to may hear a client before it looks at its sessions, and keep that one: nobody gets in before.
+      // A server that resumes may hear a client before it ends expired sessions, and keep its session: all clients stay out until then.
       await target.keepOut();
       target.resume();
       await using witness = zookeeperLocks({ connect: target.connectString });

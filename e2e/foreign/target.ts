@@ -11,11 +11,11 @@ export interface SessionKey {
 /** One server, embedded or real, with the same handles on both. */
 export interface Target extends AsyncDisposable {
   readonly connectString: string;
-  /** For clients that `dropConnections` and `cutOff` are for. */
+  /** The connect string for clients that `dropConnections` and `cutOff` are for. */
   readonly droppable: string;
   /** Closes the connections of those sessions, which live on. */
   dropConnections(sessions: readonly SessionKey[]): void;
-  /** As `dropConnections`, and they do not get in again until `heal`. Others that are connected stay so. */
+  /** Like `dropConnections`, and they do not get in again until `heal`. Others that are connected stay so. */
   cutOff(sessions: readonly SessionKey[]): Promise<void>;
   /** Clients of `droppable` that have lost their connection do not get in again until `heal`. */
   keepOut(): Promise<void>;
@@ -38,7 +38,7 @@ export const targetNames: readonly TargetName[] = allTargets.slice(
 );
 
 const tickTimeMs = 500;
-/** Of what ZooKeeper leaves open, such as the order of events of a dying session. Printed with each embedded server. */
+/** The seed of what ZooKeeper leaves open, such as the order of events of a dying session. Printed with each embedded server. */
 export const embeddedSeed: number = Number(process.env.HOLDFAST_SEED ?? randomInt(2 ** 31));
 
 /**

@@ -27,7 +27,7 @@ describe.each(await curatorVersionsInShare())("barriers shared with Curator %s",
     await expect.poll(() => standing(path), { timeout: 10_000 }).toHaveLength(count);
   }
 
-  /** Whose members are in, by the answers that have come. */
+  /** Which members are in, by the answers that have come. */
   function passed(entering: readonly { readonly granted: boolean }[]): boolean[] {
     return entering.map(({ granted }) => granted);
   }
@@ -73,7 +73,7 @@ describe.each(await curatorVersionsInShare())("barriers shared with Curator %s",
     expect(ours).toEqual([" lasting - 31:world:anyone", "/tree lasting - 31:world:anyone"]);
   });
 
-  // Who comes last makes `ready`, so both take their turn at it.
+  // The member that comes last makes `ready`, so both sides take their turn at it.
   it.each([
     ["Curator", ["ours", "theirs", "theirs"]],
     ["ours", ["theirs", "ours", "ours"]],
@@ -113,7 +113,7 @@ describe.each(await curatorVersionsInShare())("barriers shared with Curator %s",
       }
       const leave = await Promise.all(entering.map(({ grant }) => grant));
 
-      // Whoever leaves takes its node away at once and waits, but for the one with the lowest name, which waits with it.
+      // A member that leaves deletes its node at once and waits, except the one with the lowest name, which waits with its node there.
       const lowest = nodes.toSorted()[0];
       const leaving: { readonly granted: boolean; readonly grant: Promise<unknown> }[] = [];
       for (const [at, each] of leave.entries()) {
@@ -173,7 +173,7 @@ describe.each(await curatorVersionsInShare())("barriers shared with Curator %s",
     expect(await client.dump(path)).toHaveLength(1);
   });
 
-  it("our member whose session has ended is told, and Curator's are not held up by it", async () => {
+  it("our member whose session has ended hears of it, and Curator's are not held up by it", async () => {
     const path = "/double-barrier/session";
     const mortal = await fixture.oursOverClient(8_000);
     const theirs = await client.doubleBarrier(path, 2);

@@ -5,9 +5,9 @@ import { expect } from "vitest";
 
 export interface LoggedGrant {
   readonly label: string;
-  /** Of the node that stands for the grant; `null` where the contender does not know it. */
+  /** The czxid of the node that stands for the grant; `null` where the contender does not know it. */
   readonly czxid: bigint | null;
-  /** Of that node; `null` where the contender does not know it. */
+  /** The sequence number of that node; `null` where the contender does not know it. */
   readonly sequence: number | null;
   readonly countBefore: number;
 }

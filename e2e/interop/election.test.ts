@@ -190,7 +190,7 @@ describe.each(await curatorVersionsInShare())("an election together with Curator
       await term.release();
     });
 
-    it("Curator leads when the session of our leader is ended, and ours is told that it is deposed", async () => {
+    it("Curator leads when the session of our leader is ended, and ours hears that it is deposed", async () => {
       const path = nameOfPath("our-session");
       const mortal = await fixture.oursOverClient(8_000);
       const term = await mortal.locks.leaderElection(path, { layout }).campaign({ waitMs });

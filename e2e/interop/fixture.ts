@@ -95,14 +95,14 @@ export class InteropFixture {
   }
 }
 
-/** A grant that must not have come yet, and the grant itself. */
+/** `grant`, and whether it has come by now. */
 export function watched<T>(grant: Promise<T>): { readonly granted: boolean; readonly grant: Promise<T> } {
   const state = { granted: false, grant };
   grant.then(
     () => {
       state.granted = true;
     },
-    () => {}, // whoever awaits `grant` gets the error
+    () => {}, // the code that awaits `grant` gets the error
   );
   return state;
 }

@@ -162,7 +162,7 @@ describe.each(await curatorVersionsInShare())("the Java peer with Curator %s dri
     await expect.poll(() => names(path)).toEqual([]);
   });
 
-  it("a barrier: whoever waits goes on when it is removed", async () => {
+  it("a barrier: its waiters go on when it is removed", async () => {
     const path = "/recipes/barrier";
     const [gate, waiter] = await Promise.all([one.barrier(path), two.barrier(path)]);
     expect(await waiter.wait()).toBe(true);

@@ -45,7 +45,7 @@ describe.each(await curatorVersionsInShare())("locks that ours keeps, beside Cur
       granted = true;
     });
     await expect.poll(() => theirs.participants(), { timeout: 10_000 }).toHaveLength(2);
-    // One that stands in memory asks the server when the wish is heard, behind Curator.
+    // A waiter in memory asks the server when the wish is heard, behind Curator.
     const next = locks.mutex(path).acquire();
     await expect.poll(() => theirs.participants(), { timeout: 10_000 }).toHaveLength(3);
     expect(granted).toBe(false);

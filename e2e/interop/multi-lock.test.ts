@@ -47,7 +47,7 @@ describe.each(await curatorVersionsInShare())("a multi lock of Curator %s and ou
     await expect
       .poll(async () => (await locks.mutex(paths[0]).inspect()).pendingTotal, { timeout: 10_000 })
       .toBe(1);
-    // While it waits for the first it is in nobody's way at the others.
+    // While it waits for the first lock it has no place in the queues of the others.
     for (const path of paths.slice(1)) expect((await locks.mutex(path).inspect()).pendingTotal).toBe(0);
     expect(next.granted).toBe(false);
     await theirs.release();

@@ -6,7 +6,7 @@ import { type Contention, countGrant, readCount } from "../support/process/conte
 import { Presence } from "./presence.js";
 
 const grantWithinMs = 60_000;
-/** As in `SharingContender.java`. */
+/** The times of `SharingContender.java`. */
 const permitMs = 25;
 const holdMs = 2;
 

@@ -75,7 +75,7 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
     await theirs.release();
   });
 
-  it("grants in order of arrival, whoever waits", async () => {
+  it("grants in order of arrival, to Curator and to us", async () => {
     const path = "/queue/order";
     const order: string[] = [];
     const holder = await client.mutex(path);
@@ -185,7 +185,7 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
     );
   });
 
-  it("Curator is granted when our holder's session is ended, and our holder is told", async () => {
+  it("Curator is granted when our holder's session is ended, and our holder hears of it", async () => {
     const path = "/queue/ours-expires";
     const ours = await fixture.oursOverClient(8_000);
     const lock: LockHandle = await ours.locks.mutex(path).acquire({ waitMs });

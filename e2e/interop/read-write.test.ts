@@ -47,7 +47,7 @@ describe.each(await curatorVersions())("a read-write lock shared with Curator %s
     const writing = watched((await fixture.ours()).readWriteLock(path).write.acquire({ waitMs }));
     await untilQueued(theirs, 3);
     await read.release();
-    // Behind whatever that release has told the writer.
+    // Its answer comes after any event that the release has sent to the writer.
     await ours.inspect();
     expect(writing.granted).toBe(false);
     await theirs.release("read");
@@ -187,7 +187,7 @@ describe.each(await curatorVersions())("a read-write lock shared with Curator %s
       await ours.inspect();
       expect(writing.granted).toBe(false);
       const reader = await ours.read.tryAcquire();
-      // Behind our own writer.
+      // The reader would stand behind our own writer.
       expect(reader).toBeNull();
       await theirs.release("read");
       await (await writing.grant).release();

@@ -48,7 +48,7 @@ describe.each(await curatorVersionsInShare())("revocation with Curator %s", (cur
     lock.assertHeld();
   });
 
-  it("requestRevoke() says false where nobody holds", async () => {
+  it("requestRevoke() says false where there is no holder", async () => {
     const locks = await fixture.ours();
     expect(await locks.mutex("/revoke/nobody").requestRevoke()).toBe(false);
   });

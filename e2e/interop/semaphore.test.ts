@@ -264,7 +264,7 @@ describe.each(await curatorVersionsInShare())("permits shared with Curator %s", 
 
   const fullGrants = 600;
   it(
-    "are never more than the limit at a time, whoever takes one to three of them",
+    "are never more than the limit at a time, when Curator and we take one to three at once",
     async () => {
       const total = share(
         `leases of a semaphore with Curator ${fixture.java.curatorVersion}`,

@@ -6,7 +6,7 @@ import {
 } from "../../packages/multi-lock/test/kit/conformance.js";
 import { onBothServers } from "../zookeeper/conformance/servers.js";
 
-/** Of the companion only its locks are used: holds are lost and contact is cut at ZooKeeper. */
+/** A companion of which only the locks are used: holds are lost and contact is cut at ZooKeeper. */
 async function companions(): Promise<Fixture> {
   const space = new MemorySpace();
   const unused = () => Promise.reject(new Error("the companion is left alone"));

@@ -59,7 +59,7 @@ describe("several locks of one session", () => {
     expect(await entries()).toEqual([0, 0, 0]);
   });
 
-  it("are not there, and nothing is left, when one is taken and nobody waits", async () => {
+  it("are not taken, and nothing is left, when one is held elsewhere and the caller does not wait", async () => {
     const holder = await other.mutex(paths[1]).acquire();
     expect(await ours().tryAcquire()).toBeNull();
     expect(proxy.counts().byOp.multi).toBe(1);
@@ -83,7 +83,7 @@ describe("several locks of one session", () => {
     expect(await entries()).toEqual([0, 0, 0]);
   });
 
-  it("are no deadlock with somebody who takes the same locks one by one in their order", async () => {
+  it("are no deadlock with a client that takes the same locks one by one in their order", async () => {
     const first = await other.mutex(paths[0]).acquire();
     const waiting = ours().acquire({ waitMs: 20_000 });
     await eventually(async () => String(await entries()) === "2,0,0", {

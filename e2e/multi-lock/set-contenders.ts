@@ -6,7 +6,7 @@ export interface SetContest {
   readonly seed: number;
   readonly rounds: number;
   readonly label: string;
-  /** With a counter for each name. */
+  /** The folder with a counter for each name. */
   readonly folder: string;
   readonly names: readonly string[];
 }

@@ -6,7 +6,7 @@ import { share } from "../support/share.js";
 import type { SetContender, SetContest } from "./set-contenders.js";
 
 const fullRounds = 10_000;
-/** Of its rounds every process has done, when the first one is through with its own. */
+/** The share of its rounds that every process has done when the first one is through with its own. */
 const leastShare = 0.1;
 
 export interface Stage {
@@ -69,7 +69,7 @@ export function setContests(names: readonly string[], stage: Stage): void {
   );
 }
 
-/** As in `set-contender.ts`: how many locks are taken in so many rounds. */
+/** How many locks are taken in so many rounds; drawn as in `set-contender.ts`. */
 function turnsOf(names: readonly string[], seed: number, rounds: number): number {
   let state = seed >>> 0;
   const random = (): number => {

@@ -8,10 +8,10 @@ import { run } from "../support/process/run.js";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const withinMs = 120_000;
 
-/** A project of somebody else's, outside this repository, with our packages installed as from a registry. */
+/** A user's project, outside this repository, with our packages installed as from a registry. */
 export interface Consumer extends AsyncDisposable {
   readonly folder: string;
-  /** By the name of the package. */
+  /** The tarballs by the name of the package. */
   readonly tarballs: ReadonlyMap<string, string>;
   /** The manifest that was packed. */
   manifest(name: string): Promise<Manifest>;

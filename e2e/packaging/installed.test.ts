@@ -406,7 +406,7 @@ describe("the apps, installed", () => {
   const command = (name: string): string => join(consumer.folder, "node_modules/.bin", name);
   const withinMs = 60_000;
 
-  it("the dashboard says what it takes, and refuses a configuration with a key that nobody knows", async () => {
+  it("the dashboard says what it takes, and refuses a configuration with an unknown key", async () => {
     expect(await run(command("holdfast-dashboard"), ["--help"], { withinMs })).toContain("Usage");
     const config = await consumer.write("dashboard.yaml", "prot: 5\n");
     await expect(run(command("holdfast-dashboard"), ["--config", config], { withinMs })).rejects.toThrow(

@@ -34,7 +34,7 @@ async function testRun(body: string): Promise<{ failed: boolean; output: string 
 }
 
 describe("a test run", () => {
-  it("is not told to overlook errors that nobody handles", () => {
+  it("is not configured to overlook unhandled errors", () => {
     expect(config.test?.dangerouslyIgnoreUnhandledErrors).toBe(false);
   });
 

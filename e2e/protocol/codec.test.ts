@@ -46,7 +46,7 @@ async function err<K extends OpName>(sent: Promise<Reply<K>>): Promise<number> {
 }
 
 describe("a real server", () => {
-  test("grants a session, and takes it up again for whoever knows its id and password", async () => {
+  test("grants a session, and takes it up again for a client that sends its id and password", async () => {
     expect(client.session.sessionId).not.toBe(0n);
     expect(client.session.password).toHaveLength(16);
     const first = await RawClient.open(server.port);

@@ -34,7 +34,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** As little of a client as shows whether a server and the codec understand each other. */
+/** The smallest client that shows whether a server and the codec understand each other. */
 export class RawClient {
   readonly session: ConnectResponse;
   /** In the order in which they came. */

@@ -37,7 +37,7 @@ async function linkedClient(): Promise<{ locks: LockProvider; links: readonly Re
   return { locks, links };
 }
 
-/** Three clients take turns at one lock until told to stop. */
+/** Three clients take turns at one lock until `stop` is called. */
 function crew(name: string): { witness: Witness; progress(fromMs: number): boolean; stop(): Promise<void> } {
   const witness = new Witness();
   const names = ["one", "two", "three"];
@@ -93,21 +93,21 @@ async function withoutTwo(
   expect(await kept.release()).toBe("released");
 }
 
-it("two of five masters killed: holds stand, turns go on, nobody holds twice", async () => {
+it("two of five masters killed: holds stand, turns go on, no two hold at once", async () => {
   await withoutTwo(
     (node) => node.kill(),
     (node) => node.restart(),
   );
 });
 
-it("two of five masters paused: holds stand, turns go on, nobody holds twice", async () => {
+it("two of five masters paused: holds stand, turns go on, no two hold at once", async () => {
   await withoutTwo(
     async (node) => await node.pause(),
     async (node) => await node.resume(),
   );
 });
 
-it("a holder that reaches a minority only is told of the loss before its lease ends, and late answers bring nothing back", async () => {
+it("a holder that reaches a minority only hears of the loss before its lease ends, and late answers bring nothing back", async () => {
   const witness = new Witness();
   const { locks, links } = await linkedClient();
   const handle = await locks.mutex("cut").acquire({ waitMs: 10_000 });

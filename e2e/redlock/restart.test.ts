@@ -11,12 +11,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { share } from "../support/share.js";
 import { leaseMs, seasoned, urlsOf } from "./masters.js";
 
-/** How the third of five masters comes back, after A holds on the first three and nobody else can tell. */
+/** How the third of five masters comes back, after A has taken the first three and the other two know nothing of that. */
 interface Relapse {
   readonly title: string;
-  /** Before A's votes. */
+  /** Runs before A's votes. */
   prepare(third: RedisNode): Promise<RedisNode | null>;
-  /** After them; gives what serves as the third from now on. */
+  /** Runs after them; gives what serves as the third from now on. */
   comeBack(third: RedisNode, spare: RedisNode | null): Promise<RedisNode>;
 }
 

@@ -7,7 +7,7 @@ interface Span {
   untilMs: number;
 }
 
-/** Who believed to hold one lock, from when to when. All clients live in this process, so one clock tells what came first. */
+/** Records who believed to hold one lock, from when to when. All clients live in this process, so one clock shows what came first. */
 export class Witness {
   readonly #spans: Span[] = [];
 

@@ -87,12 +87,17 @@ export async function expectGranted<P extends LockProvider>(
   await Promise.all(handles.map((handle) => handle?.release()));
 }
 
-/** What waits at a server that answers nothing rejects at its limit, and says that it met an outage. */
-export async function expectOutageHeard(provider: LockProvider): Promise<void> {
+/** A call that waits at a server that answers nothing rejects at its limit, and says that it met an outage. */
+export async function expectOutageHeard<P extends LockProvider>({
+  patient,
+  quick,
+}: Linked<P>): Promise<void> {
   const begunMs = performance.now();
   const asked = [
-    provider.doubleBarrier("round", 2).enter({ waitMs: 300 }),
-    provider.countDownLatch("latch").wait({ waitMs: 300 }),
+    patient.doubleBarrier("round", 2).enter({ waitMs: 300 }),
+    patient.countDownLatch("latch").wait({ waitMs: 300 }),
+    quick.doubleBarrier("round", 2).enter({ waitMs: 0 }),
+    quick.countDownLatch("latch").wait({ waitMs: 0 }),
   ];
   for (const each of await Promise.allSettled<unknown>(asked))
     expect(each).toMatchObject({ status: "rejected", reason: { code: "HF_BACKEND" } });

@@ -1,9 +1,9 @@
 import type { LockProvider } from "@holdfast/core";
 
-/** Those who leave no trace in the backend: who has asked for so long, and has no answer, has been refused. */
+/** A request without an answer for so long has been refused: its waiter leaves no trace in the backend. */
 const refusedAfterMs = 100;
 
-/** Counts the waiters of kinds that nobody can be seen waiting for. */
+/** Counts the waiters of kinds whose waiters the backend does not show. */
 export function refusedCount(): { follow(provider: LockProvider): void; of(name: string): number } {
   const asking = new Map<string, Map<object, number>>();
   return {

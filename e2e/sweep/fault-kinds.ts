@@ -72,7 +72,7 @@ function answering(err: ErrorName, refuses: readonly string[]): FaultKind {
   return { ...plain(`is answered ${err}`, { do: "answer", err }), refuses };
 }
 
-/** As a server does that is too busy for the moment: asked again, it serves, so that no call may fail by it. */
+/** Answers like a server that is too busy for the moment: asked again, it serves, so that no call may fail by it. */
 function passing(err: ErrorName, times: number): FaultKind {
   return {
     name: `is answered ${err} ${times === 1 ? "once" : `${times} times in a row`}`,

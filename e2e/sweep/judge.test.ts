@@ -9,7 +9,7 @@ import { World } from "./support/world.js";
 
 const path = "/locks/judged";
 
-it("convicts a grant beside a holder whom nobody has told", async () => {
+it("convicts a grant beside a holder that has not heard of its loss", async () => {
   await using world = await World.start(1);
   const [a, b] = [await world.open("A"), await world.open("B")];
   await a.locks.mutex(path).acquire();
@@ -53,7 +53,7 @@ it("convicts a grant behind another node, and a token that does not rise", async
   const held = await a.locks.mutex(path).acquire();
   const waiting = b.locks.mutex(path).acquire();
   await world.until(() => world.queued(path) === 2, 1_000);
-  // As if A's node had gone: nothing that a server ever sends.
+  // The event says that A's node has gone: nothing that a server ever sends.
   const [first] = contenders(world.server, path);
   await world.until(() => world.server.sessions().length === 2, 1_000);
   await world.sleep(10);
@@ -76,7 +76,7 @@ it("convicts a permit too many, of a client that counts more than there are", as
   await Promise.all([held.release(), other.release()]);
 });
 
-it("convicts a writer beside a reader whom nobody has told, and not readers beside each other", async () => {
+it("convicts a writer beside a reader that has not heard of its loss, and not readers beside each other", async () => {
   await using world = await World.start(1);
   const [a, b] = [await world.open("A"), await world.open("B")];
   await a.locks.readWriteLock(path).read.acquire();

@@ -41,7 +41,7 @@ function electionAs(locks: ZooKeeperLocks, path: string, layout: "latch" | "sele
 
 export const mutex: Recipe = { name: "mutex", queue: true, of: (locks, path) => locks.mutex(path) };
 
-/** Of semaphores, as locks that one has at a time. */
+/** Semaphores as locks that one has at a time. */
 export const permitRecipes: readonly Recipe[] = [
   { name: "semaphore of one", queue: true, of: (locks, path) => locks.semaphore(path, 1) },
   {
@@ -72,13 +72,13 @@ export const electionsAndNaive: readonly Recipe[] = [
   { name: "naive mutex", queue: false, of: (locks, path) => locks.naiveMutex(path) },
 ];
 
-/** All that schedules draw from, the mutex as often as all others. */
+/** Draws from all recipes of schedules, the mutex as often as all others. */
 export function drawRecipe(random: () => number): Recipe {
   const others = [readWriteLock, permits, writeLock, ...permitRecipes, ...electionsAndNaive];
   return random() < 0.5 ? mutex : (others[Math.floor(random() * others.length)] as Recipe);
 }
 
-/** For operations of its own; as a lock that one has at a time it is among the others. */
+/** A recipe with operations of its own; as a lock that one has at a time it is among the others. */
 export const readWriteLock: Recipe = {
   name: "read-write lock",
   queue: true,

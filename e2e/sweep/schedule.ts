@@ -25,7 +25,7 @@ const horizon = 90;
 /** Kinds after which a recipe may rightly be stuck or refuse for good are left to the sweep. */
 const drawnRequestFaults = requestFaults.filter(({ refuses }) => refuses === undefined);
 
-/** What a caller may be told in an outage; everything else is a violation. */
+/** The errors that a caller may get in an outage; every other error is a violation. */
 const excusable = new Set([
   "AcquireTimeoutError",
   "AbortError",
@@ -147,7 +147,7 @@ class Schedule {
     else await this.#world.sleep(this.#below(1_000));
   }
 
-  /** Of a lock with several sides, one that is drawn. */
+  /** The lock to use: one side of it, which is drawn, where there are several. */
   #lockOf({ locks }: Client, { path, recipe }: LockInUse): Lockable {
     if (recipe === readWriteLock && this.#random() < 0.6) return locks.readWriteLock(path).read;
     if (recipe !== permits) return recipe.of(locks, path);

@@ -13,7 +13,7 @@ it.each([
   ["random schedules", false, 50, 5_000],
   ["random schedules with kept locks", true, 20, 2_500],
 ] as const)(
-  "%s: one holder at a time, everybody is served and nothing is left behind under random faults at counted requests",
+  "%s: one holder at a time, every client is served and nothing is left behind under random faults at counted requests",
   async (what, kept, part, whole) => {
     const first = replaying ? given : 1 + Math.floor(Math.random() * largestSeed);
     const count = replaying ? 1 : share(what, part, whole);

@@ -19,7 +19,7 @@ let covered = 0;
 export function sweep(recipe: Recipe, operations: readonly Operation[], every: number, file: string): void {
   describe.sequential(`a fault at any request of the ${recipe.name}`, () => {
     for (const operation of operations) {
-      it(`wrongs nobody, leaves nothing behind and nobody waiting: ${operation.name}`, async () => {
+      it(`breaks no hold, and leaves no node and no waiter behind: ${operation.name}`, async () => {
         const points = await pointsOf(operation, recipe);
         expect(points.length).toBeGreaterThan(2);
         const all = points.flatMap((point) => faultsFor(point).map((kind) => ({ point, kind })));

@@ -50,7 +50,7 @@ it.each(allPages)("$path links only to files and headings that exist", (page) =>
   expect(deadLinks(page)).toEqual([]);
 });
 
-/** By package, all packages that can be reached from it. */
+/** All packages that can be reached from each package. */
 function reachable(arrows: readonly (readonly [from: string, to: string])[]): Map<string, string[]> {
   const next = new Map<string, Set<string>>();
   for (const [from, to] of arrows) next.set(from, (next.get(from) ?? new Set()).add(to));

@@ -48,7 +48,7 @@ describe("a process steered by lines", () => {
     const pid = Number(line);
     expect(gone(pid)).toBe(false);
     if (how === "stopped") {
-      // Before that, what guards it is not there yet.
+      // The process that guards it is not there before that.
       await expect.poll(() => readFile(`/proc/${pid}/comm`, "utf8")).toBe("sleep\n");
       process.kill(pid, "SIGSTOP");
       await expect.poll(() => processState(pid)).toBe("T");

@@ -48,20 +48,34 @@ it("docs/troubleshooting.md explains every error class and every code, and no ot
   expect([...new Set(text.match(/HF_[A-Z_]+/g))].sort()).toEqual(codesInSources());
 });
 
+/** The titles of tests that a text quotes behind their file, which are not in it; what it is called where it quotes none. */
+function missingTitles(text: string, called: string): string[] {
+  const files = [...text.matchAll(/`([^`]+\.ts)`:\s+((?:"[^"]+"(?:, )?)+)/g)];
+  if (files.length === 0) return [`${called} names no test`];
+  return files.flatMap(([, file = "", titles = ""]) =>
+    [...titles.matchAll(/"([^"]+)"/g)]
+      .map(([, title = ""]) => title)
+      .filter((title) => !existsSync(new URL(file, root)) || !read(file).includes(title))
+      .map((title) => `${file}: ${title}`),
+  );
+}
+
 it("docs/six-conditions.md has six, and names tests that exist for each", () => {
   const rows = [...read("docs/six-conditions.md").matchAll(/^\| (\d)\. .*\|(.*)\|$/gm)];
   expect(rows.map(([, number]) => number)).toEqual(["1", "2", "3", "4", "5", "6"]);
-  const missing = rows.flatMap(([, number, shown = ""]) => {
-    const files = [...shown.matchAll(/`([^`]+\.ts)`: ((?:"[^"]+"(?:, )?)+)/g)];
-    if (files.length === 0) return [`condition ${number} names no test`];
-    return files.flatMap(([, file = "", titles = ""]) =>
-      [...titles.matchAll(/"([^"]+)"/g)]
-        .map(([, title = ""]) => title)
-        .filter((title) => !existsSync(new URL(file, root)) || !read(file).includes(title))
-        .map((title) => `${file}: ${title}`),
-    );
+  expect(rows.flatMap(([, number, shown = ""]) => missingTitles(shown, `condition ${number}`))).toEqual([]);
+});
+
+it("each decision has a list of tests that show it, and each of these tests exists", () => {
+  const decisions = allPages.filter(({ path }) => path.startsWith("docs/decisions/"));
+  const items = decisions.flatMap(({ path }) => {
+    const text = read(path);
+    const lists = [...text.matchAll(/^\*\*Shown by\.\*\*\n\n((?:[- ] .+(?:\n|$))+)/gm)];
+    expect(lists.length, path).toBe([...text.matchAll(/^\*\*Decided\.\*\*/gm)].length);
+    return lists.flatMap(([, list = ""]) => list.split(/^- /m).slice(1)).map((item) => ({ path, item }));
   });
-  expect(missing).toEqual([]);
+  expect(items.length).toBeGreaterThan(100);
+  expect(items.flatMap(({ path, item }) => missingTitles(item, `an item of ${path}`))).toEqual([]);
 });
 
 it("each example is shown in docs", () => {

@@ -5,7 +5,7 @@ import { share } from "../support/share.js";
 import { Witness } from "./witness.js";
 import { type Backend, buildPresentSide, type Side, Worker } from "./worker.js";
 
-/** As in `worker.mjs`. */
+/** The number of permits in `worker.mjs`. */
 const permits = 2;
 
 interface Kind {
@@ -81,7 +81,7 @@ export function upgradeCases(where: string, cases: UpgradeCases): void {
     await stop();
   });
 
-  it("workers of both sides take turns on every kind: no two hold at once, no token falls, nobody is stuck", async () => {
+  it("workers of both sides take turns on every kind: no two hold at once, no token falls, no worker is stuck", async () => {
     const contended = await Promise.all(
       kinds.map(async (kind) => {
         const name = await prepared(kind);

@@ -3,9 +3,9 @@ import { expect, it } from "vitest";
 import { type LockRecipe, reentrantMutex } from "../lock-recipes.js";
 import type { Site } from "../site.js";
 
-/** Of a lock that its holder may not enter again. */
+/** The rows of a lock that its holder may not enter again. */
 export function plainLockRows(site: Site, recipe: LockRecipe): void {
-  it("7: keeps a second caller out for as long as it waits, whoever it is", async () => {
+  it("7: keeps a second caller out for as long as it waits, in the same client and in another", async () => {
     const [one, other] = [await site.client(), await site.client()];
     const path = site.path();
     const lock = recipe.open(one.locks, path);

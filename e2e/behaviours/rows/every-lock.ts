@@ -81,7 +81,7 @@ export function everyLockRows(site: Site, recipe: LockRecipe): void {
     await eventually(async () => !(await operator.exists(top)), { what: `${top} to be removed` });
   });
 
-  it("5: excludes within its namespace, and nobody outside it", async () => {
+  it("5: excludes clients of its namespace, and none outside it", async () => {
     const [one, other, outside] = [
       await site.client({ namespace: "team" }),
       await site.client({ namespace: "team" }),

@@ -19,7 +19,7 @@ function mutexes({ locks }: Client, paths: Three<string>): Three<Mutex> {
   return paths.map((path) => locks.mutex(path)) as unknown as Three<Mutex>;
 }
 
-/** What each release that failed was told as, from here on. */
+/** The `release-failed` events of this client from now on. The array grows as they arrive. */
 function failedReleases({ locks }: Client): { name: string; reason: string }[] {
   const seen: { name: string; reason: string }[] = [];
   locks.events.on("release-failed", ({ name, reason }) => seen.push({ name, reason }));
@@ -113,14 +113,14 @@ export function multiLockRows(site: Site): void {
     readonly holder: LockHandle;
   }
 
-  /** The first two parts are held, and the third is somebody else's. */
+  /** A multi-lock acquire that holds its first two parts and waits for the third, which another client holds. */
   async function waitingForTheLast(): Promise<Waiting> {
     const [client, other] = [await site.client(), await site.client()];
     const operator = await site.operator();
     const paths = await threePaths(site, operator);
     const holder = await other.locks.mutex(paths[2]).acquire();
     const acquiring = multiLock(mutexes(client, paths)).acquire({ waitMs: 20_000 });
-    acquiring.catch(() => {}); // whoever awaits it gets the error
+    acquiring.catch(() => {}); // the test that awaits it gets the error
     await eventually(() => client.locks.holds().length === 2, { what: "the first two parts to be held" });
     await childCount(operator, paths[2], 2);
     return { client, operator, paths, acquiring, holder };

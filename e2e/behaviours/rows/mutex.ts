@@ -59,7 +59,7 @@ export function mutexRows(site: Site): void {
   });
 
   describe.each(mutexes)("$title", (recipe) => {
-    it("11: tells its holder that somebody wants it back, and the one who waits gets it", async () => {
+    it("11: its holder hears that a waiter wants it, and the waiter gets it", async () => {
       const [holder, second] = [await site.client(), await site.client()];
       const operator = await site.operator();
       const path = site.path();
@@ -102,7 +102,7 @@ export function mutexRows(site: Site): void {
     await childCount(operator, path, 2);
     await operator.session.close();
     const second = await site.operator();
-    // Whoever asks anew is told so as well, by an answer that comes behind the end of that session.
+    // A client that asks anew finds the node there too, and its answer comes after the end of that session.
     expect(await maker.locks.mutex(path).tryAcquire()).toBeNull();
     await waiter.locks.mutex(path).inspect();
     expect(granted).toBe(false);

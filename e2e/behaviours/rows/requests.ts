@@ -40,7 +40,7 @@ export function deleteRows(site: Site): void {
     },
   );
 
-  it("63: a release that nobody hears before the session runs out ends by then, and the server does the rest", async () => {
+  it("63: a release that no server hears before the session runs out ends by then, and the server does the rest", async () => {
     const client = await site.client({ sessionTimeoutMs: 1_500 });
     const operator = await site.operator();
     const path = site.path();
@@ -99,7 +99,8 @@ export function createRows(site: Site): void {
     const dead = client.session;
     const states: string[] = [];
     client.locks.events.on("session-state", ({ state }) => states.push(state));
-    // The server hears everything and nobody hears the server: it keeps the session for longer than we may count on it.
+    // The server hears the client, and the client hears nothing: the server keeps the session for longer than the client
+    // may count on it.
     await client.link.setMode("hole-down");
     // What gives up the dead session as soon as contact is back is kept back, too.
     const goodbye = client.link.holdRequest({ op: "closeSession" });
@@ -116,7 +117,7 @@ export function createRows(site: Site): void {
     expect((await operator.read(deadNode)).stat.ephemeralOwner).toBe(dead.sessionId);
     await eventually(() => states.includes("lost"), { what: "the session to be given up", everyMs: 2 });
     await client.link.setMode("ok");
-    // Behind the dead session's node, under the new session.
+    // The second node stands behind the dead session's, under the new session.
     const [, second] = (await childCount(operator, path, 2)).sort((a, b) => sequence(a) - sequence(b));
     const { stat } = await operator.read(`${path}/${second}`);
     expect(stat.ephemeralOwner).not.toBe(dead.sessionId);
@@ -130,7 +131,7 @@ export function createRows(site: Site): void {
     expect(await handle.release()).toBe("released");
   });
 
-  describe("a create that nobody waits for any more", () => {
+  describe("a create that no caller waits for any more", () => {
     it("64: leaves no node when the caller aborts before its answer is known to be lost", async () => {
       const client = await site.client();
       const operator = await site.operator();
@@ -164,7 +165,7 @@ export function createRows(site: Site): void {
       const { sessionId } = client.session;
       await client.link.setMode("ok");
       await childCount(operator, path, 0);
-      // By a delete, not by the end of the session.
+      // A delete has taken it away, not the end of the session.
       await client.locks.ready();
       expect(client.session.sessionId).toBe(sessionId);
       const next = await client.locks.mutex(path).tryAcquire();

@@ -94,7 +94,10 @@ export function lateRows(site: Site): void {
   });
 }
 
-/** 66: what stands above the nodes. To a client a container looks like any node: it is told by how it is made and goes. */
+/**
+ * 66: the parents of the queue nodes. To a client a container looks like any other node: only the request that makes it
+ * and its removal when it is empty show the difference.
+ */
 export function parentRows(site: Site): void {
   it.each([{}, { namespace: "team" }])(
     "66: makes missing parents as containers, which go when they are empty, with %j",
@@ -120,7 +123,7 @@ export function parentRows(site: Site): void {
   );
 
   it.each([{}, { namespace: "own" }])(
-    "66: leaves parents that somebody made as they are, and they stay, with %j",
+    "66: leaves parents that were there before as they are, and they stay, with %j",
     async (options) => {
       const { locks } = await site.client(options);
       const operator = await site.operator();

@@ -16,7 +16,7 @@ export interface InsideProgram {
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   /** The next line that it says, which is JSON. Rejects when it ends without one. */
   said<T>(): Promise<T>;
-  /** All that it wrote to standard error. */
+  /** All text that it wrote to standard error. */
   errors(): string;
 }
 

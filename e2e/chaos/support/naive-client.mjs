@@ -8,6 +8,7 @@ const deleteOwn =
 export default defineRecipe({
   provides: { kinds: ["mutex"], servers: ["redis"] },
   async open({ servers }) {
+    console.log("What a client prints is no word of the worker.");
     const redis = new Redis({ ...servers.address, commandTimeout: 2_000, maxRetriesPerRequest: 1 });
     redis.on("error", () => {}); // a command that fails says so
     await redis.ping();

@@ -14,10 +14,10 @@ const flags = [
   "--disable-sync",
   "--no-first-run",
 ];
-/** For what a loaded machine does late, not for what the page may take. */
+/** Allows for the delays of a loaded machine. It is no bound for what the page may take. */
 const patienceMs = 30_000;
 
-/** A Chromium with a profile of its own, and nobody else in it. */
+/** A Chromium with a profile of its own. */
 export class Browser implements AsyncDisposable {
   readonly #context: BrowserContext;
   readonly #profile: string;
@@ -63,7 +63,7 @@ export class Tab implements AsyncDisposable {
     this.page = page;
     page.on("pageerror", (error) => this.#trouble.push(`script: ${error.message}`));
     page.on("console", (message) => {
-      // What could not be loaded is told with its address below.
+      // A failed load is noted with its address below.
       if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
         this.#trouble.push(`console: ${message.text()}`);
     });

@@ -10,7 +10,7 @@ import type {
   Me,
 } from "../../../apps/dashboard/src/contract/api.js";
 
-/** The dashboard on a free port, with the page as it is in the tree. Everybody on this machine may do everything. */
+/** The dashboard on a free port, with the page as it is in the tree. Every request from this machine may do everything. */
 export class Dashboard implements AsyncDisposable {
   readonly #running: RunningDashboard;
 
@@ -54,7 +54,7 @@ export class Dashboard implements AsyncDisposable {
     );
   }
 
-  /** As the page asks for it. */
+  /** Asks for an action as the page does. */
   async act(id: string, body: Omit<ActionBody, "expectedVersion">): Promise<ActionAnswer> {
     const [me, { lock }] = await Promise.all([this.get<Me>("me"), this.detail(id)]);
     const response = await fetch(`${this.url}api/v1/locks/${id}/actions`, {

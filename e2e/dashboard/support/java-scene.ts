@@ -5,8 +5,8 @@ import { redissonVersions } from "../../support/redisson/redisson-versions.js";
 import type { LiveWorld } from "./live-world.js";
 
 /**
- * Nobody but Curator and Redisson, two clients of each: on both backends each client (on Redis, one thread of it) holds what the
- * other waits for, and on Redis somebody waits for a lock whose waiters have no queue.
+ * Two clients of Curator and two of Redisson, and none of ours: on both backends each client (on Redis, one thread of it) holds
+ * what the other waits for, and on Redis one thread waits for a lock whose waiters have no queue.
  */
 export interface JavaScene extends AsyncDisposable {
   readonly curator: readonly [CuratorClient, CuratorClient];

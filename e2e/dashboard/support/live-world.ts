@@ -16,7 +16,7 @@ export interface LiveWorld extends AsyncDisposable {
   readonly redis: RedisNode;
   readonly dashboard: Dashboard;
   readonly browser: Browser;
-  /** A client of its own, which says who it is unless told not to; ends with the world. */
+  /** A client of its own, which publishes its identity unless the options say otherwise; it is closed with the world. */
   zookeeperClient(options?: Pick<ZooKeeperLocksOptions, "identity">): Promise<ZooKeeperLocks>;
   redisClient(options?: Pick<RedisLocksOptions, "identity">): Promise<RedisLocks>;
 }

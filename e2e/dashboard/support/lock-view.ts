@@ -1,7 +1,7 @@
 import { eventually } from "@holdfast/test-servers";
 import type { Locator, Page } from "playwright-core";
 
-/** Who holds and who waits, next first, by the names under which the backend has them. */
+/** Holders and waiters, next first, by the names under which the backend has them. */
 export interface Standing {
   readonly holders: readonly string[];
   readonly queue: readonly string[];
@@ -29,7 +29,7 @@ export class LockView {
     await this.page.getByRole("heading", { level: 1 }).waitFor();
   }
 
-  /** Of the first holder. */
+  /** A fact of the first holder. */
   fact(name: string): Locator {
     return this.#cards
       .first()
@@ -65,7 +65,7 @@ export class LockView {
     return (await this.page.getByRole("heading", { name: /^Queue/ }).textContent()) ?? "";
   }
 
-  /** Until the page shows what `truth` gives; both are read anew each time. */
+  /** Waits until the page shows what `truth` gives; both are read anew each time. */
   async shows(truth: () => Promise<Standing>): Promise<Standing> {
     let seen: unknown;
     return await eventually(

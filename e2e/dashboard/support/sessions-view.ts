@@ -21,13 +21,13 @@ export class SessionsView {
     this.page = page;
   }
 
-  /** Of one cluster alone. */
+  /** Opens the page with the sessions of one cluster alone. */
   async open(url: string, cluster: string): Promise<void> {
     await this.page.goto(`${url}sessions?cluster=${cluster}`);
     await this.page.locator("tbody tr").first().waitFor();
   }
 
-  /** By their ids. */
+  /** The shown sessions by their ids. */
   async rows(): Promise<Map<string, ShownSession>> {
     const rows = await this.page.locator("tbody tr").evaluateAll((all) =>
       all.map((row) => ({

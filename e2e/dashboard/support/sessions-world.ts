@@ -11,7 +11,7 @@ import { Dashboard } from "./dashboard.js";
 export interface SessionsWorld extends AsyncDisposable {
   readonly admin: ZooKeeperNode;
   readonly words: ZooKeeperNode;
-  /** Clusters `admin` and `words`, and `neither`: the first server again, by somebody who looks for its AdminServer at a wrong port. */
+  /** Clusters `admin` and `words`, and `neither`: the first server again, with a wrong port for its AdminServer. */
   readonly dashboard: Dashboard;
   readonly wrongPort: number;
   readonly browser: Browser;

@@ -7,7 +7,7 @@ export interface ToldSession {
   readonly ephemerals: readonly string[];
 }
 
-/** By their ids in hexadecimal. */
+/** The sessions by their ids in hexadecimal. */
 export type ToldSessions = ReadonlyMap<string, ToldSession>;
 
 const hex = (id: string): string => `0x${BigInt(id).toString(16)}`;

@@ -118,7 +118,7 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin, atOnce }) 
 });
 
 describe("tryAcquire", () => {
-  it("with waitMs is null while somebody holds, and with a signal rejects with its reason", async () => {
+  it("with waitMs is null while the lock is held, and with a signal rejects with its reason", async () => {
     const handle = await holder.locks.mutex(path).acquire();
     const mutex = caller.locks.mutex(path);
     expect(await mutex.tryAcquire()).toBeNull();

@@ -33,7 +33,7 @@ afterEach(async () => {
 describe("an acquire that is aborted in the turn of the loop in which its grant comes", () => {
   it.each([
     ["before the grant", (abort: () => void) => abort()],
-    // Behind the grant and ahead of its delivery: nobody takes it.
+    // After the grant and before its delivery: no caller takes the handle.
     ["between the grant and its delivery", (abort: () => void) => queueMicrotask(abort)],
   ])("%s, rejects and gives the lock on", async (what, when) => {
     const count = share(`aborts ${what}`, 5, 100);

@@ -2,10 +2,10 @@ import { type AcquireOptions, AcquireTimeoutError, BackendError, type LockHandle
 import { expect } from "vitest";
 import { exactly } from "../server/chance.js";
 
-/** How an acquire can be told to stop, and what it must reject with then. */
+/** A way to make an acquire give up, and the error that it must reject with then. */
 export interface Way {
   readonly what: string;
-  /** Also where the answer is just on its way. */
+  /** Whether the acquire gives up even when the grant is on its way. */
   readonly atOnce: boolean;
   /** Options of an acquire that is to give up after `ms`. Called when it starts. */
   begin(ms: number): { options: AcquireOptions; expectError(error: unknown): void };

@@ -72,7 +72,7 @@ async function atEachByte(
   }
 }
 
-/** Held by the actor, with one node at the server and nobody else let in. */
+/** Expects that the actor holds, that the server has one node, and that the rival does not get in. */
 async function expectHeldAlone(token: bigint | null): Promise<void> {
   expect(await stage.operator.queue(path)).toEqual([
     { path: expect.any(String), czxid: token, session: sessionOf(actor).sessionId },

@@ -92,7 +92,7 @@ async function sweep(what: string, actors: readonly Actor[]): Promise<void> {
     }
   }
   const sweeps = share(`sweeps of the frames of a relay, ${what}`, 1, 20);
-  // Every other time nobody answers for a while after the cut.
+  // In every second sweep the link refuses connections for a while after the cut.
   const chosen = Array.from({ length: sweeps }, (_, sweep) =>
     cases.map((each) => ({ ...each, outageMs: sweep % 2 === 0 ? 0 : 100 })),
   ).flat();
@@ -137,11 +137,11 @@ function line({ kind, op, path, event, err, fate }: Actor["proxy"]["trace"][numb
 }
 
 describe("a link that loses one frame and breaks, at each frame of a hand-off in turn", () => {
-  it("lets one hold at a time and serves everybody, with a session each", async () => {
+  it("lets one hold at a time and serves all, with a session each", async () => {
     await sweep("three sessions", [await stage.actor(), await stage.actor(), await stage.actor()]);
   });
 
-  it("lets one hold at a time and serves everybody, in one session", async () => {
+  it("lets one hold at a time and serves all, in one session", async () => {
     const actor = await stage.actor();
     await sweep("one session", [actor, actor, actor]);
   });

@@ -100,7 +100,7 @@ it("every recipe is granted by a ZooKeeper with a round trip of 300 ms", async (
 });
 
 it("who enters a double barrier or waits for a latch keeps the limit while ZooKeeper is frozen, and hears of an outage", async () => {
-  const { link, patient } = await stage();
-  await link.setMode("stall");
-  await expectOutageHeard(patient);
+  const made = await stage();
+  await made.link.setMode("stall");
+  await expectOutageHeard(made);
 });

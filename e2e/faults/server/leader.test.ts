@@ -15,7 +15,7 @@ let ensemble: ZooKeeperEnsemble;
 let providers: LockProvider[];
 let told: { type: string; name: string }[];
 let round = 0;
-/** For holds that an election must not cost, however long it takes on a slow machine. */
+/** The session time-out for holds that an election must not cost, however long it takes on a slow machine. */
 const lastingMs = 60_000;
 
 beforeAll(async () => {
@@ -106,7 +106,7 @@ describe("an ensemble whose leader is killed", () => {
   beforeAll(() => connectAll(lastingMs), 300_000);
   afterAll(closeAll, 300_000);
 
-  it("keeps every hold and every place in the queue, and everybody is served", async () => {
+  it("keeps every hold and every place in the queue, and every waiter is served", async () => {
     const count = share("leaders killed", 1, 50);
     const backMs: number[] = [];
     let uncertain = 0;
@@ -115,13 +115,13 @@ describe("an ensemble whose leader is killed", () => {
       const leader = await ensemble.leader();
       const before = performance.now();
       await leader.kill();
-      // Everybody is disconnected once: the followers let go of their clients when they lose their leader.
+      // Every client is disconnected once: the followers drop their clients when they lose their leader.
       await eventually(() => times("uncertain") === names.length, { what: "all holders in doubt" });
       await eventually(() => times("recovered") === names.length, { what: "all holds to recover" });
       backMs.push(performance.now() - before);
       uncertain += times("uncertain");
       for (const { handle } of all) expect(handle?.state).toBe("held");
-      // With one server still missing.
+      // One server is still missing.
       for (const contest of all) await contest.giveBack();
       for (const contest of all) await contest.served();
       expect(told.filter(({ type }) => type === "lost" || type === "requeued")).toEqual([]);
@@ -138,7 +138,7 @@ describe("an ensemble whose leader is paused", () => {
   beforeAll(() => connectAll(10_000), 300_000);
   afterAll(closeAll, 300_000);
 
-  it("grants nobody over another, and everybody is served", async () => {
+  it("never grants two at a time, and every waiter is served", async () => {
     const count = share("leaders paused", 1, 20);
     const backMs: number[] = [];
     let lost = 0;

@@ -91,7 +91,7 @@ describe("an operator who deletes", () => {
     expect(Math.max(...lostAfterMs)).toBeLessThan(10_000);
   });
 
-  it("the node of a holder that nobody has asked about takes effect within its quarter of a second", async () => {
+  it("the node of a holder whose `lost` was never read takes effect within a quarter of a second", async () => {
     const handle = await holder.locks.mutex(path).acquire();
     const lost = new Promise<string>((resolve) => {
       holder.locks.events.on("lost", ({ reason }) => resolve(reason));

@@ -76,8 +76,8 @@ export class RawSession {
   }
 
   /**
-   * Takes somebody's session over and closes it, in one write. Its owner may take it back before the server has come to the
-   * end, and with it our answer goes: so it is asked for until the server does not know it any more.
+   * Takes over the session of another client and closes it, in one write. That client may take the session back before the
+   * server has read the close, and then our answer is lost: so it is tried until the server does not know the session any more.
    */
   static async end(
     connectString: string,

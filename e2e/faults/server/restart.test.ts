@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 describe("a single server that crashes and starts again within the session", () => {
-  it("costs nobody a hold or a place in the queue, and everybody is served in order", async () => {
+  it("costs no client its hold or its place in the queue, and all are served in order", async () => {
     const holder = await stage.actor({ sessionTimeoutMs: lastingMs });
     const waiter = await stage.actor({ sessionTimeoutMs: lastingMs });
     const told: string[] = [];
@@ -89,7 +89,7 @@ describe("a single server that crashes and starts again within the session", () 
 });
 
 describe("a single server that stands still for longer than the session", () => {
-  it("has told the holder before, and serves the waiter under a new session", async () => {
+  it("is reported to the holder as a loss first, and then serves the waiter under a new session", async () => {
     const [holder, waiter] = [
       await stage.actor({ sessionTimeoutMs: 1_000 }),
       await stage.actor({ sessionTimeoutMs: 1_000 }),

@@ -38,7 +38,7 @@ describe.each([
   });
 
   describe("a holder's session that is closed at the server", () => {
-    it("is told as lost at once, and the old holder's fenced write is refused every time", async () => {
+    it("is reported as lost at once, and the old holder's fenced write is refused every time", async () => {
       const [holder, waiter] = [await stage.actor(), await stage.actor()];
       const lostAfterMs: number[] = [];
       const overlapMs: number[] = [];
@@ -66,7 +66,7 @@ describe.each([
           grantedAtMs = performance.now();
           return got;
         });
-        // Looking finds the loss too: every other time nobody looks, and the holder has to be told.
+        // Reading the state finds the loss too: in every second round the test does not read it, and an event must bring the loss.
         const watched = i % 2 === 0 ? lastBelieved(handle) : null;
         holder.proxy.reset();
         const closedAtMs = performance.now();

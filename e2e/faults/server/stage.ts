@@ -161,12 +161,12 @@ export async function lastBelieved(handle: LockHandle): Promise<number> {
   return at;
 }
 
-/** Nobody can be told of a hold that nobody has. */
+/** Expects that no actor has a hold left for which a loss could still be reported. */
 export function expectNoHolds(...actors: readonly { readonly locks: LockProvider }[]): void {
   for (const { locks } of actors) expect(locks.holds()).toEqual([]);
 }
 
-/** Nobody holds, nothing is queued, and whoever comes next gets the lock without delay. */
+/** Expects no holds and an empty queue, and that `next` gets the lock without delay. */
 export async function expectFree(stage: Stage, path: string, next: Actor, ...others: Actor[]): Promise<void> {
   await stage.empty(path);
   expectNoHolds(next, ...others);

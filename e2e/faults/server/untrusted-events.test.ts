@@ -68,7 +68,7 @@ describe("a waiter whose predecessor merely gave up", () => {
       const aborted = expect(gaveUp).rejects.toBe(reason);
       caller.abort(reason);
       await aborted;
-      // Told, and it has looked: from here on nothing more will come.
+      // The third client has had its event and has listed the queue: from here on nothing more will come.
       await third.proxy.waitFor(
         (entry) =>
           entry.kind === "reply" && entry.op === "getChildren2" && third.proxy.trace.indexOf(entry) >= seen,

@@ -31,7 +31,7 @@ export interface Side {
   readonly observer: FaultObserver;
 }
 
-/** For one test; the full counts take more rounds. */
+/** The time limit of one test; the full counts take more rounds. */
 export const patienceMs: number = process.env.HOLDFAST_FULL === "1" ? 300_000 : 60_000;
 
 let paths = 0;
@@ -55,7 +55,7 @@ export function contests(
   );
 }
 
-/** What every silent fault owes: the loss told first, by itself, and nothing that the old handle does counts any more. */
+/** The verdict after every silent fault: the loss is reported first, unasked, and no write of the old handle is admitted any more. */
 export const lostFirst = {
   lostAborted: true,
   assertThrew: "LockLostError",

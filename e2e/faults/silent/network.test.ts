@@ -136,7 +136,7 @@ async function mend(proxy: ZooKeeperProxy, contest: Contest): Promise<unknown> {
 describe.concurrent("a holder behind a network that goes silent or slow", () => {
   for (const fault of faults) {
     it(
-      `is told of the loss before the next grant: ${fault.what}`,
+      `hears of the loss before the next grant: ${fault.what}`,
       async ({ expect }) => {
         const total = share(fault.what, 2, 20);
         const verdicts: Verdict[] = [];
@@ -162,7 +162,7 @@ describe.concurrent("a holder behind a network that goes silent or slow", () => 
   }
 
   it(
-    "keeps the lock through a silence that ends before its lease does, and is told of both",
+    "keeps the lock through a silence that ends before its lease does, and hears of both",
     async ({ expect }) => {
       const total = share("short silence", 2, 20);
       for (let done = 0; done < total; done += batch) {

@@ -43,7 +43,7 @@ interface Grant {
 
 interface Stage {
   readonly holders: HolderProcess;
-  /** By path: of the holder in the other process. */
+  /** The tokens of the holder in the other process, by path. */
   readonly tokens: readonly bigint[];
   /** Resolves when every waiter of ours is granted. */
   readonly granted: Promise<Grant[]>;
@@ -85,7 +85,7 @@ async function stage(what: string, count: number, tidy: Tidy): Promise<Stage> {
   const waiter = await tidy.provider(server.connectString, { sessionTimeoutMs: 10_000 });
   const tokens = await holders.hold(server.connectString, sessionTimeoutMs, names);
   const granted = Promise.all(names.map((path) => wait(waiter, path)));
-  granted.catch(() => {}); // told to those who await it
+  granted.catch(() => {}); // the code that awaits it gets the error
   await queued(names, 2);
   return {
     holders,
@@ -140,15 +140,15 @@ async function outwait(
   const held = await Promise.all(names.map((path) => first.mutex(path).acquire({ waitMs: 10_000 })));
   await others.wait(server.connectString, sessionTimeoutMs, names);
   await queued(names, 2);
-  // What is stopped before it has heard of its place has none to lose.
+  // A waiter that is stopped before it knows its place in the queue has no place to lose.
   await eventually(async () => (await others.waiters()).every(({ queued: known }) => known), {
     what: "the others to know that they wait",
   });
   const granted = Promise.all(names.map((path) => wait(third, path)));
-  granted.catch(() => {}); // told to those who await it
+  granted.catch(() => {}); // the code that awaits it gets the error
   await queued(names, 3);
   const { over } = await stop(others, granted);
-  over.catch(() => {}); // told below
+  over.catch(() => {}); // awaited below
   expect(await Promise.all(held.map((handle) => handle.release()))).toEqual(names.map(() => "released"));
   const grants = await granted;
   await over;

@@ -137,7 +137,7 @@ const cutOff = {
 };
 const onAFollower = ({ well }: Scene): string => well.split(",")[0] as string;
 
-describe("a holder is told of the loss before the next grant", () => {
+describe("a holder hears of the loss before the next grant", () => {
   it(
     "when its server is stopped",
     () => judge({ name: "silent-peer", on: "follower", ...paused, kinds: [{ what: "silent peer" }] }),
@@ -243,7 +243,7 @@ async function naiveHolders(
     goneAtMs = performance.now();
   });
 
-  watching.catch(() => {}); // told to those who await it
+  watching.catch(() => {}); // the code that awaits it gets the error
 
   return async () => {
     const { grantedAtMs } = running[0] as Contest;

@@ -55,7 +55,7 @@ it("27: grants come in the order of arrival across clients", async () => {
   expect(await server.number("EXISTS", queueOf(name), deadlinesOf(name), name)).toBe(0);
 });
 
-it("28: a try without waiting succeeds on a free lock and fails while somebody queues, leaving nothing", async () => {
+it("28: a try without waiting succeeds on a free lock and fails while another client queues, leaving nothing", async () => {
   const name = server.name("try");
   const [one, other] = [await server.locks(), await server.locks()];
   const held = await one.fairMutex(name).tryAcquire();
@@ -291,7 +291,7 @@ it("36: a try whose answers are lost leaves no entry in the queue", async () => 
   const name = server.name("timeout");
   const held = await (await server.locks()).fairMutex(name).acquire();
   const { locks, link } = await server.linked();
-  // The server queues it, and nobody hears of that; then the same with what takes it out again.
+  // The server queues the try, and that answer is lost; then the answer to the script that takes it out is lost too.
   const lost = link.dropReply({ name: ["EVALSHA", "EVAL"], key: name, times: 2 });
   expect(await locks.fairMutex(name).tryAcquire({ waitMs: 500 })).toBeNull();
   expect(lost.hits.length).toBeGreaterThan(0);

@@ -9,7 +9,7 @@ export const javaOnly: Readonly<Record<number, string>> = {
   44: "counts in the hash; ours: counts of handles in this process, the hash has 1 of each",
   45: "forceUnlock of each side; ours: an operator frees whichever side holds",
   52: "an acquire of zero permits succeeds; ours: it is refused as an argument",
-  53: "drainPermits, releaseIfExists, and a release of what nobody took; ours: a permit is given back by its handle alone",
+  53: "drainPermits, releaseIfExists, and a release of permits that were never taken; ours: a permit is given back by its handle alone",
   54: "release by id, and so unknown ids and ids of a wrong length; ours: a handle that is released again",
   56: "release(list) does nothing when one permit is missing; ours: it gives back what is there, and says lost",
   57: "updateLeaseTime; ours: renewals, and confirm()",

@@ -150,7 +150,7 @@ describe("two kinds on one name", () => {
     expect(await server.number("GET", name)).toBe(2);
   });
 
-  it("a waiter whose lock becomes another kind under it is told at once", async () => {
+  it("a waiter whose lock becomes another kind under it is refused at once", async () => {
     const name = server.name("turned");
     const held = await (await server.locks()).mutex(name).acquire();
     const waiting = [
@@ -158,13 +158,13 @@ describe("two kinds on one name", () => {
       (await server.locks()).spinMutex(name).acquire(),
     ].map((each) => expect(each).rejects.toBeInstanceOf(LayoutConflictError));
     await server.untilLong(`holdfast_waiters:{${name}}`, 1);
-    // In one step: somebody who spins would take a lock that is free in between.
+    // In one step: the spinning waiter would take a lock that is free in between.
     const turned =
       "redis.call('DEL', KEYS[1]) return redis.call('HSET', KEYS[1], 'mode', 'read', ARGV[1], 1)";
     await server.node.command("EVAL", turned, 1, name, "11111111-1111-4111-8111-111111111111:1");
     await Promise.all(waiting);
     expect(await held.release()).toBe("lost");
-    // What is there is not ours to end.
+    // The hold that is there belongs to another client, and the release leaves it alone.
     expect(await server.number("HLEN", name)).toBe(2);
   });
 });

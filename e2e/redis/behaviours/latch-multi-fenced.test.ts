@@ -40,7 +40,7 @@ it("61: many wait, and a count that Java takes down with its message lets all pa
   await Promise.all(waiting);
 });
 
-it("61: a lost message holds nobody up for longer than the capped sleep", async () => {
+it("61: a lost message delays no waiter for longer than the capped sleep", async () => {
   const name = server.name("mute");
   const latch = (await server.locks()).countDownLatch(name);
   await latch.trySetCount(1);
@@ -54,7 +54,7 @@ it("61: a lost message holds nobody up for longer than the capped sleep", async 
   expect(performance.now() - startedMs).toBeLessThan(9_000);
 });
 
-it("61: a latch deleted by a Java client wakes nobody wrongly: who waits looks and finds a new count", async () => {
+it("61: a latch deleted by a Java client lets no waiter pass wrongly: the waiter looks and finds a new count", async () => {
   const name = server.name("anew");
   const latch = (await server.locks()).countDownLatch(name);
   await latch.trySetCount(1);
@@ -237,11 +237,11 @@ it("64: a holder that asks again in its own scope is refused at once, also throu
   await (await other.mutex(name).acquire({ waitMs: 5_000 })).release();
 });
 
-it("64: a contender gets what its holder releases once, whoever else of the holder's client asks meanwhile", async () => {
+it("64: a contender gets what its holder releases once, though the holder's client asks again meanwhile", async () => {
   const name = server.name("contender");
   const [one, other] = [await server.locks(), await server.locks()];
   const held = await one.mutex(name).acquire();
-  // Not in a scope, a second acquire of the same client is a stranger like any other, and waits.
+  // Outside of a scope, a second acquire of the same client is one more contender, and waits.
   await expect(one.mutex(name).acquire({ waitMs: 500 })).rejects.toBeInstanceOf(AcquireTimeoutError);
   const waiting = other.mutex(name).acquire({ waitMs: 5_000 });
   await server.untilLong(`holdfast_waiters:{${name}}`, 1);

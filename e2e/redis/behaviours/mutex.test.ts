@@ -160,7 +160,7 @@ describe("seen and ended from outside", () => {
     },
   );
 
-  it("11: a deleted key frees the lock as force does, also where nobody says so", async () => {
+  it("11: a deleted key frees the lock as force does, also without a message", async () => {
     const name = server.name("deleted");
     const [one, other] = [await server.locks({ leaseMs: 1_500 }), await server.locks()];
     const held = await one.mutex(name).acquire();

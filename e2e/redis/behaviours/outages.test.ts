@@ -52,7 +52,7 @@ describe.each([
     }
     expect((await waiting).outcome).toBeInstanceOf(HoldfastError);
     expect((await asked).outcome).toBeInstanceOf(HoldfastError);
-    // Nobody can have told it that the lock is taken.
+    // No server has answered, so it cannot know whether the lock is taken.
     expect((await once).outcome).toBeInstanceOf(BackendError);
     for (const { atMs } of [await asked, await once]) expect(atMs - askedMs).toBeLessThan(limitMs);
     await eventually(() => lost.aborted, { what: "the loss", withinMs: leaseMs + slackMs });

@@ -10,7 +10,7 @@ import { share } from "../../support/share.js";
 const server = new OneServer();
 const channelOf = (name: string): string => `redisson_rwlock:{${name}}`;
 
-/** Until so many clients listen for the lock to be free. */
+/** Waits until so many clients listen for the lock to be free. */
 async function untilListening(name: string, clients: number): Promise<void> {
   await expect.poll(() => server.texts("PUBSUB", "NUMSUB", channelOf(name))).toContain(String(clients));
 }
@@ -62,7 +62,7 @@ it("38: a write blocks readers, and all that wait come in after its release", as
   for (const reader of readers) await reader.release();
 });
 
-it("defect 30: readers that wait are told of a downgrade at once, not at the end of a lease", async () => {
+it("defect 30: readers that wait are granted at once after a downgrade, not at the end of a lease", async () => {
   const name = server.name("told");
   const write = await (await server.locks()).readWriteLock(name).write.acquire();
   const reading = (await server.locks(rare)).readWriteLock(name).read.acquire({ waitMs: 20_000 });
@@ -74,7 +74,7 @@ it("defect 30: readers that wait are told of a downgrade at once, not at the end
   await read.release();
 });
 
-it("39: the hash lives as long as the longest read lease, and one that ends frees nobody else", async () => {
+it("39: the hash lives as long as the longest read lease, and one that ends frees no other", async () => {
   const name = server.name("longest");
   const locks = await server.locks();
   const { read } = locks.readWriteLock(name);
@@ -277,17 +277,17 @@ it("44: holds are counted for each side by itself, in this process: the server h
 });
 
 it.each(["read", "write"] as const)(
-  "45: an operator frees the %s side by force: its holders are told, who waits comes in, and late releases free nobody",
+  "45: an operator frees the %s side by force: its holders hear of it, the waiter gets in, and late releases free no other hold",
   async (side) => {
     const name = server.name("forced");
     const lock = (await server.locks()).readWriteLock(name);
     const other = (await server.locks()).readWriteLock(name);
     expect(await forceOpen(lock)).toBe(false);
-    // Revocable ones are granted once their channel stands: before, a message would find nobody.
+    // A revocable hold is granted once its subscription stands. Before that a message would find no subscriber.
     const held: LockHandle[] = [await lock[side].acquire({ revocable: true })];
     if (side === "read") held.push(await other.read.acquire({ revocable: true }));
     const signals = held.map(({ lost }) => lost);
-    // Of a provider that holds nothing: its grant would tell the same provider's reader of the loss, and not of its reason.
+    // The waiter has a provider that holds nothing: a provider with a reader would learn of its loss by the grant, without the reason.
     const waiting = (await server.locks()).readWriteLock(name).write.acquire({ waitMs: 10_000 });
     await server.untilLong(`holdfast_waiters:{${name}}`, 1);
     const forcedMs = performance.now();
@@ -312,7 +312,7 @@ it("46: a client that went silent while it reads holds a writer up for the rest 
   const holdKey = `{${name}}:${id}:rwlock_timeout:1`;
   await eventually(async () => (await server.number("EXISTS", holdKey)) === 0, { what: "its lease to end" });
   expect(silent.state).toBe("lost");
-  // Its field stays for as long as somebody else reads.
+  // Its field stays for as long as another reader holds.
   expect(await server.number("HLEN", name)).toBe(3);
   const writing = (await server.locks()).readWriteLock(name).write.acquire({ waitMs: 10_000 });
   await server.untilLong(`holdfast_waiters:{${name}}`, 1);

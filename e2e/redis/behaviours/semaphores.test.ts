@@ -23,7 +23,7 @@ const kinds: readonly [string, (locks: RedisLocks, name: string, limit: number) 
   ],
 ];
 
-/** As Redisson's release: counted up, made where it is missing, and published. */
+/** Does what Redisson's release does: the number is counted up, made where it is missing, and published. */
 async function releaseAsJava(name: string, permits: number): Promise<void> {
   const free = await server.number("INCRBY", name, String(permits));
   await server.node.command("PUBLISH", channelOf(name), free);
@@ -82,7 +82,7 @@ it("50: the first take of a semaphore sets the number, and a number that is ther
   await other.release();
 });
 
-it("50: a number with a time to live takes the permits with it: holders are told, and nobody gets in until it is set again", async () => {
+it("50: a number with a time to live takes the permits with it: holders hear of it, and none gets in until it is set again", async () => {
   const name = server.name("vanishes");
   const semaphore = (await server.locks({ leaseMs: 900 })).permitSemaphore(name);
   await semaphore.setLimit(2);
@@ -203,7 +203,7 @@ it("54: a permit that is released twice, by two calls or one after the other, co
   expect(await semaphore.limit()).toBe(2);
 });
 
-it("54: a member of another length, as an older Java wrote it, is held by somebody, shown, and never ours to give back", async () => {
+it("54: a member of another length, as an older Java wrote it, counts as held, is shown, and is never ours to give back", async () => {
   const name = server.name("length");
   const semaphore = (await server.locks()).permitSemaphore(name);
   await semaphore.setLimit(1);
@@ -232,7 +232,7 @@ it("56: a batch of which one permit is over ends as a loss, and what is left of 
   await semaphore.setLimit(3);
   const batch = await semaphore.acquire({ permits: 3 });
   const [id = ""] = batch.permitIds;
-  // Its time is over, and whoever asks next gives it back.
+  // Its time is over, and the next request of any client gives it back.
   await server.node.command("ZADD", grantsOf(name), 1, Buffer.from(id, "hex"));
   const other = await (await server.locks()).permitSemaphore(name).acquire({ waitMs: 5_000 });
   expect(await batch.release()).toBe("lost");
@@ -296,7 +296,7 @@ it("59: a prefix is on the number and on the grants", async () => {
 });
 
 it.each(kinds)(
-  "60: a %s with waiters for one to three permits: never more out than there are, everybody served, none missing after",
+  "60: a %s with waiters for one to three permits: never more out than there are, all served, none missing after",
   async (_kind, open) => {
     const name = server.name("crowd");
     const limit = 5;

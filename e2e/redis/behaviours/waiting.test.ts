@@ -17,7 +17,7 @@ const slackMs = 10_000;
 
 const javaOwner = "aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa:57";
 
-/** As a Redisson client holds. */
+/** Makes the lock held as by a Redisson client. */
 async function javaHolds(name: string): Promise<void> {
   await server.node.command("HSET", name, javaOwner, "1");
   await server.node.command("PEXPIRE", name, 60_000);
@@ -125,7 +125,7 @@ describe("the end of a wait", () => {
 });
 
 describe("subscriptions", () => {
-  /** Of one provider: it alone listens to its grant channel, and what else that connection listens to. */
+  /** The subscriptions of one provider: it alone listens to its grant channel, and `channels` counts what else that connection listens to. */
   async function subscriptionsOf(locks: RedisLocks): Promise<{ connections: number; channels: number }> {
     const channels = await server.texts("PUBSUB", "CHANNELS", "holdfast_grant:*");
     const clients = String(await server.node.command("CLIENT", "LIST", "TYPE", "pubsub"))

@@ -14,7 +14,7 @@ function renewalsOf(locks: RedisLocks): Map<string, number> {
   return counts;
 }
 
-it("23: a hold is renewed for ten times its lease, and nobody else gets in meanwhile", async () => {
+it("23: a hold is renewed for ten times its lease, and no other client gets in meanwhile", async () => {
   const leaseMs = 1_000;
   const name = server.name("renewed");
   const [one, other] = [await server.locks({ leaseMs }), await server.locks()];

@@ -41,7 +41,7 @@ async function paired(viewer: boolean): Promise<number> {
   return pairedRatio(mutexes, child, rounds);
 }
 
-it("leaves most of the lock path alone with nobody looking, and says what it and a viewer cost", {
+it("leaves most of the lock path alone without a viewer, and says what it and a viewer cost", {
   timeout: 300_000,
 }, async () => {
   await buildPackages("@holdfast/redis-recipes");

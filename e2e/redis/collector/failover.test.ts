@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from "vitest";
 
 const owner = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566:1";
 
-/** As an operator sees it: a picture that cannot be read while a connection is made again is read again. */
+/** The version that an operator sees: a picture that cannot be read while a connection is made again is read again. */
 async function versionOf(collector: LockCollector, key: string): Promise<string> {
   const read = async () => (await collector.detail(key, { maxWaiters: 1 }))?.version;
   return eventually(read, { what: "the lock's picture" });

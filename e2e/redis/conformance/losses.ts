@@ -2,7 +2,7 @@ import type { LockHandle } from "@holdfast/core";
 import type { RedisLocks } from "@holdfast/redis-recipes";
 import type { Servers } from "./servers.js";
 
-// How a hold of each kind ends at the server without its holder being told.
+// Each function ends a hold of one kind at the server, without a message to its holder.
 
 /** The key of an election is one of ours. */
 export async function loseLeadership(servers: Servers, { name }: LockHandle): Promise<void> {

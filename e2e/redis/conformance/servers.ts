@@ -69,12 +69,12 @@ type State = NonNullable<ReturnType<typeof clientStateOf>>;
 
 /** What differs from one primitive to the next. */
 export interface FixtureParts {
-  /** How a hold is lost. Default: its key is deleted, and nobody is told. */
+  /** How a hold is lost. Default: its key is deleted, without a message. */
   loseHold?(servers: Servers, handle: LockHandle, providers: readonly RedisLocks[]): Promise<void>;
-  /** For kinds whose waiters leave no trace at the server: how many of one provider wait for `name`. */
+  /** How many of one provider wait for `name`, for kinds whose waiters leave no trace at the server. */
   waiting?(state: State, name: string, provider: RedisLocks): number;
   readonly anonymous?: boolean;
-  /** Of each provider, beside what all have. */
+  /** Options of each provider, beside what all have. */
   readonly options?: Partial<RedisLocksOptions>;
   /** Changes each provider before it is used. */
   adapt?(provider: RedisLocks): void;

@@ -121,7 +121,7 @@ function leastGap(calls: readonly RespEntry[], place: Place): number {
   return least;
 }
 
-/** Of waits that end with their provider. */
+/** Takes the error of waits that end with their provider. */
 function ended(error: unknown): void {
   if ((error as Error).name !== "ProviderClosedError") throw error;
 }

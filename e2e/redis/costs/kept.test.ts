@@ -131,7 +131,7 @@ describe("a kept mutex on Redis", () => {
     // Freed without a message to its holder, and taken by another client.
     await server.node.command("DEL", name);
     const other = await (await server.locks()).mutex(name).acquire();
-    // Until the last proof is too old; nothing is sent that could be waited for.
+    // The test waits until the last proof is too old; nothing is sent that could be waited for.
     await passing(heartbeatMs + 50);
     const asked = locks.mutex(name).acquire();
     await eventually(async () => (await locks.mutex(name).inspect()).pendingTotal === 1, {

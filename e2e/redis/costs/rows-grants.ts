@@ -14,8 +14,8 @@ interface Kind {
   block?(locks: RedisLocks, name: string): Promise<Hold>;
   prepare?(locks: RedisLocks, name: string): Promise<unknown>;
   /**
-   * `handed`: whoever releases makes the next one of ours holder. `woken`: it is told, and asks. `polls`: it looks now and then, so that
-   * nothing can be said of a wait.
+   * `handed`: the release makes our next waiter the holder. `woken`: the waiter gets a message, and asks. `polls`: the waiter looks now
+   * and then, so that no cost can be given for a wait.
    */
   readonly next: "handed" | "woken" | "polls";
 }
@@ -137,7 +137,7 @@ function rowsOf(kind: Kind): Row[] {
     });
   }
   if (next === "polls") return rows;
-  // With a queue of Redisson's, or with none, its channel is listened to while waiting.
+  // Where the queue is Redisson's, or where there is none, waiters listen to Redisson's channel.
   const listens = next === "woken";
   rows.push(
     {
@@ -158,7 +158,7 @@ function rowsOf(kind: Kind): Row[] {
       },
     },
     {
-      // Whoever was made holder by others, or by a heartbeat, renews at once, in the background: it has the claim lease till then.
+      // A waiter that a release or a heartbeat made holder renews at once, in the background: it has the claim lease until then.
       operation: `${what}: the hand-off to the one that waits`,
       scripts: what === "fair mutex" ? 2 : 1,
       ...(listens && { subscriptions: 1 }),

@@ -17,7 +17,7 @@ function lookup(operation: string, work: (scene: Scene) => Promise<unknown>, mor
   };
 }
 
-/** With a write lock of the client held. */
+/** A row of what is done while the client holds the write lock. */
 function writing(
   operation: string,
   cost: { scripts: number; awaited: number },

@@ -3,7 +3,7 @@ import { eventually, type RedisProxy, type RespEntry } from "@holdfast/test-serv
 
 /** What an operation costs on the wire. */
 export interface Cost {
-  /** Calls of scripts, those that nobody waits for too. */
+  /** Calls of scripts, also those that no caller waits for. */
   readonly scripts: number;
   /** SUBSCRIBE and its like. Default none. */
   readonly subscriptions?: number;
@@ -75,7 +75,7 @@ export class Scene {
     return done;
   }
 
-  /** All that was asked is answered, and nothing follows from it. */
+  /** Waits until all requests are answered, and nothing follows from them. */
   async quiet(): Promise<void> {
     let seen = -1;
     let looks = 0;
@@ -97,7 +97,7 @@ export class Scene {
     );
   }
 
-  /** Of scripts: subscriptions are nobody's condition. */
+  /** Round trips of scripts alone: no operation waits for a subscription. */
   #flights(): number {
     const flights = this.#commands()
       .filter(({ name }) => scripts.has(name))

@@ -95,7 +95,7 @@ it("with acks, waits for replicas in the flight of a grant, once more for one ha
   const stage = await scene({ replicas: 1, acks: 1 });
   const { client, rival, name } = stage;
   const handle = await stage.cost(() => client.mutex(name).acquire());
-  // Behind the script goes one that writes, since WAIT asks for what the connection has written last.
+  // A script that writes goes behind the first one, since WAIT asks for what the connection has written last.
   expect(stage.counted, stage.sent).toEqual({ scripts: 2, waits: 1, awaited: 1 });
   await stage.cost(() => handle.confirm());
   expect(stage.counted, stage.sent).toEqual({ scripts: 1, awaited: 1 });

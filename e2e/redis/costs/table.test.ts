@@ -20,7 +20,7 @@ beforeAll(async () => {
   ours = redisLocks({ url: `redis://${link.host}:${link.port}`, ...unhurried });
   rival = redisLocks({ url: server.url, ...unhurried });
   await Promise.all([ours.ready(), rival.ready()]);
-  // The first request of a provider subscribes to what holders and waiters are told, once for all.
+  // The first request of a provider subscribes to the messages for its holders and waiters, once for all.
   for (const locks of [ours, rival])
     await (await locks.mutex("first").acquire({ revocable: true })).release();
 });

@@ -20,7 +20,7 @@ it("renews all holds of a provider in one call a period, each event with the tim
   expect(Math.min(...margins)).toBeGreaterThan(0);
 });
 
-it("renews nothing that is not its own: one hold of a batch that somebody else has is lost, and the others are not", async () => {
+it("renews nothing that is not its own: one hold of a batch that another client has is lost, and the others are not", async () => {
   const locks = await server.locks({ leaseMs });
   const [taken, kept] = [server.name("taken"), server.name("kept")];
   const [one, other] = await Promise.all([taken, kept].map((name) => locks.mutex(name).acquire()));
@@ -38,7 +38,7 @@ it("renews nothing that is not its own: one hold of a batch that somebody else h
   expect(await server.number("PTTL", taken)).toBeGreaterThan(leaseMs);
 });
 
-it("tries again and again while nobody answers, with ever less time left, and is lost before the server lets go", async () => {
+it("tries again and again while no answer comes, with ever less time left, and is lost before the server lets go", async () => {
   const { locks, link } = await server.linked({ leaseMs });
   const name = server.name("unanswered");
   const handle = await locks.mutex(name).acquire();
@@ -49,7 +49,7 @@ it("tries again and again while nobody answers, with ever less time left, and is
   });
   await link.setMode("reset");
   const deadlineMs = performance.now() + handle.remainingMs();
-  // By the server it is over at this moment at the earliest, since PTTL is read after it was asked for: the less the busier the machine.
+  // The earliest moment at which the server may end it, since PTTL is read after it was asked for: the busier the machine, the less is left.
   let overMs = 0;
   for (let asked = 0; asked < 20 && overMs <= deadlineMs; asked++) {
     const sentMs = performance.now();

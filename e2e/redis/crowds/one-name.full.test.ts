@@ -53,7 +53,7 @@ afterAll(async () => {
 });
 
 /**
- * By the clock of the wall, so that all else on the machine counts too. Without that, a script may take 20 ms: the tests of the scripts
+ * The longest script by the wall clock, so that all else on the machine counts too. Without that, a script may take 20 ms: the tests of the scripts
  * measure it in processor time.
  */
 async function longestScriptMs(): Promise<number> {

@@ -250,6 +250,6 @@ it("defect 25: a server that ends the subscriptions by itself is subscribed to a
   const startedMs = performance.now();
   await held.release();
   await (await waiting).release();
-  // By the message: the next heartbeat is far away.
+  // The message has woken it: the next heartbeat is far away.
   expect(performance.now() - startedMs).toBeLessThan(5_000);
 });

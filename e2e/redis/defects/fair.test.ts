@@ -43,7 +43,7 @@ it("defect 14: dead waiters in front cost a live one their alive window, not min
   await handle.release();
 });
 
-it("defect 14: a dead waiter that was just told of its turn does not keep it", async () => {
+it("defect 14: a dead waiter that was just sent its turn does not keep it", async () => {
   const [holder, dead, live] = [await server.client(), await server.client(), await server.client()];
   const name = server.name("told");
   const held = await holder.locks.fairMutex(name).acquire();
@@ -106,7 +106,7 @@ it("defect 16: live waiters keep their places for many times the wait that Redis
   expect(order).toEqual([0, 1, 2]);
 });
 
-it("defect 16: a client whose clock is hours ahead evicts nobody and writes the server's deadlines", async () => {
+it("defect 16: a client whose clock is hours ahead evicts no waiter and writes the server's deadlines", async () => {
   const [holder, first, ahead] = [await server.locks(), await server.locks(), await server.locks()];
   const name = server.name("ahead");
   const held = await holder.fairMutex(name).acquire();
@@ -139,17 +139,17 @@ it("defect 16: a client whose clock is hours ahead evicts nobody and writes the 
   expect(order).toEqual(["first", "ahead"]);
 });
 
-it("defect 17: the release of a fair lock that is over says so, whoever notices first", async () => {
+it("defect 17: the release of a fair lock that is over says so, whether the server or our clock notices first", async () => {
   const [locks, other] = [await server.locks(), await server.locks()];
   const name = server.name("over");
-  // By the server's answer.
+  // Here the server's answer shows it.
   const gone = await locks.fairMutex(name).acquire({ leaseMs: 20_000 });
   await server.node.command("DEL", name);
   const next = await other.fairMutex(name).acquire();
   expect(await gone.release()).toBe("lost");
   await next.confirm();
   await next.release();
-  // By our clock.
+  // Here our clock shows it.
   const over = await locks.fairMutex(name).acquire({ leaseMs: 150, renew: false });
   await eventually(() => over.lost.aborted, { what: "the end of the lease" });
   expect(await over.release()).toBe("lost");

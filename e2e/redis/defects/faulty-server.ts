@@ -26,7 +26,7 @@ export class FaultyServer extends OneServer {
     return client;
   }
 
-  /** A further client on somebody else's link. */
+  /** One more client, on the link of another. */
   async through(options: RedisLocksOptions): Promise<RedisLocks> {
     const locks = redisLocks(options);
     onTestFinished(async () => {
@@ -58,12 +58,12 @@ export class Monitor {
     this.#connection = connection;
   }
 
-  /** One for each command, oldest first: `time [db client] "NAME" "argument"...`, for those of scripts `[db lua]`. */
+  /** One line for each command, oldest first: `time [db client] "NAME" "argument"...`, for those of scripts `[db lua]`. */
   get lines(): readonly string[] {
     return this.#connection.messages.map(String);
   }
 
-  /** Until everything that was executed before is in `lines`. */
+  /** Waits until everything that was executed before is in `lines`. */
   async caughtUp(node: RedisNode): Promise<void> {
     const mark = `mark-${performance.now()}`;
     await node.command("ECHO", mark);

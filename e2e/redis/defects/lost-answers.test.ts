@@ -21,11 +21,11 @@ it.each(kindNames)(
     const { locks, link } = await server.client();
     const name = server.name("again");
     if (kind === "permit") await locks.permitSemaphore(name).setLimit(1);
-    // Of a permit the first script sets the limit.
+    // The first script for a permit sets the limit.
     const lost = link.dropReply({ ...scripts, nth: kind === "permit" ? 2 : 1 });
     const attempt = kinds[kind](locks, name, { waitMs: 5_000 });
     const handle = await attempt.catch(async (error: unknown) => {
-      // Those that do not wait in a queue may say that they do not know; then nothing is left, see defect 8.
+      // A kind that does not wait in a queue may say that it does not know; then nothing is left, see defect 8.
       expect(error).toBeInstanceOf(BackendError);
       return await kinds[kind](locks, name, { waitMs: 5_000 });
     });
@@ -59,7 +59,7 @@ it("defect 7: an acquire that is answered after its time-out is asked for again,
 });
 
 it.each(kindNames)(
-  "defect 8: a %s whose answer is lost and that nobody waits for is free again long before its lease",
+  "defect 8: a %s that is asked for with waitMs 0 and whose answer is lost is free again long before its lease ends",
   async (kind) => {
     const { locks, link } = await server.client();
     const name = server.name("ambiguous");

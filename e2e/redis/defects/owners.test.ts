@@ -106,7 +106,7 @@ it("defect 28: an outer hold with a fixed lease ends with it, whatever is entere
   await eventually(async () => (await server.number("EXISTS", name)) === 0, { what: "the key to go" });
 });
 
-it("defect 29: a reader that asks for the write is told at once that it would wait for itself", async () => {
+it("defect 29: a reader that asks for the write is refused at once, since it would wait for itself", async () => {
   const locks = await server.locks();
   const name = server.name("upgrade");
   const lock = locks.reentrantReadWriteLock(name);

@@ -138,7 +138,7 @@ it.each([0.75, 1])(
   },
 );
 
-it("defect 36: permit ids are 16 raw bytes on the wire, as since 3.17, and a text id of before is somebody else's", async () => {
+it("defect 36: permit ids are 16 raw bytes on the wire, as since 3.17, and a text id of an older client is left alone", async () => {
   const locks = await server.locks();
   const name = server.name("ids");
   await locks.permitSemaphore(name).setLimit(2);

@@ -75,7 +75,7 @@ it("defect 20: one of two replicas that lags costs nothing with acks: 1, and ren
   expect(proxy.counts().byName.WAIT).toBe(1);
 });
 
-it("defect 21: too few acknowledgements is an error with the numbers, and nobody holds after it", async () => {
+it("defect 21: too few acknowledgements is an error with the numbers, and the lock is free after it", async () => {
   const locks = await open({ acks: 2, waitTimeoutMs: 150 });
   await (await locks.mutex(freshName()).acquire()).release();
   const [lagging] = replicas;
@@ -88,7 +88,7 @@ it("defect 21: too few acknowledgements is an error with the numbers, and nobody
   expect(error).toBeInstanceOf(BackendError);
   expect(error.message).toMatch(/1 of 2 replicas have it after 150 ms, and acks asks for 2/);
   await eventually(async () => Number(await master.command("EXISTS", name)) === 0, { what: "the key to go" });
-  // As without replicas: a policy that asks for none goes on.
+  // A policy that asks for no replicas goes on, as where there are none.
   const plain = await open({ acks: "none" });
   await (await plain.mutex(name).acquire({ waitMs: 1_000 })).release();
 });

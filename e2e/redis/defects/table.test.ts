@@ -35,7 +35,7 @@ const rows: readonly Row[] = text
     };
   });
 
-/** As the title of a test that is run: behind `it(`, `test(` or the brackets of `each`, never of one that is skipped. */
+/** Whether the title is that of a test that is run: behind `it(`, `test(` or the brackets of `each`, and not skipped. */
 function hasTest(file: string, title: string): boolean {
   const source = readFileSync(join(root, file), "utf8").replace(/^\s*\/\/.*$/gm, "");
   const at = source.indexOf(`"${title}"`);

@@ -46,7 +46,7 @@ it.each(kindNames)(
       last = handle.token as bigint;
       await handle.release();
       if (i % 2 === 0) await server.node.command("DEL", tokenKey(name));
-      // As Java's RFencedLock takes one.
+      // Java's RFencedLock takes a token so.
       else last = BigInt(await server.number("INCR", tokenKey(name)));
     }
   },
@@ -127,7 +127,7 @@ it("defect 38: tokens rise over a failover to a replica that has missed them", a
   expect(String(await replica.command("GET", tokenKey("failover")))).toBe(String(first.token));
   await set.killMaster();
   await set.untilMaster({ is: replica });
-  // One that has seen none of the tokens that were lost.
+  // This client has seen none of the tokens that were lost.
   const after = await other.mutex("failover").acquire({ waitMs: 10_000 });
   expect(after.token).toBeGreaterThan(last);
   await after.release();

@@ -216,7 +216,7 @@ it("defect 42: a latch whose message is lost opens within a second, bounded or n
 it("defect 43: maps and heap are bounded, however many names were locked and waited for", {
   timeout: 900_000,
 }, async () => {
-  // With the default window for copies that come late, everything of this test falls into one.
+  // All of this test falls into one default window for copies that come late.
   const lasting = { heartbeatMs: 1_000, aliveMs: 3_500 };
   const [holder, waiter] = [await server.locks(lasting), await server.locks(lasting)];
   const first = clientStateOf(holder);
@@ -253,14 +253,14 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
   await round(share("names locked, of which a few are waited for", 4_000, 100_000));
   const growth = liveHeapBytes() - before;
   console.log(`the heap grew by ${growth} bytes`);
-  // In a full run nothing is remembered that was not before. Of the few names of a share each may be.
+  // In a full run all that is remembered is at its limit before this round. In a share each of its few names may still be remembered.
   expect(growth).toBeLessThan(2_000_000);
   for (const each of [first, second]) {
     expect(each.waits.size).toBe(0);
     expect(each.waits.endedSize).toBeLessThanOrEqual(10_000);
     expect(each.holds.of("anybody")).toEqual([]);
   }
-  // Nobody waited with this one, so nothing can still come for its owners, except where an answer was late.
+  // No call of the holder's client waited, so nothing can still come for its owners, except where an answer was late.
   expect(first.waits.endedSize).toBeLessThan(names / 10);
   expect(holder.holds()).toEqual([]);
   await eventually(async () => (await server.texts("PUBSUB", "CHANNELS", "*")).length <= 2, {

@@ -112,7 +112,7 @@ it("defect 3: a live reader's renewals keep no dead reader of another client ali
   expect(await holds()).toHaveLength(1);
   await reader.confirm();
   await reader.release();
-  // The dead one is still in the hash, and keeps nobody out.
+  // The dead reader is still in the hash, and keeps no writer out.
   const write = await live.locks.readWriteLock(name).write.acquire({ waitMs: 2_000 });
   await write.release();
 });
@@ -149,7 +149,7 @@ test.each([
   },
 );
 
-it("defect 5: a holder without contact is told before anybody else is granted, each time", async () => {
+it("defect 5: a holder without contact is notified of its loss before another client is granted, each time", async () => {
   const [cut, next] = [await server.client({ leaseMs: 700 }), await server.client()];
   const rounds = share("losses by the own deadline", 12, 200);
   const events: string[] = [];
@@ -187,7 +187,7 @@ it("defect 6: after a stall longer than the lease the holder knows before it doe
   await next.release();
 });
 
-it("defect 6: how near a late loop has brought the end is told with each renewal", async () => {
+it("defect 6: each renewal reports how near a late loop has brought the end", async () => {
   const { locks } = await server.client({ leaseMs: 1_200 });
   const margins: number[] = [];
   locks.events.on("renewed", ({ marginMs }) => margins.push(marginMs));

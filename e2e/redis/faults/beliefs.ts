@@ -14,7 +14,7 @@ export interface Place {
 interface Belief extends Place {
   readonly who: string;
   readonly hold: WatchedHold;
-  /** As the driver has it; read at the end, when it does not move any more. */
+  /** The deadline that the driver has; read at the end, when it does not move any more. */
   readonly deadlineMs: () => number;
   releasedMs: number;
 }
@@ -22,7 +22,7 @@ interface Belief extends Place {
 /** A timer of this process may ring so late on a machine that has other things to do. */
 const lateMs = 1_500;
 
-/** Who believed to hold what, from when to when. All clients live in this process, so one clock tells what came first. */
+/** Records who believed to hold what, from when to when. All clients live in this process, so one clock shows what came first. */
 export class Beliefs {
   readonly #beliefs: Belief[] = [];
 
@@ -49,12 +49,12 @@ export class Beliefs {
     return this.#beliefs.length;
   }
 
-  /** How many were told of a loss. */
+  /** How many holders heard of a loss. */
   get lost(): number {
     return this.#beliefs.filter(({ hold }) => hold.lost).length;
   }
 
-  /** How many were told that they may not rely on their hold: by a doubt, or by its loss where the lease ends before one. */
+  /** How many holders heard that they may not rely on their hold: by a doubt, or by its loss where the lease ends before one. */
   get warned(): number {
     return this.#beliefs.filter(({ hold }) => hold.lost || hold.doubtedMs !== Number.POSITIVE_INFINITY)
       .length;
@@ -62,7 +62,7 @@ export class Beliefs {
 
   /**
    * What was wrong; empty when nothing was. `until`: what ends a belief besides a release: a loss, or the first doubt already,
-   * where the server has lost what it had, so that nobody can know before he asks.
+   * where the server has lost its data, which a holder can know only by asking.
    */
   violations(until: "loss" | "doubt" = "loss"): string[] {
     return [...this.#crowds(until === "loss" ? endOf : doubtOf), ...this.#late()];
@@ -74,7 +74,7 @@ export class Beliefs {
       const here = this.#beliefs.filter((each) => each.name === name);
       for (const belief of here) {
         const fromMs = belief.hold.grantedMs;
-        // The sum can only rise where somebody begins.
+        // The sum can only rise where a hold begins.
         const beside = here.filter((each) => each.hold.grantedMs <= fromMs && fromMs < endOf(each));
         const held = beside.reduce((sum, { share }) => sum + share, 0);
         if (held > belief.capacity) {
@@ -85,7 +85,7 @@ export class Beliefs {
     }
   }
 
-  /** Losses that were told only after the hold was over by the holder's own clock, and holds that nobody ended. */
+  /** Losses that came only after the hold was over by the holder's own clock, and holds that neither a loss nor a release ended. */
   *#late(): Iterable<string> {
     for (const { name, who, hold, deadlineMs, releasedMs } of this.#beliefs) {
       const endMs = Math.min(hold.lostMs, releasedMs);

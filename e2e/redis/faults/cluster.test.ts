@@ -6,7 +6,7 @@ import { Crew, leaseMs } from "./crew.js";
 
 let cluster: RedisCluster;
 let crew: Crew;
-/** Of the mutex; other locks may be elsewhere. */
+/** The master of the mutex; other locks may be elsewhere. */
 let master: RedisNode;
 
 beforeEach(async () => {
@@ -27,8 +27,8 @@ afterEach(async () => {
 
 const mutex = () => crew.held.find(({ handle }) => handle.name === crew.mutexName);
 
-it("a killed master: its holds are in doubt at once, and whoever waits there is served by the next one", async () => {
-  // Whose first renewal, which would meet the end of the connection as well, is due in twenty seconds.
+it("a killed master: its holds are in doubt at once, and its waiters are served by the next one", async () => {
+  // The first renewal, which would meet the end of the connection as well, is due only in twenty seconds.
   const slow = redisLocks({ cluster: { nodes: cluster.addresses }, leaseMs: 60_000 });
   onTestFinished(async () => {
     await slow.close();
@@ -37,7 +37,7 @@ it("a killed master: its holds are in doubt at once, and whoever waits there is 
   const elsewhere = await slow.mutex(await nameAt(await anotherMaster())).acquire();
   const doubted: string[] = [];
   slow.events.on("uncertain", ({ name }) => doubted.push(name));
-  // Whoever is told before there is a next one was not told by it.
+  // While there is no next master, the doubt cannot come from it.
   const noNextMaster = async (yes: boolean): Promise<void> => {
     for (const node of cluster.nodes) {
       if (node.running)
@@ -56,7 +56,7 @@ it("a killed master: its holds are in doubt at once, and whoever waits there is 
   await Promise.all([here.release(), elsewhere.release()]);
 });
 
-it("a frozen master, which its replica replaces: all losses are told in time, and all who wait are served", async () => {
+it("a frozen master, which its replica replaces: all losses are heard of in time, and all waiters are served", async () => {
   await master.pause();
   await eventually(() => mutex()?.lost === true || mutex()?.recovered === true, {
     what: "the holder to know",
@@ -100,7 +100,7 @@ async function anotherMaster(): Promise<RedisNode> {
   throw new Error("no other master");
 }
 
-/** As the other nodes say, since this one does not answer. */
+/** The next master by what the other nodes say, since this one does not answer. */
 async function nextMaster(): Promise<RedisNode | undefined> {
   const others = cluster.nodes.filter((node) => node !== master);
   const roles = await Promise.all(others.map(async (node) => ({ node, ...(await node.role()) })));

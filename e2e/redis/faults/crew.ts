@@ -95,7 +95,7 @@ export class Crew {
     return crew;
   }
 
-  /** As an operator does, once and after the data is gone: without a limit no permit is given to anybody. */
+  /** Sets the limit as an operator does, once and after the data is gone: without a limit no permit is given. */
   async setLimit(): Promise<void> {
     const { name, capacity } = this.#posts.permit;
     await this.clients[0]?.permitSemaphore(name).setLimit(capacity);
@@ -118,7 +118,7 @@ export class Crew {
       const wanted = [mutex, fair, index % 2 === 0 ? read : write, semaphore, permit];
       for (const post of wanted) {
         const served = this.#serve(index + 1, locks, post);
-        served.catch(() => {}); // told by `end`
+        served.catch(() => {}); // reported by `end`
         this.#waits.push({ what: `${post.what} of client ${index + 1}`, served });
       }
     }
@@ -133,7 +133,7 @@ export class Crew {
     const making = (async () => {
       while (!over) await trouble();
     })();
-    making.catch(() => {}); // told below
+    making.catch(() => {}); // awaited below
     const working = this.clients.flatMap((locks, index) =>
       Object.values(this.#posts).map(async (post) => {
         for (let turn = 0; turn < turns; turn++) await this.#serve(index, locks, post);
@@ -148,14 +148,14 @@ export class Crew {
     expect(this.beliefs.count).toBe(this.clients.length * Object.keys(this.#posts).length * turns);
   }
 
-  /** Who was told what, of the first client's holds. */
+  /** The holds of the first client, and what it heard of each. */
   get held(): readonly WatchedHold[] {
     return this.#held;
   }
 
   /**
-   * The trouble is over: whoever still holds knows so, and lets go; everybody who waited gets a turn; and nothing of what was
-   * released is renewed. Fails with what was wrong, by the judge's measure.
+   * The trouble is over: every holder knows how it stands, and releases; every waiter gets a turn; and no hold that was released
+   * is renewed. Fails with what `beliefs` finds wrong.
    */
   async end(until: "loss" | "doubt" = "loss"): Promise<void> {
     const letting = this.#held.map(async (hold) => {
@@ -181,9 +181,9 @@ export class Crew {
     await Promise.all(this.clients.map((locks) => locks.close({ releaseTimeoutMs: 300 })));
   }
 
-  /** Nobody holds or waits: not one script runs in the time in which each hold would have been renewed. */
+  /** Waits until no script runs in the time in which each hold would have been renewed: there are no holders and waiters then. */
   async #quiet(): Promise<void> {
-    // What was taken back may still be on its way.
+    // A release that takes a late grant back may still be on its way.
     await eventually(
       async () => {
         for (const link of this.#links) link.reset();

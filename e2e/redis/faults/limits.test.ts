@@ -104,9 +104,9 @@ it("a member that leaves a double barrier keeps its limit while its answer is lo
 });
 
 it("who enters a double barrier or waits for a latch keeps the limit while Redis is frozen, and hears of an outage", async () => {
-  const { link, patient } = await stage();
-  await link.setMode("stall");
-  await expectOutageHeard(patient);
+  const made = await stage();
+  await made.link.setMode("stall");
+  await expectOutageHeard(made);
 });
 
 it("a member that enters a double barrier again while Redis is frozen is not counted beside itself", async () => {

@@ -40,7 +40,7 @@ it("a server that is frozen for less than a lease takes nothing from anybody", a
   expect(crew.beliefs.lost).toBe(0);
 });
 
-it("a server that is frozen for longer than the leases: all holders are told by their own clock, all who wait are served", async () => {
+it("a server that is frozen for longer than the leases: all holders know by their own clock, all waiters are served", async () => {
   await crew.holdAndWait();
   await node.pause();
   await eventually(() => crew.held.every(({ lost }) => lost), {
@@ -65,12 +65,12 @@ it("a server that comes back empty: all holders hear of their loss, all who wait
   await node.kill();
   await node.restart({ data: "none" });
   await crew.setLimit();
-  // Who comes first may be granted before the old holder has asked again: the old one has been in doubt since the end.
+  // A waiter may be granted before the old holder has asked again: the old holder has been in doubt since the server ended.
   await crew.end("doubt");
   expect(crew.held.every(({ lost }) => lost)).toBe(true);
 });
 
-it("replies that are lost at random leave nobody stuck and nobody beside another", async () => {
+it("replies that are lost at random leave no client stuck and no two holders at once", async () => {
   const random = chance("lost replies");
   const turns = share("turns of 3 clients on 6 kinds with lost replies", 4, 100);
   let lost = 0;
@@ -85,7 +85,7 @@ it("replies that are lost at random leave nobody stuck and nobody beside another
   await crew.end();
 });
 
-it("scripts that are flushed again and again are sent again, and nobody notices", async () => {
+it("scripts that are flushed again and again are sent again, and no client notices", async () => {
   const turns = share("turns of 3 clients on 6 kinds with scripts flushed", 4, 200);
   let flushes = 0;
   await crew.contend(turns, async () => {
@@ -98,7 +98,7 @@ it("scripts that are flushed again and again are sent again, and nobody notices"
   expect(crew.beliefs.lost).toBe(0);
 });
 
-it("a storm of connections that takes every place, with ours ended in it, ends with everybody served", async () => {
+it("a storm of connections that takes every place, with ours ended in it, ends with all served", async () => {
   await crew.holdAndWait();
   const storm: RedisConnection[] = [];
   // Opened before there is no place left.

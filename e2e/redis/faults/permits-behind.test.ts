@@ -46,7 +46,7 @@ it("permits whose take died with the master are not given back at the next one, 
   expect(await free(master, "never-taken")).toBe(0);
   const next = await replaceMaster();
   await eventually(() => handles.every(({ lost }) => lost.aborted), { what: "the losses to be told" });
-  // Past the deadline as well, when nobody knows any more whether it had been held.
+  // Past the deadline as well, when the client does not know any more whether the permit had been held.
   await pass(leaseMs);
   for (const handle of handles) await handle.release();
   expect(await free(next, "never-taken")).toBe(permits);

@@ -24,7 +24,7 @@ const refusals = [
   "READONLY You can't write against a read only replica.",
 ] as const;
 const timesInARow = [1, 3] as const;
-/** All that recipes ask of a server, but not how a client learns who it is. */
+/** All that recipes ask of a server, but not how a client learns the server's role. */
 const scripts = ["EVALSHA", "EVAL"];
 const leaseMs = 6_000;
 const waitMs = 15_000;
@@ -54,7 +54,7 @@ const kinds: Readonly<Record<string, Take>> = {
   "a permit": (locks, name, options) => locks.semaphore(name, 1).acquire(options),
   "a plain permit": (locks, name, options) => locks.plainSemaphore(name, 1).acquire(options),
 };
-/** Of a read another read is not kept out. */
+/** The kinds that keep another of their own out: a read does not keep out another read. */
 const excluded = Object.entries(kinds).filter(([kind]) => kind !== "a read lock");
 
 /** A hold is in doubt for the moment in which a connection to a server that calls itself a replica is replaced. */

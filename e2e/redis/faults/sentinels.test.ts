@@ -22,8 +22,8 @@ afterEach(async () => {
   await set.stop();
 });
 
-it("a killed master: every hold is in doubt at once, and what the next master does not confirm is told as lost", async () => {
-  // Whose first renewal, which would meet the end of the connection as well, is due in twenty seconds.
+it("a killed master: every hold is in doubt at once, and what the next master does not confirm is lost", async () => {
+  // The first renewal, which would meet the end of the connection as well, is due only in twenty seconds.
   const slow = redisLocks({
     sentinels: { sentinels: set.sentinelAddresses, name: set.name },
     leaseMs: 60_000,
@@ -32,7 +32,7 @@ it("a killed master: every hold is in doubt at once, and what the next master do
     await slow.close();
   });
   const handle = await slow.mutex(`slow-${process.pid}`).acquire();
-  // Whoever is told before there is a next one was not told by it.
+  // While there is no next master, the doubt cannot come from it.
   const untilDown = async (ms: number): Promise<void> => {
     for (const sentinel of set.sentinels)
       await sentinel.command("SENTINEL", "SET", set.name, "down-after-milliseconds", ms);
@@ -46,7 +46,7 @@ it("a killed master: every hold is in doubt at once, and what the next master do
   await handle.release();
 });
 
-it("a frozen master, which another one replaces: all losses are told in time, and all who wait are served", async () => {
+it("a frozen master, which another one replaces: all losses are heard of in time, and all waiters are served", async () => {
   const frozen = await set.master();
   await frozen.pause();
   await set.untilMaster({ not: frozen });

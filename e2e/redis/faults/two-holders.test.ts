@@ -60,7 +60,7 @@ describe.each([0, 1] as const)("with min-replicas-to-write %d", (minReplicas) =>
           for (const acks of ["none", 1, "all"] as const) expect(longest(acks)).toBe(0);
           return;
         case "killed, replicas behind":
-          // Nobody has it who has not the replicas' word.
+          // No replica acknowledges the grant, so a holder that asks for acknowledgements does not get it.
           for (const acks of [1, "all"] as const) {
             expect(byAcks.get(acks)?.filter(({ granted }) => granted)).toEqual([]);
           }

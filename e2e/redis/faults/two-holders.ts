@@ -31,11 +31,11 @@ export interface Sighting {
   readonly acks: Acks;
   /** `false`: the holder was refused, as far as it asked after the blow. */
   readonly granted: boolean;
-  /** For how long both believed to hold: from the rival's grant to the holder's loss. 0 when it never was so. */
+  /** How long both believed to hold: from the rival's grant to the holder's loss. 0 when it never was so. */
   readonly bothMs: number;
-  /** Up to when the holder was told of its doubt, at the latest. */
+  /** Like `bothMs`, but only up to the holder's first doubt, where that comes before the loss. */
   readonly unawareMs: number;
-  /** As `bothMs`, where the rival was granted in the first lease of the hold, on which no renewal bears. */
+  /** Like `bothMs`, where the rival was granted in the first lease of the hold, on which no renewal bears. */
   readonly newBothMs?: number;
 }
 
@@ -110,7 +110,7 @@ class Scene {
     }));
     for (const { holder, rival } of opened) {
       await Promise.all([holder.ready(), rival.ready()]);
-      // With all connections there, and scripts known.
+      // After these grants all connections are there, and the scripts are known.
       await eventually(() => warm(holder), { what: "a first grant", ...patience });
       await warm(rival);
     }
@@ -150,7 +150,7 @@ const freshName = (): string => `two-${process.pid}-${++names}`;
 
 const masterOf = (locks: RedisLocks): string | null => clientStateOf(locks)?.line.masterOf("any") ?? null;
 
-/** Until one of the two lets go of its belief; the rival keeps its grant until it is measured. */
+/** Waits until one of the two lets go of its belief; the rival keeps its grant until it is measured. */
 async function overlap(
   hold: WatchedHold,
   rival: WatchedHold,
@@ -172,7 +172,7 @@ async function contested(scene: Scene, blow: () => Promise<void>): Promise<reado
       const name = freshName();
       const hold = new WatchedHold(holder, await holder.mutex(name).acquire());
       const granted = rival.mutex(name).acquire({ waitMs: patience.withinMs });
-      granted.catch(() => {}); // told below
+      granted.catch(() => {}); // awaited below
       return { acks, hold, won: granted.then((handle) => new WatchedHold(rival, handle)) };
     }),
   );
@@ -234,7 +234,7 @@ async function grantBehindCut(scene: Scene): Promise<readonly Sighting[]> {
   );
 }
 
-/** Grants one after the other while a replica takes over, and whoever can has the same locks at the new master. */
+/** The holder takes one lock after the other while a replica takes over, and the rival tries the same locks at the new master. */
 async function grantsAround(scene: Scene): Promise<readonly Sighting[]> {
   const { set, master } = scene;
   const oldRunId = await master.runId();
@@ -291,7 +291,7 @@ async function grantsAround(scene: Scene): Promise<readonly Sighting[]> {
   return sightings;
 }
 
-/** The master and the holders on one side, everybody else on the other. */
+/** The master and the holders on one side, all other servers and clients on the other. */
 async function holdThroughIsolation(scene: Scene): Promise<readonly Sighting[]> {
   let heal: NodeJS.Timeout | undefined;
   try {

@@ -4,7 +4,7 @@ import type { RedisLocks } from "@holdfast/redis-recipes";
 
 export type Held = LockHandle | PermitHandle;
 
-/** What the holder of one handle was told, and when. The handle is not polled: reading its state could bring about what is to come by itself. */
+/** What the holder of one handle heard, and when. The handle is not polled: a read of its state could itself bring the loss that must come unasked. */
 export class WatchedHold {
   readonly handle: Held;
   readonly grantedMs: number = performance.now();

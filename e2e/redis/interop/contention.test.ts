@@ -16,8 +16,8 @@ const fullSeconds = 60;
 const holdMs = 5;
 const leastShare = 0.1;
 /**
- * A waiter of Redisson's that misses a message sleeps for as long as the lease had left when it looked, so this is what one
- * costs; and nobody may wait for much longer than some of them.
+ * A waiter of Redisson's that misses a message sleeps for as long as the lease had left when it looked, so one missed message
+ * costs up to this; and no waiter may wait for much longer than a few of them.
  */
 const leaseMs = 5_000;
 const patienceMs = 6 * leaseMs;
@@ -57,7 +57,7 @@ withEachRedisson(
     afterAll(() => fixture?.close());
 
     it.each(exclusive)(
-      "lose no update of a file that only a $kind lock protects, and nobody is left waiting",
+      "lose no update of a file that only a $kind lock protects, and no waiter is left",
       async ({ kind, part }) => {
         const total = share(`grants of ${kind} with Redisson ${redisson}`, part, fullGrants);
         await using log = await ContentionLog.start();
@@ -136,7 +136,7 @@ withEachRedisson(
     );
 
     it(
-      "read together and write alone, and a writer becomes a reader with nobody between",
+      "read together and write alone, and a writer becomes a reader with no writer between",
       async () => {
         const turns = share(`turns of read and write with Redisson ${redisson}`, 80, fullGrants);
         await using log = await ContentionLog.start();
@@ -164,7 +164,7 @@ withEachRedisson(
     );
 
     it(
-      "count one latch down together, and whoever waits for it goes on at zero and not before",
+      "count one latch down together, and its waiters go on at zero and not before",
       async () => {
         const total = share(`countdowns with Redisson ${redisson}`, 200, fullGrants);
         const name = "contend:latch";
@@ -256,7 +256,7 @@ function acrossKinds(granted: readonly LoggedGrant[]): number {
   ).length;
 }
 
-/** Of the grants in the first half, while all four still want some. */
+/** Java's share of the grants in the first half, while all four still want some. */
 function sharesOfHalf(granted: readonly LoggedGrant[]): string {
   const half = granted.slice(0, granted.length / 2);
   const java = half.filter(({ label }) => label.startsWith("java")).length;

@@ -11,7 +11,7 @@ import { RedissonFixture } from "./fixture.js";
 
 /** Either side renews after a third of it, and a busy machine may keep a JVM waiting for more than a second. */
 const leaseMs = 2_500;
-/** For a machine that is busy; nothing of the locks' own takes longer than their lease. */
+/** Slack for a machine that is busy; nothing of the locks' own takes longer than their lease. */
 const slackMs = 3_000;
 const waitMs = 30_000;
 /** Many times in a lease, and not so often that looking is all that a core does. */
@@ -180,7 +180,7 @@ function watch<T>(waits: readonly Promise<T>[]): {
       () => {
         count += 1;
       },
-      () => {}, // whoever awaits it gets the error
+      () => {}, // the code that awaits it gets the error
     );
   }
   return { waits, granted: () => count };

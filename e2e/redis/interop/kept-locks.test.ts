@@ -52,7 +52,7 @@ withEachRedisson("locks that ours keeps, beside Redisson", (redisson) => {
     expect(await handle.release({ keep: false })).toBe("released");
   });
 
-  it("Redisson waits for an idle kept lock and is granted within some heartbeats, whoever of ours asks next", async () => {
+  it("Redisson waits for an idle kept lock and is granted within some heartbeats, also when ours asks next", async () => {
     const name = "kept:waits";
     await keep(name);
     const theirs = await client.lock(name);

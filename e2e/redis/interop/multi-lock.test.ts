@@ -67,7 +67,7 @@ withEachRedisson(
             timeout: 10_000,
           })
           .toBe(1);
-        // While it waits for the first it is in nobody's way at the others.
+        // While it waits for the first name it has no place in the queues of the others.
         for (const name of names.slice(1)) {
           expect(await fixture.redis.command("EXISTS", `holdfast_waiters:{${name}}`)).toBe(0);
         }
@@ -162,7 +162,7 @@ withEachRedisson(
         await expect.poll(() => heldAt("turns")).toEqual([0, 0, 0]);
       });
 
-      it("exclude each other by a majority alone, while the third master is somebody else's", async () => {
+      it("exclude each other by a majority alone, while another client holds on the third master", async () => {
         const stray = await (clients[2] as RedissonClient).lock(`two:${redisson}`);
         await stray.lock();
         const theirs = await theirsOn("two");

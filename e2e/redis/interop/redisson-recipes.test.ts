@@ -167,7 +167,7 @@ withEachRedisson(
       expect(await redis.command("get", "redisson_lock_token:{fenced}")).toBe("3");
     });
 
-    it("a semaphore: permits of nobody, several at a time", async () => {
+    it("a semaphore: permits without owners, several at a time", async () => {
       const [mine, theirs] = await Promise.all([one.semaphore("semaphore"), two.semaphore("semaphore")]);
       expect([await mine.trySetPermits(3), await theirs.trySetPermits(4)]).toEqual([true, false]);
       expect(await mine.acquire(2)).toBe(true);
@@ -198,7 +198,7 @@ withEachRedisson(
       expect(await theirs.acquire({ waitMs: 50 })).toBeNull();
       expect(await theirs.permits()).toEqual({ free: 0, taken: 2, total: 2 });
       expect(await mine.remainingMs(first)).toBeGreaterThan(50_000);
-      // The end of a lease, not a release: nobody tells the waiter, it looks again by itself.
+      // A lease ends, without a release: the waiter gets no message, and looks again by itself.
       expect(await mine.updateLease(first, 300)).toBe(true);
       const third = await theirs.acquire({ waitMs: 10_000, leaseMs: 60_000 });
       expect(third).toMatch(/^[0-9a-f]{32}$/);
@@ -212,7 +212,7 @@ withEachRedisson(
       expect(await mine.delete()).toBe(true);
     });
 
-    it("a latch: whoever waits goes on at zero", async () => {
+    it("a latch: its waiters go on at zero", async () => {
       const [mine, theirs] = await Promise.all([one.latch("latch"), two.latch("latch")]);
       expect(await theirs.wait()).toBe(true);
       expect([await mine.trySetCount(2), await theirs.trySetCount(1)]).toEqual([true, false]);
@@ -358,7 +358,7 @@ withEachRedisson(
       await client.close();
     });
 
-    it("a client of a cluster, which subscribes to shards unless told otherwise", async () => {
+    it("a client of a cluster, which subscribes to shards unless it is set otherwise", async () => {
       const nodes = cluster.addresses.map(({ host, port }) => `redis://${host}:${port}`);
       for (const [shardedSubscriptionMode, told] of [
         ["AUTO", "shardnumsub"],
@@ -379,7 +379,7 @@ withEachRedisson(
       }
     });
 
-    /** Of a hash. */
+    /** The fields of a hash. */
     async function fields(name: string, server = redis): Promise<Record<string, string>> {
       const words = (await server.command("hgetall", name)) as string[];
       return Object.fromEntries(

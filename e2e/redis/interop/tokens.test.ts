@@ -26,7 +26,7 @@ withEachRedisson(
       return token;
     }
 
-    it("rise from grant to grant, whoever it goes to, and are what RFencedLock says", async () => {
+    it("rise from grant to grant, on both sides, and are what RFencedLock says", async () => {
       const mutex = (await fixture.ours()).mutex("rise");
       const lock = await (await fixture.redisson()).fencedLock("rise");
       const tokens: (bigint | null)[] = [await javaGrant(lock)];
@@ -93,7 +93,7 @@ withEachRedisson(
       expectRising([first.token, held, await javaGrant(waiter)]);
     });
 
-    it("start from 1 again for Java alone when the key is deleted and nobody of ours asks: only ours can know", async () => {
+    it("start from 1 again for Java alone when the key is deleted and no client of ours asks: only ours can know", async () => {
       const mutex = (await fixture.ours()).mutex("java-alone");
       const lock = await (await fixture.redisson()).fencedLock("java-alone");
       const first = await mutex.acquire({ waitMs });

@@ -48,7 +48,7 @@ async function javaTakes(client: RedissonClient, kind: Woken, name: string): Pro
   return () => lock.unlock();
 }
 
-/** Resolves when the server has run no script for a moment: whoever waits has looked again after its subscription. */
+/** Resolves when the server has run no script for a moment: every waiter has looked again after its subscription. */
 async function settled(fixture: RedissonFixture, looks: number): Promise<void> {
   let before = -1;
   let quiet = 0;
@@ -82,7 +82,7 @@ withEachRedisson(
     afterAll(() => fixture?.close());
 
     it.each(["plain", "fair", "spin"] as const)(
-      "of our mutex: a %s lock that is locked, by nobody of Java's",
+      "of our mutex: a %s lock that is locked, by no Java thread",
       async (kind) => {
         const name = `ours:${kind}`;
         const mutex = { plain: locks.mutex(name), fair: locks.fairMutex(name), spin: locks.spinMutex(name) }[
@@ -172,13 +172,13 @@ withEachRedisson(
       expect(came).toEqual(["our first", "Java's second", "our third", "Java's fourth"]);
     });
 
-    it("taken away by Java's forceUnlock or ours: the holder is told, and a waiter of the other kind comes in", async () => {
+    it("taken away by Java's forceUnlock or ours: the holder hears of it, and a waiter of the other kind gets in", async () => {
       const mutex = locks.mutex("force");
       const [theirs, other] = [await client.lock("force"), await client.lock("force")];
       const hold = await mutex.acquire({ waitMs });
       expect(await theirs.forceUnlock()).toBe(true);
       expect(await theirs.tryLock({ waitMs })).toBe(true);
-      // By its next renewal at the latest.
+      // It is lost with its next renewal at the latest.
       await expect.poll(() => hold.state, { timeout: leaseMs + 2_000 }).toBe("lost");
       expect(hold.lost.aborted).toBe(true);
       expect(await hold.release()).toBe("lost");
@@ -259,7 +259,7 @@ withEachRedisson(
       const waiting = permits.acquire({ waitMs });
       await leased.release(theirs);
       const second = await waiting;
-      // Any client of Java's may give back any permit: whose it was is told.
+      // Any client of Java's may give back any permit: its holder hears of the loss.
       expect(await leased.tryRelease(id)).toBe(1);
       await expect.poll(() => mine.state, { timeout: leaseMs + 2_000 }).toBe("lost");
       expect(await second.release()).toBe("released");
@@ -301,7 +301,7 @@ withEachRedisson(
     });
 
     it.each(["plain", "fair", "write", "read", "semaphore", "permitSemaphore"] as const)(
-      "let go: a %s waiter of the other kind is told at once, not when the lease would be over",
+      "released: a %s waiter of the other kind hears of it at once, not when the lease would be over",
       async (kind) => {
         // Nothing else would wake ours within the time that is allowed here.
         const patient = await fixture.ours({ leaseMs: longMs, heartbeatMs: longMs, aliveMs: 4 * longMs });

@@ -6,10 +6,13 @@ import {
 import { sharePrinted } from "../../support/share-of-cases.js";
 import { fixtureOn, type Servers } from "../conformance/servers.js";
 
-/** Of all names: in a cluster those of one slot can be taken together. */
+/** The prefix of all names: in a cluster those of one slot can be taken together. */
 const keyPrefix = "{multi}:";
 
-/** All that a mutex owes, of multi-locks over Redis, and over Redis and another backend. `part`: of the cases, in a run that is not full. */
+/**
+ * The conformance of multi-locks over Redis, and over Redis and another backend: all that a mutex owes. `part`: the share of the cases in a
+ * run that is not full.
+ */
 export function multiConformanceOn(
   where: string,
   servers: () => Servers,

@@ -24,7 +24,7 @@ const mutexes = (locks: RedisLocks, names: readonly string[]): Mutex[] =>
   [...names].reverse().map((name) => locks.mutex(name));
 const held = async (names: readonly string[]): Promise<number> => await server.number("EXISTS", ...names);
 
-/** Beside probes and subscriptions, which nobody waits for. */
+/** What was sent besides probes and subscriptions, which no caller waits for. */
 function scriptsOver(link: RedisProxy): { readonly scripts: number; readonly flights: number } {
   const sent = link.trace.filter(({ kind, name }) => kind === "command" && name.startsWith("EVAL"));
   return {
@@ -34,7 +34,7 @@ function scriptsOver(link: RedisProxy): { readonly scripts: number; readonly fli
 }
 
 describe("several mutexes on one server", () => {
-  it("that are free are taken by one script in one round trip, and look like plain locks to everybody else", async () => {
+  it("that are free are taken by one script in one round trip, and look like plain locks to other clients", async () => {
     const { locks, link } = await server.linked({ leaseMs: 30_000 });
     const names = three("free");
     // The first run of a script carries its text.
@@ -68,7 +68,7 @@ describe("several mutexes on one server", () => {
   });
 
   it.each(["first", "second", "third"] as const)(
-    "are not there, and nothing is written, when the %s is held and nobody waits",
+    "are not taken, and nothing is written, when the %s is held and the caller does not wait",
     async (which) => {
       const locks = await server.locks();
       const names = three("taken");
@@ -102,7 +102,7 @@ describe("several mutexes on one server", () => {
     expect(await held(names)).toBe(0);
   });
 
-  it("do not pass somebody of ours who stands in line for one of them while it is free", async () => {
+  it("do not pass a waiter of ours in the queue of one of them while it is free", async () => {
     const locks = await server.locks();
     const names = three("line");
     const now = await server.nowMs();
@@ -111,7 +111,7 @@ describe("several mutexes on one server", () => {
     await server.node.command("ZADD", `holdfast_alive:{${names[2]}}`, now + 60_000, waiter);
     expect(await multiLock(mutexes(locks, names)).tryAcquire()).toBeNull();
     expect(await held(names)).toBe(0);
-    // It has not been heard of for too long.
+    // The waiter has not been heard of for too long.
     await server.node.command("ZADD", `holdfast_alive:{${names[2]}}`, 1, waiter);
     await (await multiLock(mutexes(locks, names)).acquire()).release();
   });

@@ -53,7 +53,7 @@ test("a free lock costs one round trip, and so does its release", async () => {
   expect(link.counts()).toMatchObject({ commands: 2, flights: 2 });
 });
 
-test("a hand-off is a release and a message; the new holder's renewal keeps nobody waiting", async () => {
+test("a hand-off is a release and a message; the new holder's renewal delays no grant", async () => {
   const [first, second] = [await client(rare), await client(rare)];
   const name = freshName();
   const held = await first.locks.mutex(name).acquire();
@@ -97,7 +97,7 @@ test("an acquire and a release whose answers are lost end as if they had come", 
   expect((await locks.mutex(name).inspect()).held).toEqual([]);
 });
 
-test("scripts that the server forgot are sent again, and nobody notices", async () => {
+test("scripts that the server forgot are sent again, and no call fails", async () => {
   const { locks } = await client();
   const handle = await locks.mutex(freshName()).acquire();
   await node.flushScripts();

@@ -23,14 +23,14 @@ it("a permit of a semaphore whose holder is gone comes back with its lease", asy
   onTestFinished(() => proxy.close());
   const holder = open({ url: `redis://${proxy.connectString}`, leaseMs: 700 });
   await holder.semaphore(name, 1).acquire();
-  // As with a process that was killed: nothing of it arrives any more, neither a renewal nor a release.
+  // Plays a process that was killed: nothing of it arrives any more, neither a renewal nor a release.
   await proxy.setMode("refuse");
   proxy.resetAll();
   const next = await open().semaphore(name, 1).acquire({ waitMs: 10_000 });
   expect(await next.release()).toBe("released");
 });
 
-it("a limit other than the stored one is refused, and limit() tells the stored one", async () => {
+it("a limit other than the stored one is refused, and limit() gives the stored one", async () => {
   const name = "limits";
   const three = open().semaphore(name, 3);
   expect(await three.limit()).toBe(3);

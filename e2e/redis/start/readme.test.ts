@@ -33,7 +33,7 @@ afterAll(async () => {
 });
 
 interface Example {
-  /** Of the code block, and of no other. */
+  /** A text of the code block that no other block has. */
   readonly has: string;
   /** What it leaves to the reader. */
   readonly before?: () => string;

@@ -193,7 +193,7 @@ describe("a user without one of its rights", () => {
     },
   );
 
-  it("with a wrong password is told so at once, whatever it would wait", async () => {
+  it("with a wrong password is refused at once, however long it would wait", async () => {
     const { locks } = open({ url: server.url, username: "locks", password: "wrong" });
     const startedMs = performance.now();
     const error = await refusal(locks.mutex("orders").acquire({ waitMs: 30_000 }));

@@ -3,7 +3,7 @@ import { CuratorRecipe } from "./java-recipe.js";
 
 /** One `CuratorCache` of a tree, started. */
 export class CuratorCache extends CuratorRecipe {
-  /** What its listener was told, oldest first: type, path and data. */
+  /** What its listener received, oldest first: type, path and data. */
   readonly changes: readonly string[];
 
   constructor(lines: LineProcess, kind: string, remoteName: string) {

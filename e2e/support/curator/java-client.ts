@@ -21,9 +21,9 @@ export interface CuratorClientOptions {
 
 /** One `CuratorFramework`: one session. */
 export class CuratorClient {
-  /** All that its listener was told, oldest first: `CONNECTED`, `SUSPENDED`, `RECONNECTED`, `LOST`. */
+  /** The states that its listener received, oldest first: `CONNECTED`, `SUSPENDED`, `RECONNECTED`, `LOST`. */
   readonly states: readonly string[];
-  /** What the watches set with `watch` told, oldest first. */
+  /** The events of the watches set with `watch`, oldest first. */
   readonly watched: readonly string[];
   readonly #lines: LineProcess;
   readonly #name: string;
@@ -133,12 +133,12 @@ export class CuratorClient {
     return this.#make(CuratorGroupMember, "groupMember", path, id, toHex(data));
   }
 
-  /** A `CuratorCache` of the tree at `path`; `changes` are what its listener was told, oldest first. */
+  /** A `CuratorCache` of the tree at `path`; `changes` is what its listener received, oldest first. */
   cache(path: string): Promise<CuratorCache> {
     return this.#make(CuratorCache, "cache", path);
   }
 
-  /** Sets a watch of ZooKeeper's own client; what it tells is added to `watched`, as `path type`. `tree` is persistent and recursive. */
+  /** Sets a watch of ZooKeeper's own client; its events are added to `watched`, as `path type`. `tree` is persistent and recursive. */
   async watch(kind: "data" | "exists" | "children" | "tree", path: string): Promise<void> {
     await this.#ask("watch", kind, path);
   }
@@ -220,7 +220,7 @@ export class CuratorClient {
   ): Promise<T> {
     this.#lastRecipe += 1;
     const remoteName = `${this.#name}/${kind}-${this.#lastRecipe}`;
-    // Before the object is there, so that it misses no event.
+    // It listens before the object is there, so that it misses no event.
     const recipe = new Recipe(this.#lines, kind, remoteName);
     await this.#lines.request(`${kind}.new`, [remoteName, this.#name, ...args], answerWithinMs);
     return recipe;
@@ -233,7 +233,7 @@ export class CuratorClient {
 
 export interface DumpedNode {
   readonly path: string;
-  /** Session id, unsigned; 0 for a node that is not ephemeral. A container cannot be told from a persistent node. */
+  /** Session id, unsigned; 0 for a node that is not ephemeral. A container looks like a persistent node. */
   readonly ephemeralOwner: bigint;
   readonly czxid: bigint;
   readonly version: number;

@@ -9,7 +9,7 @@ export interface CuratorParticipant {
 /** What `LeaderLatch` and `LeaderSelector` have in common. */
 class CuratorCandidate extends CuratorRecipe {
   /**
-   * What its listener was told, oldest first. A latch: `leader` and `notLeader`. A selector: `took`, then `resigned` or
+   * What its listener received, oldest first. A latch: `leader` and `notLeader`. A selector: `took`, then `resigned` or
    * `interrupted`, for each call of its callback.
    */
   readonly events: readonly string[];
@@ -25,7 +25,7 @@ class CuratorCandidate extends CuratorRecipe {
     return this.askWhether("hasLeadership");
   }
 
-  /** `null` when nobody stands. */
+  /** `null` while there is no candidate. */
   async leader(): Promise<CuratorParticipant | null> {
     const [leader] = participants(await this.ask("leader"));
     return leader?.leader === true ? leader : null;

@@ -11,7 +11,7 @@ export class CuratorMutex extends CuratorRecipe {
     await this.ask("release");
   }
 
-  /** What Curator believes: nobody tells its mutex that the session ended. */
+  /** What Curator believes: its mutex does not hear of the end of the session. */
   holding(): Promise<boolean> {
     return this.askWhether("holding");
   }
@@ -24,14 +24,14 @@ export class CuratorMutex extends CuratorRecipe {
   /** Listens for a revocation of the *next* acquire, as Curator does; `revoked` resolves when it is asked for. */
   async makeRevocable(withinMs = 30_000): Promise<{ readonly revoked: Promise<void> }> {
     const revoked = this.next("revoked", withinMs);
-    // Whoever asks after the fact still gets the rejection; until then it must not count as unhandled.
+    // A test that awaits it later still gets the rejection; until then it must not count as unhandled.
     revoked.catch(() => {});
     await this.ask("makeRevocable");
     return { revoked };
   }
 }
 
-/** One `InterProcessSemaphoreMutex`. Not re-entrant; any thread may release it. It does not tell its nodes: see `dump`. */
+/** One `InterProcessSemaphoreMutex`. Not re-entrant; any thread may release it. It does not name its nodes: see `dump`. */
 export class CuratorSemaphoreMutex extends CuratorRecipe {
   /** False when not granted in time. */
   async acquire(wait: CuratorWait = {}): Promise<boolean> {

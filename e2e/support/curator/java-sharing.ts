@@ -18,7 +18,7 @@ export class CuratorSemaphore extends CuratorRecipe {
     await this.ask("release", leases);
   }
 
-  /** Of the leases to come. */
+  /** Sets the data of the leases to come. */
   async setNodeData(data: Uint8Array): Promise<void> {
     await this.ask("setNodeData", [Buffer.from(data).toString("hex")]);
   }
@@ -43,7 +43,7 @@ export class CuratorReadWriteLock extends CuratorRecipe {
     return (await this.take(half, options)) !== null;
   }
 
-  /** As `acquire`, and tells the node. `null` when not granted in time. */
+  /** Like `acquire`, but gives the node. `null` when not granted in time. */
   async take(half: Half, options: CuratorWait & OnThread = {}): Promise<HeldNode | null> {
     return heldNode(await this.askAndWait("acquire", options, [half], [options.thread ?? "main"]));
   }

@@ -1,17 +1,17 @@
 import type { LineProcess } from "../process/line-process.js";
 import { CuratorRecipe } from "./java-recipe.js";
 
-/** As Curator has it. Only one that came from `get` can be handed to `trySet`. */
+/** Curator's `VersionedValue`. Only one that came from `get` can be handed to `trySet`. */
 export interface CuratorVersioned<T> {
   readonly value: T;
-  /** Of the node's data. */
+  /** The version of the node's data. */
   readonly version: number;
   readonly number: string;
 }
 
 /** One `SharedCount` or `SharedValue`: a copy that Curator keeps up to date, so `get` may be a little late. */
 class CuratorShared<T> extends CuratorRecipe {
-  /** What its listener was told, oldest first. */
+  /** What its listener received, oldest first. */
   readonly changes: readonly T[];
   readonly #read: (word: string) => T;
   readonly #write: (value: T) => string;

@@ -5,21 +5,21 @@ import type { FaultObserver } from "./fault-observer.js";
 
 export type Told = "uncertain" | "recovered" | "lost";
 
-/** What was so in the very moment in which the waiter was granted, and how it came to that. */
+/** The state in the very moment in which the waiter was granted, and what led to it. */
 export interface Verdict {
-  /** What the holder had been told by then, in order. */
+  /** The events that the holder had received by then, in order. */
   readonly told: readonly Told[];
   readonly lostAborted: boolean;
   /** Name of what `assertHeld()` of the old handle threw, `null` when it let pass. */
   readonly assertThrew: string | null;
-  /** Of the old handle, after `assertHeld()`. */
+  /** The state of the old handle, after `assertHeld()`. */
   readonly state: LockHandle["state"];
-  /** From the loss to the grant; `-Infinity` when the holder had not been told. */
+  /** From the loss to the grant; `-Infinity` when the holder had not heard of the loss. */
   readonly marginMs: number;
   /**
-   * From the end of the time for which the holder had last been told that it still holds, when it was told of its doubt, to the grant.
-   * Late timers do not change it. `Infinity` when nothing was left by then, as in a process that stood still: that ended before, at a
-   * time which the event does not say.
+   * From the end of the time that the last `uncertain` event still gave the holder to the grant. Late timers do not change it.
+   * `Infinity` when that event gave no time any more, as in a process that stood still: the time ended before, at an instant that the
+   * event does not say.
    */
   readonly promiseMarginMs: number;
   /** From the fault to the grant. */
@@ -48,7 +48,7 @@ export class Contest {
   readonly path: string;
   readonly handle: LockHandle;
   readonly token: bigint;
-  /** Of the holder's queue node. */
+  /** The path of the holder's queue node. */
   readonly nodePath: string;
   readonly #options: ContestOptions;
   readonly #told: Told[] = [];
@@ -99,7 +99,7 @@ export class Contest {
       listening[Symbol.dispose]();
     });
     this.#waiting = waiter.mutex(path).acquire({ waitMs: options.grantWithinMs });
-    this.#waiting.catch(() => {}); // told by verdict()
+    this.#waiting.catch(() => {}); // reported by `verdict`
   }
 
   get told(): readonly Told[] {

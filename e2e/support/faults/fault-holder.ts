@@ -1,5 +1,5 @@
 /**
- * A process that holds locks and works under them until it is told, steered by lines like `contender.ts`. Started by
+ * A process that takes locks, works under them and releases them on command, steered by lines like `contender.ts`. Started by
  * `fault-holder-process.ts`. All times are nanoseconds of CLOCK_MONOTONIC, which every process of the machine shares.
  */
 import type { LockHandle, LockProvider } from "@holdfast/core";
@@ -28,7 +28,7 @@ class Holder {
   async hold(path: string): Promise<string> {
     this.path = path;
     this.handle = await this.locks.mutex(path).acquire({ waitMs: 10_000 });
-    // As a service would: somebody listens.
+    // The signal has a listener, as in a service.
     this.handle.lost.addEventListener("abort", () => {});
     return String(this.handle.token);
   }

@@ -13,7 +13,7 @@ export type CuratorVersion = "5.4.0" | "newest";
 
 /** Jars that Maven can bring. The pom names one version, in the property `<id>.version`. */
 export interface MavenProject {
-  /** As people say it. */
+  /** The name that people use. */
   readonly name: string;
   readonly id: string;
   readonly pomFile: string;

@@ -71,7 +71,7 @@ interface Turn {
 
 /** Shorter turns are not remembered. */
 const shortMs = 10;
-/** For a longer turn the process writes to standard error which collections were in it. */
+/** The process writes to standard error which collections were in a longer turn than this. */
 const longMs = 45;
 let turns: Turn[] = [];
 
@@ -86,7 +86,7 @@ function watchTurns(): void {
 }
 
 /**
- * Since it was last asked: the longest turn without full collections, and the longest such collection. A heap of this size is marked for most
+ * The longest turn without full collections, and the longest such collection, since it was last asked. A heap of this size is marked for most
  * of a second in small steps of which Node.js has no entries: each part that is measured begins with a heap that was just collected, so that
  * hardly one needs it.
  */

@@ -55,7 +55,7 @@ export async function countGrant(
   await writeFile(counterFile, String(count + 1));
 }
 
-/** Throws where it sees that somebody writes at the same time. */
+/** Throws where it sees that another holder writes at the same time. */
 export async function readCount(counterFile: string, label: string): Promise<number> {
   const text = await readFile(counterFile, "utf8");
   if (text === "") throw new Error(`${label} found the counter half written: somebody else holds too`);

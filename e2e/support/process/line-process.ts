@@ -136,7 +136,7 @@ export class LineProcess {
       return;
     }
     const pending = this.#pending.get(id);
-    // Answers after their limit have no one waiting: the request was rejected, with a word on why.
+    // An answer that comes after its limit has no waiter: its request was rejected, with the reason.
     if (pending === undefined) return;
     this.#pending.delete(id);
     clearTimeout(pending.timer);

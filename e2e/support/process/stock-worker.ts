@@ -17,7 +17,7 @@ type Outcome = "sold" | "refused";
 interface Hold {
   /** Throws when the holder knows that it has lost the lock. */
   assertHeld(): void;
-  /** With the fence of the lock, where it has one. */
+  /** Runs the body in a transaction with the fence of the lock, where it has one. */
   transaction(body: (client: pg.PoolClient) => Promise<Outcome>): Promise<Outcome>;
 }
 
@@ -28,7 +28,7 @@ interface Locks {
 }
 
 const leaseMs = 150;
-/** For one order, with all tries to get the lock. */
+/** How long one order may take, with all tries to get the lock. */
 const orderWithinMs = 30_000;
 
 function holdfastOver(url: string, pool: pg.Pool): Locks {

@@ -76,7 +76,7 @@ export class OneServer {
     return answer.map(String);
   }
 
-  /** Until `key`, a list, is so long. */
+  /** Waits until `key`, a list, is so long. */
   async untilLong(key: string, length: number): Promise<void> {
     await eventually(async () => (await this.number("LLEN", key)) === length, {
       what: `${length} in the list ${key}`,

@@ -6,13 +6,13 @@ interface Operating {
   requestRevoke(kind: string, name: string): Promise<boolean>;
 }
 
-/** What an operator's tool of ours does: frees a lock under its holder. `false` when nobody held it. */
+/** What an operator's tool of ours does: frees a lock under its holder. `false` when it was free. */
 export function forceOpen(view: { readonly name: string }): Promise<boolean> {
   const { driver, kind } = operating(view);
   return driver.force(kind, view.name);
 }
 
-/** As `Mutex.requestRevoke()`, of every kind: `LeaderElection` does not offer it. `false` when no holder could be asked. */
+/** Like `Mutex.requestRevoke()`, for every kind: `LeaderElection` does not offer it. `false` when no holder could be asked. */
 export function askToLetGo(view: { readonly name: string }): Promise<boolean> {
   const { driver, kind } = operating(view);
   return driver.requestRevoke(kind, view.name);

@@ -13,7 +13,7 @@ export interface RedissonContention {
   readonly grants: number;
   /** No grant is asked for after so long. Default: as long as the request may take. */
   readonly forMs?: number;
-  /** Of each grant, besides the time that counting takes. Default 0. */
+  /** How long each grant is held, besides the time that counting takes. Default 0. */
   readonly holdMs?: number;
   /** Left out the watchdog renews. */
   readonly leaseMs?: number;
@@ -22,7 +22,7 @@ export interface RedissonContention {
 
 export interface TurnsHad {
   readonly grants: number;
-  /** For one of them. */
+  /** The longest wait for one grant. */
   readonly longestWaitMs: number;
 }
 

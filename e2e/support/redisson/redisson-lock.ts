@@ -26,7 +26,7 @@ export class RedissonHolder extends RedissonObject {
     await this.askLong("lock", -1, [this.threadName(thread), leaseMs]);
   }
 
-  /** `tryLock()` without times: a fair lock's leaves nobody in the queue. */
+  /** `tryLock()` without times: on a fair lock it leaves no entry in the queue. */
   tryOnce({ thread }: OnThread = {}): Promise<boolean> {
     return this.askWhether("tryOnce", [this.threadName(thread)]);
   }
@@ -47,7 +47,7 @@ export class RedissonHolder extends RedissonObject {
   }
 }
 
-/** One `RLock`. What it tells, Redis told it. */
+/** One `RLock`. Its answers about the lock come from Redis. */
 export class RedissonLock extends RedissonHolder {
   readonly #clientId: string;
   readonly #thread: string;
@@ -69,7 +69,7 @@ export class RedissonLock extends RedissonHolder {
     return thread ?? this.#thread;
   }
 
-  /** Whoever holds it. False when nobody did. */
+  /** Frees the lock under any holder. False when it was free. */
   forceUnlock(): Promise<boolean> {
     return this.askWhether("forceUnlock");
   }

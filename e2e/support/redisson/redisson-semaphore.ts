@@ -1,6 +1,6 @@
 import { RedissonObject, type RedissonWait } from "./redisson-object.js";
 
-/** One `RSemaphore`. Its permits belong to nobody. */
+/** One `RSemaphore`. Its permits have no owners. */
 export class RedissonSemaphore extends RedissonObject {
   /** False when not granted in time. */
   async acquire(permits = 1, { waitMs = -1 }: RedissonWait = {}): Promise<boolean> {

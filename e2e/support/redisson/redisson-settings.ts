@@ -9,7 +9,7 @@ export type RedissonServers =
       readonly shardedSubscriptionMode?: "AUTO" | "ON" | "OFF";
     };
 
-/** Of a client. What is left out is as Redisson has it; the codec, which no lock uses, always is. */
+/** The settings of a client. What is left out is as Redisson has it; the codec, which no lock uses, always is. */
 export interface RedissonClientOptions {
   readonly servers: RedissonServers;
   readonly username?: string;
@@ -24,7 +24,7 @@ export interface RedissonClientOptions {
   readonly checkLockSyncedSlaves?: boolean;
   /** How long replicas are waited for. Default 1,000. */
   readonly slavesSyncTimeoutMs?: number;
-  /** Of one command. Default 3,000. */
+  /** The time-out of one command. Default 3,000. */
   readonly timeoutMs?: number;
   /** Default 4. */
   readonly retryAttempts?: number;

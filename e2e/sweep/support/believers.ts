@@ -1,13 +1,13 @@
 import type { LockEventBase, LockMode, PrimitiveKind } from "@holdfast/core";
 
-/** A client that was granted and has neither given back nor been told of its loss. */
+/** A client with a grant that it has not given back and of whose loss it has not heard. */
 export interface Believer {
   readonly client: string;
   readonly name: string;
   readonly owner: string;
   readonly kind: PrimitiveKind;
   readonly mode: LockMode;
-  /** Of a semaphore; 1 for all others. */
+  /** How many permits of a semaphore; 1 for all others. */
   readonly permits: number;
   readonly token: bigint;
   /** How many owners have had the lock under this token before. */
@@ -18,7 +18,7 @@ export interface Believer {
   readonly session: bigint | null;
 }
 
-/** A semaphore's events do not tell how many permits were asked for: the label does. */
+/** The events of a semaphore do not carry how many permits were asked for: the label does. */
 export function permitsLabel(permits: number): string {
   return `permits ${permits}`;
 }

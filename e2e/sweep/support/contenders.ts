@@ -15,7 +15,7 @@ export interface ContenderNode {
 
 /**
  * All that clients have made for the lock at `path`: its queue in order, then the permits of a semaphore; the path itself where that is
- * the lock. Empty when nobody has ever used it.
+ * the lock. Empty when it was never used.
  */
 export function contenders(server: EmbeddedZooKeeper, path: string): ContenderNode[] {
   const { operator } = server;

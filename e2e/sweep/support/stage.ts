@@ -6,7 +6,7 @@ import { type Client, sessionTimeoutMs, type World } from "./world.js";
 /** How long a step waits for another that a fault may have prevented. */
 const stepLimitMs = 2 * sessionTimeoutMs;
 
-/** One run of an operation: its clients, and what they are allowed to be told while a fault is about. */
+/** One run of an operation: its clients, and the errors that they may get because of the fault. */
 export class Stage {
   readonly world: World;
   readonly recipe: Recipe;
@@ -14,7 +14,7 @@ export class Stage {
   readonly #clients = new Map<string, Client>();
   /** Names of errors that the fault of this run excuses. */
   readonly #refuses: readonly string[];
-  /** Of what was refused. */
+  /** Names of the errors of what was refused. */
   readonly refusals: string[] = [];
 
   constructor(world: World, recipe: Recipe, refuses: readonly string[]) {

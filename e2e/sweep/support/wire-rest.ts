@@ -10,8 +10,8 @@ const clientSockets = channel("net.client.socket");
 const serverSockets = channel("net.server.socket");
 
 /**
- * Tells when no byte and no end of a connection is under way between sockets of this process, and nothing has happened for some
- * turns. Whoever moves time only then has the same run again for the same seed, however slow the machine is.
+ * Shows when no byte and no end of a connection is under way between sockets of this process, and nothing has happened for some
+ * turns. A test that moves time only then has the same run again for the same seed, however slow the machine is.
  */
 export class WireRest implements Disposable {
   readonly #clients = new Set<Socket>();

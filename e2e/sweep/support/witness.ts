@@ -5,7 +5,7 @@ import { type ContenderNode, contenders } from "./contenders.js";
 import type { DrivenClock } from "./driven-clock.js";
 
 /**
- * Judges every grant by what the server has in that very moment, which no client can see, and by who has been told what.
+ * Judges every grant by what the server has in that very moment, which no client can see, and by what each client has heard.
  *
  * What is ended by force (a session closed at the server, a node deleted by hand) has no order against what a client hears:
  * its holder may believe until the news is there. Everything else, time-outs above all, must be known to the old holder first.
@@ -13,9 +13,9 @@ import type { DrivenClock } from "./driven-clock.js";
 export class Witness {
   readonly violations: string[] = [];
   grants = 0;
-  /** Of those, the ones that a client has lent from a lock that it had kept. */
+  /** How many of these grants a client has lent from a lock that it had kept. */
   lent = 0;
-  /** Of semaphores, by name; 1 for those that are not here. */
+  /** The limits of semaphores, by name; 1 for those that are not here. */
   readonly limits: Map<string, number> = new Map();
   /** Nodes deleted by hand. */
   evictions = 0;
@@ -27,7 +27,7 @@ export class Witness {
   readonly #lastRank = new Map<string, bigint>();
   readonly #forcedSessions = new Set<bigint>();
   readonly #forcedTokens = new Set<bigint>();
-  /** Of writes that ended by force: the path of their lock and their number in its queue. */
+  /** Writes that ended by force: the path of their lock and their number in its queue. */
   readonly #forcedWrites = new Set<string>();
   /** Nodes that ended in one transaction with the node ahead of them. */
   readonly #ownHeirs = new Set<bigint>();
@@ -109,7 +109,7 @@ export class Witness {
     };
   }
 
-  /** Whoever hears of the end of the session finds its handles told. */
+  /** A client that hears of the end of its session must find all its handles lost. */
   #checkTold(client: string): void {
     for (const { client: holder, name, token } of this.#believers.values()) {
       if (holder === client)
@@ -223,7 +223,7 @@ export class Witness {
     this.#lastRank.set(believer.name, rank);
   }
 
-  /** What was made later is nobody's yet: whoever finds too many there gives its own back. */
+  /** A lease node that was made later is not granted yet: a client that finds too many gives its own back. */
   #checkPermits(who: string, believer: Believer, nodes: readonly ContenderNode[]): void {
     const limit = believer.kind === "semaphore" ? (this.limits.get(believer.name) ?? 1) : 1;
     const taken = nodes.filter(({ role, token }) => role === "lease" && token <= believer.token).length;
@@ -260,7 +260,7 @@ function keyOf(client: string, { name, mode = "shared", owner }: Held): string {
   return `${client} ${name} ${mode} ${typeof owner === "string" ? owner : owner.id}`;
 }
 
-/** A read beside a write bears the write's token, and is told from it by its role. */
+/** A read beside a write bears the write's token: only the roles of the nodes differ. */
 function ownNodeOf(
   grant: Pick<Grant, "token" | "mode">,
   nodes: readonly ContenderNode[],
@@ -270,7 +270,7 @@ function ownNodeOf(
   return nodes.find(({ role, sequence }) => role === "reader" && sequence === own.sequence);
 }
 
-/** By Curator's rules: a reader waits for writers alone, everybody else in a queue for all; permits and a fixed node know no queue. */
+/** Whether a node stands in the way by Curator's rules: a reader waits for writers alone, others for all; permits and a fixed node know no queue. */
 function standsInTheWay(node: ContenderNode, own: ContenderNode): boolean {
   if (own.role === "lease" || own.role === "fixed") return false;
   if (own.role === "reader" && node.role !== "writer") return false;

@@ -8,13 +8,13 @@ import { DrivenClock } from "./driven-clock.js";
 import { WireRest } from "./wire-rest.js";
 import { Witness } from "./witness.js";
 
-/** Of all sessions; at ticks of 500 ms. */
+/** The time-out of all sessions; at ticks of 500 ms. */
 export const sessionTimeoutMs: Millis = 4_000;
 
 export interface Client {
   readonly label: string;
   readonly locks: ZooKeeperLocks;
-  /** Of its present session, 0n when there is none at the server. */
+  /** The id of its present session, 0n when there is none at the server. */
   readonly session: bigint;
 }
 
@@ -126,7 +126,7 @@ export class World implements AsyncDisposable {
   }
 
   /**
-   * Everything is healed and everybody has had enough: nothing may be left, the locks must be there for the next, and the sessions go.
+   * All faults are healed and all clients are done: nothing may be left, the locks must be there for the next client, and the sessions go.
    */
   async finish(locks: readonly LockInUse[]): Promise<void> {
     const { server, witness } = this;

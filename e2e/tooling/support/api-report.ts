@@ -9,7 +9,7 @@ import { API, type Symbol as NamedSymbol, type Project, SymbolFlags } from "type
 
 export interface Entries {
   readonly name: string;
-  /** Of the built package, which is absolute. */
+  /** The absolute path of the built package. */
   readonly dist: string;
   /** Paths of declarations below `dist` by the entry that they belong to. */
   readonly files: ReadonlyMap<string, string>;

@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL("../../..", import.meta.url));
 export interface DocExample {
   /** Relative to the root. */
   readonly file: string;
-  /** Of the tag `@example`, from 1. */
+  /** The line of the tag `@example`, from 1. */
   readonly line: number;
   /** `null`: the tag is not followed by a block of TypeScript. */
   readonly code: string | null;
@@ -88,7 +88,7 @@ export async function compilerErrors(examples: readonly DocExample[]): Promise<s
       extends: join(root, "tsconfig.base.json"),
       compilerOptions: {
         noEmit: true,
-        // As for readmes: an example shows the first of a list without asking whether there is one.
+        // The same as for readmes: an example shows the first of a list without asking whether there is one.
         noUncheckedIndexedAccess: false,
         noUnusedLocals: false,
         noUnusedParameters: false,

@@ -16,7 +16,7 @@ function pagesBelow(folder: string): string[] {
     .map((file) => `${folder}/${file}`);
 }
 
-/** Of the root, of `docs` and `examples`, and of each package its readme and its own `docs`. */
+/** The pages of the root, of `docs` and `examples`, and of each package its readme and its own `docs`. */
 export const allPages: readonly Page[] = [
   ...readdirSync(root).filter((file) => file.endsWith(".md")),
   ...pagesBelow("docs"),

@@ -19,9 +19,9 @@ export interface PublicMember {
   readonly file: string;
   /** From 1. */
   readonly line: number;
-  /** Behind the name of the type it belongs to: `LockHandle.release`. */
+  /** The name behind that of the type it belongs to: `LockHandle.release`. */
   readonly name: string;
-  /** It needs no comment, or has one of its own. Of overloads each needs one, since an editor shows each with its own. */
+  /** It needs no comment, or has one of its own. Each overload needs one, since an editor shows each with its own. */
   readonly documented: boolean;
   /** Its comment has an `@example`. */
   readonly hasExample: boolean;
@@ -139,7 +139,7 @@ class Reading {
     }
   }
 
-  /** Those of ours that users can see: of overloads each, and not the body behind them. */
+  /** The declarations of ours that users can see: each overload, and not the body behind them. */
   #declarations(symbol: NamedSymbol): Node[] {
     const nodes = symbol.declarations
       .map((handle) => handle.resolve(this.#project))

@@ -9,7 +9,7 @@ import { makeLocks } from "./nodes.js";
 const count = 10_000;
 const rounds = 24;
 
-/** Looks at everything below the root, the locks that are measured among it: each of their changes is told to it. */
+/** The collector watches everything below the root, also the locks that are measured: it hears of each of their changes. */
 const program = `
 import { zookeeperCollector } from "@holdfast/collectors/zookeeper";
 const [, connect, viewer] = process.argv;
@@ -39,7 +39,7 @@ async function paired(viewer: boolean): Promise<number> {
   return pairedRatio(mutexes, child, rounds);
 }
 
-it("leaves most of the lock path alone with nobody looking, and says what it and a viewer cost", {
+it("leaves most of the lock path alone without a viewer, and says what it and a viewer cost", {
   timeout: 150_000,
 }, async () => {
   await buildPackages("@holdfast/zk-recipes");

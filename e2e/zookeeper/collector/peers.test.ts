@@ -87,7 +87,7 @@ describe.each(targetNames)("a collector on %s", (name) => {
       await second.release();
     });
 
-    it("asks a revocable holder, and says of a forced one that it is not told, which it is not", async () => {
+    it("asks a revocable holder, and says of a forced one that it is not notified, which is true", async () => {
       const key = at("forced");
       const first = await one.mutex(key);
       const { revoked } = await first.makeRevocable();
@@ -145,7 +145,7 @@ describe.each(targetNames)("a collector on %s", (name) => {
     });
   });
 
-  it("shows kazoo's holder and queue, with its identifier; it is not told of a forced release", async () => {
+  it("shows kazoo's holder and queue, with its identifier; it is not notified of a forced release", async () => {
     const key = "/peers/kazoo/lock";
     const connect = target.connectString;
     const [one, two] = await Promise.all([kazoo.connect({ connect }), kazoo.connect({ connect })]);

@@ -87,7 +87,7 @@ function pathOf(name: string): string {
   return `/holdfast/${encodeSegment(name)}`;
 }
 
-/** Who has asked for what, since when by the clock of the links, and has no answer yet. */
+/** The owners whose call has no answer yet, each with what it asks for, and since when by the clock of the links. */
 function followAsking({ events }: LockProvider): ReadonlyMap<Owner, Asking> {
   const asking = new Map<Owner, Asking>();
   events.on("acquire-started", ({ name, owner }) => {
@@ -99,7 +99,7 @@ function followAsking({ events }: LockProvider): ReadonlyMap<Owner, Asking> {
   return asking;
 }
 
-/** Who asks, and has set a watch on the one node since, and since that was last seen to go. */
+/** How many calls wait: those that have set a watch on the one node since they began, and since that node was last seen to go. */
 function waiting({ link, asking }: Client, name: string): number {
   const path = pathOf(name);
   const { trace } = link;

@@ -45,7 +45,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
 
 /** A `lead()` that goes on until it is stopped, with a diary. */
 export class Leading {
-  /** Of each term, in order: its token. */
+  /** The handle of each term, in order. */
   readonly terms: LeadershipHandle[] = [];
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
@@ -62,7 +62,7 @@ export class Leading {
         context.signal.addEventListener("abort", () => resolve(), { once: true });
       });
     });
-    // Told by `stop`.
+    // `stop` awaits it.
     this.#done.catch(() => {});
     onTestFinished(() => this.stop());
   }

@@ -21,7 +21,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
 
   const client = () => connected(target.connectString);
 
-  it("41: nobody leads a path that does not exist, and asking does not make it", async () => {
+  it("41: a path that does not exist has no leader, and asking does not make it", async () => {
     const election = (await client()).leaderElection("/nowhere/at/all");
     expect(await election.leader()).toBeNull();
     expect(await election.participants()).toEqual([]);
@@ -65,7 +65,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
     expect(leading.terms[1]?.token as bigint).toBeGreaterThan(leading.terms[0]?.token as bigint);
   });
 
-  it("43: a candidate whose node somebody deletes while its session lives is told so, and leaves nothing", async () => {
+  it("43: a candidate whose node is deleted while its session lives is evicted, and leaves nothing", async () => {
     const [leader, candidate] = [await client(), await client()];
     const term = await leader.leaderElection(path).campaign({ waitMs });
     const refused = expect(candidate.leaderElection(path).campaign({ waitMs })).rejects.toBeInstanceOf(
@@ -225,7 +225,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
     await refused;
     const late = zookeeperLocks({ connect: link.connectString, sessionTimeoutMs: 4_000 });
     const leading = new Leading(late.leaderElection(path), "late");
-    // It is told, and tries again.
+    // The candidate gets the same error, and tries again.
     await expect(late.ready()).rejects.toMatchObject({ code: "HF_BACKEND" });
     expect(leading.terms).toEqual([]);
     await link.setMode("ok");
@@ -281,7 +281,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
     await (await last).release();
   });
 
-  it("51: a resignation is not told as a loss; closing tells the leader, once", async () => {
+  it("51: a resignation is not reported as a loss; closing is, once", async () => {
     const locks = await client();
     const told: string[] = [];
     locks.events.on("lost", ({ reason }) => told.push(reason));

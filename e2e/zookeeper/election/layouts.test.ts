@@ -72,7 +72,7 @@ describe.each(targetNames)("an election on %s", (name) => {
     },
   );
 
-  it.each(forms)("of the form %s is seen by whoever looks on, whatever form that expects", async (layout) => {
+  it.each(forms)("of the form %s is seen by every observer, whatever form that expects", async (layout) => {
     const [leader, follower, watcher] = [await client(), await client(), await client()];
     const term = await leader.leaderElection(path, { layout, label: "leader" }).campaign({ waitMs });
     const waiting = follower.leaderElection(path, { layout, label: "follower" }).campaign({ waitMs });

@@ -42,7 +42,7 @@ describe.each(targetNames)("who observes an election on %s", (name) => {
   }
 
   it.each(["latch", "selector"] as const)(
-    "of the form %s sees nobody, a leader, its new label, and nobody again",
+    "of the form %s sees no leader, a leader, its new label, and no leader again",
     async (layout) => {
       const [leader, watcher] = [await client(), await client()];
       // The path is not there yet.
@@ -103,7 +103,7 @@ describe.each(targetNames)("who observes an election on %s", (name) => {
     await (await waiting).release();
   });
 
-  it("announces in one write, to everybody, and not at all once somebody took the node away", async () => {
+  it("announces in one write, to all observers, and not at all once its node was deleted", async () => {
     const { locks, link } = await linked(target, { sessionTimeoutMs: 8_000 });
     const watcher = await client();
     const election = locks.leaderElection(path);
@@ -114,7 +114,7 @@ describe.each(targetNames)("who observes an election on %s", (name) => {
     link.reset();
     await term.announce("two");
     expect(link.counts().byOp.setData).toBe(1);
-    // Our own watch tells us of it, too, and is set again.
+    // The leader's own watch hears of it, too, and is set again.
     expect(link.counts().requests).toBeLessThanOrEqual(2);
     await untilLabels(watcher.leaderElection(path), "two");
     const [participant] = await watcher.leaderElection(path).participants();

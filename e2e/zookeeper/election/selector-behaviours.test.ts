@@ -88,7 +88,7 @@ describe.each(targetNames)("leading by turns on %s", (name) => {
     expect(await operator.onlyChild(path)).not.toBe(first);
   });
 
-  it("57: everybody leads once before anybody leads twice", async () => {
+  it("57: every candidate leads once before any leads twice", async () => {
     const labels = ["a", "b", "c", "d", "e"];
     const order: string[] = [];
     const elections = await Promise.all(labels.map(async () => (await client()).leaderElection(path)));
@@ -100,7 +100,7 @@ describe.each(targetNames)("leading by turns on %s", (name) => {
     }
     for (let turn = 0; turn < 3 * labels.length; turn++) {
       await eventually(() => order.length === turn + 1, { what: `turn ${turn}`, withinMs: waitMs });
-      // Whoever resigned stands again at the tail before the next one does.
+      // The candidate that resigned stands at the tail again before the next one resigns.
       await eventually(async () => (await elections[0]?.participants())?.length === labels.length, {
         what: "all",
       });

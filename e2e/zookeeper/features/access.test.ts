@@ -92,10 +92,10 @@ describe("the option acl", () => {
   });
 });
 
-describe("somebody without permission", () => {
+describe("a client without permission", () => {
   const path = "/members-only/lock";
 
-  it("is told at once to check auth and acl, and leaves nothing", async () => {
+  it("is refused at once, with a hint at auth and acl, and leaves nothing", async () => {
     const locks = await as(alice, { acl: [onlyFor(alice)] });
     const holder = await locks.mutex(path).acquire();
     const stranger = await as(bob);
@@ -119,7 +119,7 @@ describe("somebody without permission", () => {
     expect(await operator.children(path)).toEqual([]);
   });
 
-  it("who may queue but not read the node ahead is told at once, and leaves nothing", async () => {
+  it("that may queue but not read the node ahead is refused at once, and leaves nothing", async () => {
     const [locks, guest] = await Promise.all([
       as(alice, {
         acl: (path) => (path.endsWith("-lock-") ? [onlyFor(alice)] : [onlyFor(alice), onlyFor(bob)]),

@@ -6,7 +6,7 @@ import { connected } from "../../support/providers.js";
 import { Operator } from "./operator.js";
 import { rejection, thrown } from "./rejection.js";
 
-/** Nobody is there; what is refused before any I/O does not care. */
+/** No server listens there: what is refused before any I/O needs none. */
 const nowhere = "127.0.0.1:1";
 
 const make = (options: unknown): ZooKeeperLocks => {

@@ -9,7 +9,7 @@ export interface Certificate {
   /** PKCS #12. */
   readonly pfx: Buffer;
   readonly passphrase: string;
-  /** The certificate alone, as PEM: what whoever trusts it is given. */
+  /** The certificate alone, as PEM, for a peer that is to trust it. */
   readonly pem: string;
 }
 

@@ -67,7 +67,7 @@ describe("the events of a lock", () => {
       outcome: "granted",
       token: handle.token,
       contended: false,
-      // One, and one more for the parents of a lock that nobody has used before.
+      // One, and one more for the parents of a lock that was never used before.
       roundTrips: 2,
     });
     expect(heard[2]).toMatchObject({ ...base, outcome: "released" });
@@ -187,7 +187,7 @@ describe("the events of a lock", () => {
     expect(heard.find((event) => event.type === "requeued")).toMatchObject({ reason: "session-lost" });
   });
 
-  it("stop when the listener is disposed of, and a listener that throws hurts nobody", async () => {
+  it("stop when the listener is disposed of, and a listener that throws does no harm", async () => {
     const locks = await connected(server.connectString);
     const warnings: string[] = [];
     const onWarning = (warning: Error): number => warnings.push(warning.message);
@@ -253,7 +253,7 @@ describe("request-settled", () => {
 });
 
 describe("the diagnostics channels", () => {
-  it("carry session, requests, releases and losses of all providers to whoever knows their names", async () => {
+  it("carry session, requests, releases and losses of all providers to every subscriber that knows their names", async () => {
     const heard: string[] = [];
     const names = [
       "holdfast:session:state",

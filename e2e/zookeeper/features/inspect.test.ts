@@ -31,7 +31,7 @@ describe("a queue node's data", () => {
     expect(holder).toMatchObject({ address: data, label: null, owner: null, recognisedAs: "curator" });
   });
 
-  it("tells label, host and pid with identity, which inspect() shows to everybody", async () => {
+  it("has label, host and pid with identity, which inspect() shows to every client", async () => {
     const path = freshPath();
     const operator = await Operator.connect(server.connectString);
     const locks = await connected(server.connectString, { identity: true });
@@ -102,7 +102,7 @@ describe("inspect()", () => {
     expect(none).toMatchObject({ pending: [], pendingTotal: 3 });
     expect(none.held).toHaveLength(1);
 
-    // Nobody but the holder itself knows since when it holds.
+    // Only the holder itself knows since when it holds.
     const seenByOther = (await (others[0] as typeof locks).mutex(path).inspect()).held[0];
     expect(seenByOther).toMatchObject({
       token: handle.token,

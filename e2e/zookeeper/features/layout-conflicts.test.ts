@@ -23,7 +23,7 @@ afterAll(() => server.stop());
 const uuid = "0123abcd-0123-4abc-8abc-0123456789ab";
 
 describe("a high sequence counter", () => {
-  it("is told from 1,000,000,000 on, and not one before", async () => {
+  it("is reported from 1,000,000,000 on, and not one before", async () => {
     const locks = await connected(server.connectString);
     const told: number[] = [];
     locks.events.on("sequence-high", ({ sequence, name, kind }) => {
@@ -60,7 +60,7 @@ describe("a high sequence counter", () => {
     }
   });
 
-  it("is refused to who would queue, while the holder goes on holding", async () => {
+  it("is refused to a client that would queue, while the holder goes on holding", async () => {
     const locks = await connected(server.connectString);
     const other = await connected(server.connectString);
     const handle = await locks.mutex("/spent-with-a-queue").acquire();
@@ -72,7 +72,7 @@ describe("a high sequence counter", () => {
     await handle.release();
   });
 
-  it("that is stuck at its end gives nobody the lock", async () => {
+  it("that is stuck at its end gives no client the lock", async () => {
     const locks = await connected(server.connectString);
     const operator = await Operator.connect(server.connectString);
     for (let attempt = 0; attempt < 3; attempt++) {
@@ -113,7 +113,7 @@ describe("another kind of lock on the path", () => {
 });
 
 describe("a foreign child", () => {
-  it("that sorts before every contender is named to whoever would wait for it for ever", async () => {
+  it("that sorts before every contender is named in the error of an acquire that would wait for ever", async () => {
     const operator = await Operator.connect(server.connectString);
     await operator.create("/barred");
     await operator.create("/barred/-abc");
@@ -126,7 +126,7 @@ describe("a foreign child", () => {
     expect(await operator.children("/barred")).toEqual(["-abc"]);
   });
 
-  it("that comes while others wait hangs nobody: who stands second is granted, who lists is told", async () => {
+  it("that comes while others wait blocks none: the second in the queue is granted, the one that lists is refused", async () => {
     const operator = await Operator.connect(server.connectString);
     const [locks, second, third] = await Promise.all([
       connected(server.connectString),
@@ -156,7 +156,7 @@ describe("a foreign child", () => {
     expect(await operator.children(path)).toEqual(["-abc"]);
   });
 
-  it("that sorts behind the contenders disturbs nobody", async () => {
+  it("that sorts behind the contenders disturbs none of them", async () => {
     const operator = await Operator.connect(server.connectString);
     await operator.create("/onlooker");
     await operator.create("/onlooker/zebra");

@@ -57,7 +57,7 @@ async function allReject(
 }
 
 describe.concurrent("servers that refuse", () => {
-  it("are told within a second, by each way to need one, with their names and the cause", async (t) => {
+  it("are reported within a second, by each way to need one, with their names and the cause", async (t) => {
     const ports = await freePorts(3);
     const connect = ports.map((port) => `127.0.0.1:${port}`).join(",");
     const { least, most } = await allReject(
@@ -72,9 +72,9 @@ describe.concurrent("servers that refuse", () => {
     expect(most).toBeLessThan(1_000 + slackMs);
   });
 
-  it("are told sooner with a connectTimeoutMs below a second", async (t) => {
+  it("are reported sooner with a connectTimeoutMs below a second", async (t) => {
     const [port] = await freePorts(1);
-    // Begun first, and yet told last, however slow the machine is.
+    // Begun first, and yet reported last, however slow the machine is.
     const usual = rejection(() => locksAt(t, `127.0.0.1:${port}`).ready());
     const { most } = await allReject(
       () => locksAt(t, `127.0.0.1:${port}`, { connectTimeoutMs: 300 }),
@@ -93,7 +93,7 @@ describe.concurrent("servers that refuse", () => {
 });
 
 describe.concurrent("a black hole", () => {
-  it("is told after connectTimeoutMs: not before, and not much later", async (t) => {
+  it("is reported after connectTimeoutMs: not before, and not much later", async (t) => {
     const proxy = await startProxy({ target: server.connectString });
     t.onTestFinished(() => proxy.close());
     await proxy.setMode("hole");
@@ -133,7 +133,7 @@ describe.concurrent("a black hole", () => {
 });
 
 describe.concurrent("a host that is none", () => {
-  it("is told as one that refuses, with its name and what the resolver said", async (t) => {
+  it("is reported like one that refuses, with its name and what the resolver said", async (t) => {
     const { least, most } = await allReject(
       () => locksAt(t, "no-such-host.invalid:2181"),
       (error) => {
@@ -148,7 +148,7 @@ describe.concurrent("a host that is none", () => {
 });
 
 describe.concurrent("a server that does not speak the protocol", () => {
-  it("such as one for HTTP is an outage with a bound, and the cause is told", async (t) => {
+  it("such as one for HTTP is an outage with a bound, and the cause is named", async (t) => {
     const http = createServer((_request, response) => void response.end("hello"));
     await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
     t.onTestFinished(() => {

@@ -127,7 +127,7 @@ describe("a revocable hold", () => {
 });
 
 describe("a hold that is not revocable", () => {
-  it("does not notice, and whoever asked is not let in", async () => {
+  it("does not notice, and the client that asked is not let in", async () => {
     const heard = revocations(locks);
     const handle = await locks.mutex(path).acquire();
     const { lost, revokeRequested } = handle;
@@ -143,7 +143,7 @@ describe("a hold that is not revocable", () => {
 });
 
 describe("requestRevoke()", () => {
-  it("says false where nobody holds: never held, or released", async () => {
+  it("says false where there is no holder: never held, or released", async () => {
     expect(await other.mutex(path).requestRevoke()).toBe(false);
     await (await locks.mutex(path).acquire()).release();
     expect(await other.mutex(path).requestRevoke()).toBe(false);

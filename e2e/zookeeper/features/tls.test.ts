@@ -77,7 +77,7 @@ describe("the option tls", () => {
   });
 
   it.each([
-    ["a certificate that nobody vouches for", () => ({}), /self.signed/],
+    ["a certificate that no authority vouches for", () => ({}), /self.signed/],
     [
       "a certificate of another name",
       () => ({ ca: certificate.pem, servername: "elsewhere.example" }),

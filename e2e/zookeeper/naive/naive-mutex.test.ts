@@ -87,7 +87,7 @@ onServers((title, server) => {
       const { requests, events } = proxy.counts();
       return { requests, events, ends };
     };
-    // Each waiter on a session of its own, as in a fleet: a session is told of an event once.
+    // Each waiter on a session of its own, as in a fleet: a session gets an event once.
     const fleet = await Promise.all(
       Array.from({ length: waiters + 1 }, () => connected(proxy.connectString)),
     );
@@ -118,7 +118,7 @@ onServers((title, server) => {
     );
     expect(herd.events).toBeGreaterThanOrEqual(waiters);
     expect(herd.requests).toBeGreaterThanOrEqual(2 * waiters - 1);
-    // Of whoever lets go, of the next and of the one behind that: however many wait.
+    // Events for the old holder, for the next and for the waiter behind that, however many wait.
     expect(orderly.events).toBeLessThanOrEqual(3);
   });
 
@@ -148,7 +148,7 @@ onServers((title, server) => {
     expect(next.state).toBe("held");
   });
 
-  it("is lost when somebody deletes the node, and its release leaves alone what came after", async () => {
+  it("is lost when its node is deleted, and its release leaves alone what came after", async () => {
     const other = await connected(server.connectString);
     const handle = await locks.naiveMutex(path).acquire();
     const lost = new Promise((resolve) => handle.lost.addEventListener("abort", resolve, { once: true }));
@@ -168,7 +168,7 @@ onServers((title, server) => {
     await (await waiting).release();
   });
 
-  it("a waiter that gives up leaves nothing, and one that may not wait is told null", async () => {
+  it("a waiter that gives up leaves nothing, and one that may not wait gets null", async () => {
     const holder = await connected(server.connectString);
     const held = await holder.naiveMutex(path).acquire();
     expect(await locks.naiveMutex(path).tryAcquire()).toBeNull();
@@ -178,7 +178,7 @@ onServers((title, server) => {
     controller.abort(new Error("enough"));
     await refused;
     await held.release();
-    // What is left of it is cleaned up behind the call.
+    // The node of the waiter that gave up is cleaned up after the call.
     await expect.poll(ownerOf).toBeNull();
   });
 

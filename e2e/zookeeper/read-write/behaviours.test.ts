@@ -117,7 +117,7 @@ describe.each(servers)("$kind ZooKeeper, a read-write lock", ({ start }) => {
     const { held, pending } = await theirs.readWriteLock(path).inspect();
     expect(held.map(({ mode }) => mode)).toEqual(["shared"]);
     expect(pending.map(({ mode }) => mode)).toEqual(["exclusive"]);
-    // Answered behind whatever the release of the write may have told the waiter.
+    // Its answer comes after any event that the release of the write may have sent to the waiter.
     await theirs.readWriteLock(path).inspect();
     expect(granted).toBe(false);
     read.assertHeld();

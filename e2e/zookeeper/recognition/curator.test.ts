@@ -36,7 +36,7 @@ describe.each(await curatorVersions())("from a bare tree of Curator %s is recogn
     ]);
   }, 300_000);
   afterAll(async () => {
-    // Those who wait still are not to be waited for.
+    // Calls that still wait are not to be waited for.
     for (const wait of waits) wait.catch(() => {});
     await java?.kill();
     await server?.stop();

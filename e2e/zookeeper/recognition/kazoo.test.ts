@@ -44,7 +44,7 @@ describe("from a bare tree of kazoo is recognised", () => {
     ["gathered", "a DoubleBarrier that is full"],
     ["barrier", "nothing in a Barrier, which is an empty node"],
     ["counter", "nothing in a Counter, which is a text"],
-    ["party", "nothing in a Party, whose members are nobody's contenders"],
+    ["party", "nothing in a Party, whose members contend for nothing"],
   ])("%s: %s", async (name) => {
     await records.check(name, session, `/kazoo/${name}`);
   });

@@ -12,7 +12,7 @@ import {
 import { expect } from "vitest";
 import { said } from "../../../packages/zk-recipes/test/layout/trees.js";
 
-/** With this variable set, the fixtures of the golden tests are written anew from the trees that the peers make. */
+/** When this variable is set, the fixtures of the golden tests are written anew from the trees that the peers make. */
 const record = process.env.HOLDFAST_RECORD_TREES !== undefined;
 const folder = new URL("../../../packages/zk-recipes/test/layout/trees/", import.meta.url);
 
@@ -66,7 +66,7 @@ export class Records {
   }
 }
 
-/** Bigints as text, bytes as hex, and an address that is nobody's in place of this host's. */
+/** Bigints as text, bytes as hex, and an address for documentation in place of this host's. */
 function plain(_key: string, value: unknown): unknown {
   if (typeof value === "bigint") return String(value);
   if (!(value instanceof Uint8Array)) return value;

@@ -38,7 +38,7 @@ it.each([
   [1_999_999_999, ["warn"]],
   [2_000_000_000, ["refuse"]],
   [2_147_483_647, ["refuse"]],
-])("a counter at %i is told of while nobody queues: %j", async (next, levels) => {
+])("a counter at %i is reported while the queue is empty: %j", async (next, levels) => {
   const server = await startEmbeddedZooKeeper({ sequences: { "/lock": next } });
   try {
     const session = await operatorSession(server.connectString);

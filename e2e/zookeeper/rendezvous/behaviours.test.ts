@@ -49,7 +49,7 @@ for (const { kind, start } of servers) {
       expect(results.map(({ op }) => op)).toEqual(["create", "delete"]);
     }
 
-    it("60: a barrier that is not there lets everybody pass", async () => {
+    it("60: a barrier that is not there lets every caller pass", async () => {
       const { locks, link } = await linked();
       const path = `/sixty/none${paths++}`;
       await locks.barrier(path).wait({ waitMs });
@@ -61,7 +61,7 @@ for (const { kind, start } of servers) {
       });
     });
 
-    it("60: those at a barrier are told when the server is gone for good", async () => {
+    it("60: waiters at a barrier get an error when the server is gone for good", async () => {
       const { locks, link } = await linked(500);
       const path = `/sixty/crash${paths++}`;
       await locks.barrier(path).shut();
@@ -87,7 +87,7 @@ for (const { kind, start } of servers) {
       expect(await reader.groupMembership(path).members()).toEqual([]);
     });
 
-    it("60: a spurious wake-up lets nobody pass a double barrier", async () => {
+    it("60: a spurious wake-up lets no member pass a double barrier", async () => {
       const path = `/sixty/spurious${paths++}`;
       const { locks, link } = await linked();
       const passed: BarrierMembership[] = [];
@@ -108,7 +108,7 @@ for (const { kind, start } of servers) {
       await entering;
     });
 
-    it("60: a spurious wake-up lets nobody leave a double barrier before the others", async () => {
+    it("60: a spurious wake-up lets no member leave a double barrier before the others", async () => {
       const path = `/sixty/leaving${paths++}`;
       const members = await Promise.all([linked(), linked()]);
       const inside = await Promise.all(
@@ -146,7 +146,7 @@ for (const { kind, start } of servers) {
       await leaving;
     });
 
-    it("is in, and not late, once it has told the others to start", async () => {
+    it("a member is in, and not late, once it has let the others start", async () => {
       const path = `/sixty/late${paths++}`;
       const [{ locks, link }, other] = [await linked(), await connected(server.connectString)];
       const waiting = other.doubleBarrier(path, 2).enter({ waitMs });
@@ -165,7 +165,7 @@ for (const { kind, start } of servers) {
       await Promise.all([first.leave({ waitMs }), second.leave({ waitMs })]);
     });
 
-    it("60: what a crashed round left behind lets nobody pass, and the next full round replaces it", async () => {
+    it("60: what a crashed round left behind lets no member pass, and the next full round replaces it", async () => {
       const path = `/sixty/stale${paths++}`;
       const operator = await operatorSession(server.connectString);
       const shared = { data: new Uint8Array(0), acl: openAcl, flags: 0 };

@@ -137,7 +137,7 @@ for (const { kind, start } of servers) {
       await eventually(async () => (await other.groupMembership(path).members()).length === 1, {
         what: "the delete to be applied",
       });
-      // Somebody else takes the id before the delete could be repeated.
+      // Another client takes the id before the delete could be repeated.
       await other.groupMembership(path).join("m", Buffer.from("theirs"));
       const operator = await operatorSession(server.connectString);
       const theirs = await operator.request("exists", { path: `${path}/m`, watch: false });

@@ -16,7 +16,7 @@ import { Operator } from "../features/operator.js";
 import { sessionTimeoutMs } from "./servers.js";
 
 const waitMs = 15_000;
-/** All that these recipes send, but not what keeps the session. */
+/** All operations that these recipes send, but not those that keep the session. */
 const ops = ["create2", "createContainer", "getData", "getChildren2", "exists", "setData", "delete", "multi"];
 
 /** The first of them make most of the difference; a full run does all. */
@@ -42,7 +42,7 @@ interface Run {
   readonly expires: boolean;
 }
 
-/** An update: 1 when it is confirmed, 0 and noted as unknown when the answer says that nobody knows. */
+/** Counts an update as confirmed, or as unknown where the error says that it may or may not have been applied. */
 async function tally(work: Promise<unknown>, books: { confirmed: number; unknown: number }): Promise<void> {
   try {
     await work;
@@ -80,7 +80,7 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
       async () => (await operator.children(path)).filter((name) => name !== "ready").length === 0,
       { what: "no member to be left" },
     );
-    // Whatever is left of this round, nobody passes the next one alone, nor stays there after giving up.
+    // Whatever is left of this round, one member alone does not pass the next one, nor stays there after giving up.
     const alone = faulty.doubleBarrier(path, 2).enter({ waitMs: 60 });
     await expect(alone).rejects.toMatchObject({
       code: expect.stringMatching(/^HF_(ACQUIRE_TIMEOUT|BACKEND)$/),

@@ -134,7 +134,7 @@ onServers((_title, server) => {
         const { children } = await operator
           .request("getChildren2", { path: `${path}/leases`, watch: false })
           .catch((error: unknown) => {
-            // Before the first has asked.
+            // The node is not there before the first client has asked.
             if ((error as ZooKeeperError).codeName !== "NoNode") throw error;
             return { children: [] as string[] };
           });
@@ -154,12 +154,12 @@ onServers((_title, server) => {
     await looks;
     expect(tally).toMatchObject({ served: 72, inside: 0 });
     expect(tally.most).toBeLessThanOrEqual(limit);
-    // Nobody puts a lease there before there is room for it.
+    // No client puts a lease there before there is room for it.
     expect(most).toBeLessThanOrEqual(limit);
     expect(most).toBeGreaterThan(0);
   });
 
-  it("31: all permits are in use at the peak, and everybody is served", async () => {
+  it("31: all permits are in use at the peak, and every caller is served", async () => {
     const path = fresh();
     const tally = new Tally();
     const clients = await Promise.all(Array.from({ length: 5 }, client));
@@ -204,7 +204,7 @@ onServers((_title, server) => {
     expect(tally).toMatchObject({ most: 3, served: 30, inside: 0 });
   });
 
-  it("34: with one permit the second caller is told in time that there is none", async () => {
+  it("34: with one permit the second caller hears in time that none is free", async () => {
     const semaphore = (await client()).semaphore(fresh(), 1);
     await semaphore.acquire();
     expect(await semaphore.tryAcquire({ waitMs: 500 })).toBeNull();
@@ -230,7 +230,7 @@ onServers((_title, server) => {
     expect((await tree(path)).leases).toHaveLength(6);
   });
 
-  it("37: a waiter whose node is deleted from outside is told, and leaves nothing", async () => {
+  it("37: a waiter whose node is deleted from outside is evicted, and leaves nothing", async () => {
     const path = fresh();
     const [holder, waiter] = await Promise.all([client(), client()]);
     const held = await holder.semaphore(path, 1).acquire();

@@ -44,7 +44,7 @@ onServers((_title, server) => {
     });
   }
 
-  /** Exactly the nodes of the handle, and nobody in the queue. */
+  /** Expects exactly the nodes of the handle, and an empty queue. */
   async function exactly(handle: PermitHandle): Promise<void> {
     await eventually(async () => (await list("locks")).length === 0, { withinMs, what: "an empty queue" });
     const held = (await list("leases")).map((name) => `${path}/leases/${name}`);
@@ -92,7 +92,7 @@ onServers((_title, server) => {
       await nothingLeft();
     });
 
-    it("to the leases, of which somebody deletes a part, ends in all permits or none", async () => {
+    it("to the leases, of which an operator deletes a part, ends in all permits or none", async () => {
       const cutOff = proxy.faults.on(
         { op: "multi" },
         {
@@ -135,7 +135,7 @@ onServers((_title, server) => {
     expect(requeued).toEqual(["session-lost"]);
   });
 
-  it("two heads, because somebody has deleted the first one's node, never exceed the limit", async () => {
+  it("two heads, because an operator has deleted the first one's node, never exceed the limit", async () => {
     const other = await connected(server.connectString);
     const taking = proxy.faults.on({ op: "multi" }, { do: "hold", at: "prep" });
     const first = locks.semaphore(path, 3).acquire({ permits: 2, waitMs: withinMs });
@@ -162,7 +162,7 @@ onServers((_title, server) => {
     ).not.toBeNull();
   });
 
-  it("a batch loses all its permits when somebody deletes one", async () => {
+  it("a batch loses all its permits when an operator deletes one", async () => {
     const batch = await locks.semaphore(path, 3).acquire({ permits: 3 });
     const lost = new Promise((resolve) => batch.lost.addEventListener("abort", resolve, { once: true }));
     await operator.request("delete", { path: batch.permitIds[1] as string, version: -1 });

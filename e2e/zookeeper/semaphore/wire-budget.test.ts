@@ -38,7 +38,7 @@ onServers((title, server) => {
     proxy.reset();
   }
 
-  /** Of what `work` does up to its end, and of all that follows from it. */
+  /** What `work` costs up to its end in `flights`, and in `all` with all that follows from it. */
   async function cost(
     work: () => Promise<unknown>,
   ): Promise<{ flights: number; all: Record<string, number> }> {

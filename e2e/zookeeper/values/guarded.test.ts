@@ -113,7 +113,7 @@ for (const { kind, start } of servers) {
       expect(lock.state).toBe("held");
     });
 
-    it("says that nobody knows when the answer was lost, and is not sent twice", async () => {
+    it("says that its outcome is unknown when the answer was lost, and is not sent twice", async () => {
       const { link, operator, path, write } = await stage();
       link.faults.on({ op: "multi" }, { do: "close", when: "applied" });
       const lost = write();

@@ -12,7 +12,7 @@ import { type Server, servers } from "../rendezvous/servers.js";
 
 let paths = 0;
 
-/** What a caller is told of a write of which nobody knows. */
+/** The error that a caller gets for a write whose outcome is unknown. */
 const unknown = { name: "BackendError", retryable: false, message: expect.stringMatching(/may or may not/) };
 
 for (const { kind, start } of servers) {
@@ -59,7 +59,7 @@ for (const { kind, start } of servers) {
       expect(await other.atomicLong(path).get()).toBe(11n);
     });
 
-    it("is nobody's to claim when the very number is there that it would have written", async () => {
+    it("is unknown when the very number is there that it would have written", async () => {
       const long = locks.atomicLong(path);
       await long.add(1n);
       const adding = expect(long.add(10n)).rejects.toMatchObject(unknown);
@@ -69,7 +69,7 @@ for (const { kind, start } of servers) {
       expect(await other.atomicLong(path).get()).toBe(11n);
     });
 
-    it("is as unknown when it was somebody else who wrote that number", async () => {
+    it("is as unknown when it was another client that wrote that number", async () => {
       const long = locks.atomicLong(path);
       await long.add(1n);
       const adding = expect(long.add(10n)).rejects.toMatchObject(unknown);
@@ -78,7 +78,7 @@ for (const { kind, start } of servers) {
       expect(await other.atomicLong(path).get()).toBe(11n);
     });
 
-    it("goes on with what somebody else wrote, where that proves that ours was not applied", async () => {
+    it("goes on with what another client wrote, where that proves that ours was not applied", async () => {
       const long = locks.atomicLong(path);
       await long.add(1n);
       const [sum] = await Promise.all([
@@ -162,7 +162,7 @@ for (const { kind, start } of servers) {
       await fresh;
     });
 
-    it("of a seed is read back, whoever planted it", async () => {
+    it("of a seed is read back, whichever client planted it", async () => {
       await locks.atomicLong(`${path}x`).set(0n);
       const [seen] = await Promise.all([
         locks.sharedCount(path, 6).get(),

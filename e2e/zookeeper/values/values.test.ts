@@ -45,7 +45,7 @@ for (const { kind, start } of servers) {
       expect((await first.sharedCount(path, 6).get()).value).toBe(-2);
     });
 
-    it("61: a shared count is set only where nobody has set it since it was seen", async () => {
+    it("61: a shared count is set only where it was not set since it was seen", async () => {
       const path = `/values/try${paths++}`;
       const [first, second] = [await connected(server.connectString), await connected(server.connectString)];
       const seen = await first.sharedCount(path, 1).get();
@@ -70,7 +70,7 @@ for (const { kind, start } of servers) {
       expect(await count.trySet(anew, 2)).toBe(true);
     });
 
-    it("61: an observer is not told of a mere break of contact, and is told what happened in it", async () => {
+    it("61: an observer hears nothing of a mere break of contact, and hears what happened in it", async () => {
       const path = `/values/observe${paths++}`;
       const [{ locks, link }, other] = [await linked(), await connected(server.connectString)];
       const controller = new AbortController();
@@ -97,7 +97,7 @@ for (const { kind, start } of servers) {
       await other.sharedCount(path, 1).set(6);
       await link.setMode("ok");
       expect((await next).value?.value).toBe(6);
-      // Nothing is told twice, and an abort ends it plainly.
+      // No value comes twice, and an abort ends it without an error.
       const last = values.next();
       controller.abort();
       expect(await last).toEqual({ done: true, value: undefined });

@@ -34,7 +34,7 @@ describe("a mutex", () => {
     expect(proxy.counts().requests).toBe(3);
   });
 
-  it("that is held is watched at once when somebody reads `lost`", async () => {
+  it("that is held is watched at once when its holder reads `lost`", async () => {
     const handle = await locks.mutex(path).acquire();
     const before = performance.now();
     expect(handle.lost.aborted).toBe(false);
@@ -126,7 +126,7 @@ it("leaves a double barrier beside another member in four round trips at most", 
     locks.doubleBarrier(path, 2).enter(),
     other.doubleBarrier(path, 2).enter(),
   ]);
-  // Who is first by name, and so leaves last, is a matter of chance.
+  // Which member is first by name, and so leaves last, is a matter of chance.
   const { flights } = await cost(() => Promise.all([inside.leave(), beside.leave()]));
   expect(flights).toBeLessThanOrEqual(4);
 });

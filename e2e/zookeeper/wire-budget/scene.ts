@@ -5,7 +5,7 @@ import type { CuratorClient } from "../../support/curator/java-peer.js";
 
 /** What an operation costs on the wire. */
 export interface Cost {
-  /** All requests, those that nobody waits for too. */
+  /** All requests, also those that no caller waits for. */
   readonly requests: number;
   /** Round trips that the caller waits for, one after the other. */
   readonly awaited: number;
@@ -87,7 +87,7 @@ export class Scene<C> {
     await this.link.waitFor((entry) => entry.kind === "request" && entry.op === op);
   }
 
-  /** All that was asked is answered. */
+  /** Waits until all requests are answered. */
   async quiet(): Promise<void> {
     const open = (): number => {
       const of = (kind: TraceEntry["kind"]) => this.link.trace.filter((entry) => entry.kind === kind).length;

@@ -14,7 +14,7 @@ export let proxy: ZooKeeperProxy;
 export let locks: ZooKeeperLocks;
 /** Goes to the server directly. */
 export let other: ZooKeeperLocks;
-/** Of the present test alone; its parents are there. */
+/** The path of the present test alone; its parents are there. */
 export let path: string;
 
 /** Gives a test file the values above: one server and one proxy for all of its tests, two new clients and a new path for each. */

@@ -19,7 +19,7 @@ final class NamedLatch {
                 .verb("hasLeadership", (latch, a) -> Answer.of(latch.hasLeadership()))
                 // -> its node's path, or nothing while there is none
                 .verb("ourPath", (latch, a) -> latch.getOurPath() == null ? List.of() : List.of(latch.getOurPath()))
-                // -> id and whether it leads; an empty id and false when nobody stands
+                // -> id and whether it leads; an empty id and false while there is no candidate
                 .verb("leader", (latch, a) -> Answer.participants(List.of(latch.getLeader())))
                 .verb("participants", (latch, a) -> Answer.participants(latch.getParticipants()))
                 // close <SILENT or NOTIFY_LEADER>: whether the listener hears of the end of the leadership

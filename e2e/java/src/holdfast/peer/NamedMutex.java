@@ -22,7 +22,7 @@ final class NamedMutex {
                 // acquire <waitMs, negative for ever> -> true and node path and czxid, or false
                 .verb("acquire", (mutex, a) -> mutex.acquire(Long.parseLong(a.get(0))))
                 .verb("release", (mutex, a) -> mutex.thread.silently(mutex.mutex::release))
-                // What Curator believes; it is not told when the session ends.
+                // What Curator believes: it keeps this after the end of the session.
                 .verb("holding", (mutex, a) -> Answer.of(mutex.mutex.isAcquiredInThisProcess()))
                 // -> node paths in Curator's order
                 .verb("participants", (mutex, a) -> new ArrayList<>(mutex.mutex.getParticipantNodes()))

@@ -38,7 +38,7 @@ final class NamedSelector extends LeaderSelectorListenerAdapter {
                 // -> whether it stands again; false when it did already
                 .verb("requeue", (selector, a) -> Answer.of(selector.selector.requeue()))
                 .verb("hasLeadership", (selector, a) -> Answer.of(selector.selector.hasLeadership()))
-                // -> id and whether it leads; an empty id and false when nobody stands
+                // -> id and whether it leads; an empty id and false while there is no candidate
                 .verb("leader", (selector, a) -> Answer.participants(List.of(selector.selector.getLeader())))
                 .verb("participants", (selector, a) -> Answer.participants(selector.selector.getParticipants()))
                 .verb("resign", (selector, a) -> selector.resign())

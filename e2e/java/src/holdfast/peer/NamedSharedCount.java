@@ -58,6 +58,6 @@ final class NamedSharedCount implements SharedCountListener {
 
     @Override
     public void stateChanged(CuratorFramework client, ConnectionState state) {
-        // Told for the client already.
+        // The client reports its states itself.
     }
 }

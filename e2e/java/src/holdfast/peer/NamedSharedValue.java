@@ -54,6 +54,6 @@ final class NamedSharedValue implements SharedValueListener {
 
     @Override
     public void stateChanged(CuratorFramework client, ConnectionState state) {
-        // Told for the client already.
+        // The client reports its states itself.
     }
 }

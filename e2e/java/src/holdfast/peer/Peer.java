@@ -25,7 +25,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
  *
  * Commands run at the same time and answer when they are done, in any order; only those that Curator ties to one thread
  * run one after the other. When stdin ends the process halts at once, without closing its sessions: stdin ends when the steering
- * process is gone, and then nobody is left to clean up after. The command {@code close} is the orderly way to end a session.
+ * process is gone, and then no test is left that needs a clean end. The command {@code close} is the orderly way to end a session.
  */
 public final class Peer {
     private static final Object outLock = new Object();

@@ -6,7 +6,7 @@ import org.apache.curator.framework.CuratorFramework;
 
 /**
  * The objects of one of Curator's recipes. {@code <recipe>.new <name> <client> argument...} makes one,
- * {@code <recipe>.<verb> <name> argument...} asks it for something, and what happens to it is told as the event
+ * {@code <recipe>.<verb> <name> argument...} calls it, and what happens to it comes as the event
  * {@code <recipe> <name> word...}.
  */
 final class Recipe<T> {

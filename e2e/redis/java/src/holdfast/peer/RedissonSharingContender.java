@@ -40,7 +40,7 @@ final class RedissonSharingContender {
 
     /**
      * Takes the write lock at every {@code writeEvery}-th turn and adds one to the counter file, else the read lock.
-     * With {@code downgrade} it becomes a reader after each write and looks that nobody writes meanwhile. Answers how
+     * With {@code downgrade} it becomes a reader after each write and checks that there is no writer then. Answers how
      * often it wrote, and the most readers at a time that it has seen.
      */
     static List<String> readWrite(

@@ -3,7 +3,7 @@ package holdfast.peer;
 import java.time.Duration;
 import org.redisson.api.RSemaphore;
 
-/** A number of permits that belong to nobody: any thread gives back what any other took. */
+/** A number of permits without owners: any thread gives back what any other took. */
 final class SemaphoreObject {
     private SemaphoreObject() {}
 
