@@ -7,6 +7,7 @@ export { IoredisLine, type LineOptions } from "./client/ioredis-line.js";
 export { failureOf, takesCommands } from "./client/ioredis-words.js";
 export type * from "./client/redis-line.js";
 export { type RequestMeter, requestMeter } from "./client/request-meter.js";
+export { scriptNameOf } from "./client/script-command.js";
 export { clientOptions, clusterOptions, commandSettings, defaultTimes } from "./client/settings.js";
 export type { RedisAddress, RedisTarget } from "./client/target.js";
 export { closeClient } from "./client/topology.js";
