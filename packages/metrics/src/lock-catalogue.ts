@@ -93,7 +93,7 @@ export const lockCatalogue: Catalogue = {
       name: "lock_lost_total",
       type: "counter",
       labels: [...perGroup, { name: "reason", values: lossReasons }],
-      from: "`lost`, `released`.outcome",
+      from: "`lost`, `released`.reason",
       help: "Holds that were over before their release.",
     },
     {

@@ -1,4 +1,4 @@
-import type { LockProvider, LossReason, PrimitiveKind } from "@holdfast/core";
+import type { LockProvider, PrimitiveKind } from "@holdfast/core";
 import { Handle } from "@holdfast/core/internal";
 import type { Gauge } from "prom-client";
 import type { LabelGuard } from "./label-guard.js";
@@ -85,16 +85,13 @@ export class ProviderWatch implements Disposable {
   }
 
   #listenToHolds(): void {
-    const { events, capabilities } = this.provider;
-    // What core calls the loss of a hold that the backend does not have any more.
-    const missing: LossReason = capabilities.lease === "ttl" ? "lease-missing" : "stolen";
+    const { events } = this.provider;
     this.#listening.push(
       events.on("released", (event) => {
-        const lost = event.outcome === "lost";
         const series = this.#seriesOf(event.kind, event.name);
-        series.held(lost ? "lost" : "released").observe(event.heldMs / 1000);
+        series.held(event.outcome === "lost" ? "lost" : "released").observe(event.heldMs / 1000);
         // The release has found the hold gone, and no event `lost` comes beside this one.
-        if (lost) series.lost(missing).inc();
+        if (event.reason !== undefined) series.lost(event.reason).inc();
         // A counter that appears with its first event shows no increase.
         if (event.outcome === "kept") void series.recipe.keeping;
       }),

@@ -140,17 +140,18 @@ describe("lock metrics of a provider", () => {
   });
 
   it.each([
-    ["redis", "lease_missing"],
-    ["zookeeper", "stolen"],
+    ["redis", "lease-missing"],
+    ["zookeeper", "session-expired"],
   ] as const)("count a hold on %s that its release finds gone as lost, %s", async (backend, reason) => {
     const { provider, hub } = fakeProvider(backend);
     const metrics = lockMetrics(provider);
     closing.push(() => metrics.close());
-    const losses = () => sample(metrics.registry, "holdfast_lock_lost_total", { ...mutex, backend, reason });
+    const labels = { ...mutex, backend, reason: reason.replace("-", "_") };
+    const losses = () => sample(metrics.registry, "holdfast_lock_lost_total", labels);
     const end = { ...lockOf("orders/1"), heldMs: 5, kept: false, turn: 0 };
     hub.emit("released", { ...end, outcome: "released" });
     expect(await losses()).toBe(0);
-    hub.emit("released", { ...end, outcome: "lost" });
+    hub.emit("released", { ...end, outcome: "lost", reason });
     expect(await losses()).toBe(1);
   });
 

@@ -29,6 +29,8 @@ const longRestMs: Millis = 5_000;
 const waitMs: Millis = 20_000;
 /** How often `runDue` looks at most where it does not know whether its claim was written. */
 const mostLooks = 6;
+/** How often it waits for the lock then. */
+const mostWaits = 2;
 
 /**
  * Runs `job` in one replica of a fleet for each due time: whichever replica gets the schedule's lock first claims the due time in a record that
@@ -77,12 +79,13 @@ export async function runDue(
   const stopped = new AbortController();
   for (let looks = 1; ; looks++) {
     // Only this call knows its claim again: where that was written and the call gives up, the run is not made, or only as one that was cut.
-    const mayLookAgain = (): boolean => runs.unsure && looks < mostLooks;
+    const mayLookAgain = (most: number): boolean => runs.unsure && looks < most;
     try {
       const [report, againMs] = await runs.next(stopped.signal);
-      if (report !== null || againMs > 0 || !mayLookAgain()) return report;
+      // Another run has the lock, or what this call has left of it: that is over soon.
+      if (report !== null || againMs > 0 || !mayLookAgain(mostWaits)) return report;
     } catch (error) {
-      if (!isPassing(error) || !mayLookAgain()) throw error;
+      if (!isPassing(error) || !mayLookAgain(mostLooks)) throw error;
     }
     await pause(runs.runtime, restMs * 2 ** looks, { ref: true }).over;
   }

@@ -163,6 +163,8 @@ export interface LockEventMap {
   released: HoldEventBase & {
     /** What `LockHandle.release()` resolves to; `"still-held"` only where the lock stays taken because of `holdAtLeastMs`. */
     readonly outcome: ReleaseOutcome;
+    /** How the hold ended before its release. Only with the outcome `"lost"`. */
+    readonly reason?: LossReason;
     /** Milliseconds from the grant to here. */
     readonly heldMs: Millis;
     /** The grant had been lent by this provider (`keepMs`), and not asked for. */

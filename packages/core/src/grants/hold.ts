@@ -170,7 +170,8 @@ export class Hold extends Lease implements GrantState, HoldRecord {
       this.foundGone = true;
       this.lossReason = this.missingReason;
     }
-    this.#settle(confirmed ? "released" : "lost");
+    if (confirmed) this.#settle("released");
+    else this.#settle("lost", this.missingReason);
   }
 
   #failed(cause: unknown): void {
@@ -192,12 +193,12 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     this.#settle("unconfirmed");
   }
 
-  #settle(outcome: ReleaseOutcome): void {
-    this.#endRelease(outcome)?.resolve(outcome);
+  #settle(outcome: ReleaseOutcome, reason?: LossReason): void {
+    this.#endRelease(outcome, reason)?.resolve(outcome);
   }
 
   /** `undefined` when it has ended before. */
-  #endRelease(outcome: ReleaseOutcome): PendingRelease | undefined {
+  #endRelease(outcome: ReleaseOutcome, reason?: LossReason): PendingRelease | undefined {
     if (this.status !== "releasing") return undefined;
     const { engine } = this;
     const release = this.#release;
@@ -205,7 +206,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     engine.waitAlarms.clear(this);
     for (const { signal, aborted } of release?.aborts ?? []) engine.signals.remove(signal, aborted);
     engine.noteEnd(this);
-    this.#tellReleased(outcome);
+    this.#tellReleased(outcome, reason);
     return release;
   }
 
@@ -213,7 +214,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
 
   lose(reason: LossReason): void {
     const { status, engine } = this;
-    if (status === "releasing") this.#settle("lost");
+    if (status === "releasing") this.#settle("lost", reason);
     else if (status === "staying") void this.#endStay();
     if (status !== "held") return;
     this.status = "lost";
@@ -289,9 +290,12 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     return this.engine.runtime.nowMs() - this.grantedAtMs;
   }
 
-  #tellReleased(outcome: ReleaseOutcome): void {
+  #tellReleased(outcome: ReleaseOutcome, reason?: LossReason): void {
     const { lent: kept, turn } = this;
-    this.tell("released", () => ({ outcome, heldMs: this.heldMs(), kept, turn }));
+    this.tell("released", () => ({
+      ...{ outcome, heldMs: this.heldMs(), kept, turn },
+      ...(reason !== undefined && { reason }),
+    }));
   }
 
   #tellReleaseFailed(reason: "unconfirmed" | "refused", error: unknown): void {

@@ -18,6 +18,9 @@ export interface WaitBounds extends LocalBounds {
   readonly once: boolean;
 }
 
+/** What the link says of its own attempts at that moment, with the servers that it tried, is heard before. */
+const unheardMs: Millis = 50;
+
 const known: ReadonlySet<string> = new Set(["waitMs", "signal"]);
 
 /** Checks the options of a wait. Throws `InvalidArgumentError`, the signal's reason, or `ProviderClosedError`, before any I/O. */
@@ -43,7 +46,7 @@ export function waitBounds(
     startedMs,
     waitMs,
     once,
-    deadlineMs: startedMs + (once ? engine.options.connectTimeoutMs : waitMs),
+    deadlineMs: startedMs + (once ? engine.options.connectTimeoutMs + unheardMs : waitMs),
     signal,
   };
 }

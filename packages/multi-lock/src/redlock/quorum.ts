@@ -89,9 +89,10 @@ export class Quorum implements BackendLink, NodeListener {
     });
   }
 
-  /** Resolves when such messages are heard of all nodes, or after so long: a request to let go that comes before is not repeated. */
+  /** Resolves when such messages are heard of all nodes that are connected, or after so long: a request to let go that comes before is not repeated. */
   async heard(waitMs: Millis): Promise<void> {
-    const subscribed = Promise.allSettled(this.#subscriptions.map(({ ready }) => ready));
+    const connected = this.#subscriptions.filter((_, index) => this.nodes[index]?.connected === true);
+    const subscribed = Promise.allSettled(connected.map(({ ready }) => ready));
     await settledWithin(this.runtime, subscribed, waitMs, { ref: true });
   }
 

@@ -74,11 +74,7 @@ export class RedLockAttempt implements Attempt {
   }
 
   async #ask(): Promise<void> {
-    const { settings } = this.#quorum;
     try {
-      // A request to let go that comes before its channel is heard is not repeated.
-      if (this.#request.revocable) await this.#quorum.heard(settings.nodeTimeoutMs);
-      if (this.#withdrawn) return;
       for (let defeats = 1; ; defeats++) {
         const defeat = await this.#vote(defeats > 1);
         if (defeat === null || this.#withdrawn) return;
@@ -165,11 +161,13 @@ export class RedLockAttempt implements Attempt {
     const { fencing } = settings;
     const { startedMs } = round;
     const endMs = endOf(startedMs, this.#leaseMs);
+    if (revocable) await this.#quorum.heard(settings.nodeTimeoutMs);
     let token: FencingToken | null = null;
     let standing = votes;
     if (fencing !== "none") {
-      token = fencing === "write-back" ? highestToken(round) : await this.#draw(fencing, endMs);
-      standing = await this.#standing(owner, votes, fencing === "write-back" ? token : 0n);
+      const writesBack = fencing === "write-back";
+      token = writesBack ? highestToken(round) : await this.#draw(fencing, endMs);
+      standing = await this.#standing(owner, votes, writesBack ? token : null);
     }
     const leftMs = endMs - runtime.nowMs();
     if (leftMs <= 0 || leftMs < settings.minValidityMs) {
@@ -229,28 +227,30 @@ export class RedLockAttempt implements Attempt {
   }
 
   /**
-   * The votes that still stand once the token is known: until there is a grant, a message about a vote that ended reaches no holder. `floor` is
-   * written to the nodes: the next majority shares a node with this one, which then counts on from there.
+   * The votes that still stand once the token is known: until there is a grant, a message about a vote that ended reaches no holder. A node that
+   * says nothing keeps its vote for as long as it promised. `writtenBack` is written to a majority: the next one shares a node with this one, which
+   * then counts on from there.
    */
   async #standing(
     owner: string,
     votes: readonly VotingNode[],
-    floor: FencingToken,
+    writtenBack: FencingToken | null,
   ): Promise<readonly VotingNode[]> {
     const { majority } = this.#quorum;
     const { name } = this.#request;
     const extended = (ballots: readonly Ballot<Extension>[]) =>
-      repliesOf(ballots).filter(([, { reply }]) => reply.status === "extended");
+      repliesOf(ballots).filter(([, { reply }]) => reply.status === "extended").length;
     this.#roundTrips++;
     const round = await holdRound<Extension>(this.#quorum, {
       nodes: votes,
-      ask: (node) => this.#lock.extend(node, owner, 0, floor),
-      decided: (ballots) => extended(ballots).length >= majority,
+      ask: (node) => this.#lock.extend(node, owner, 0, writtenBack ?? 0n),
+      decided: (ballots) => extended(ballots) >= majority,
     });
-    const kept = extended(round.ballots).map(([node]) => node);
-    // A node that has not answered keeps its vote for as long as it promised.
-    if (kept.length >= majority) return [...kept, ...round.silent];
-    const message = `${kept.length} of ${votes.length} nodes still had their vote for "${name}" when its token was known, and ${majority} are needed`;
+    const ended = repliesOf(round.ballots).filter(([, { reply }]) => reply.status !== "extended");
+    const standing = votes.filter((node) => !ended.some(([other]) => other === node));
+    const count = writtenBack === null ? standing.length : extended(round.ballots);
+    if (count >= majority) return standing;
+    const message = `${count} of ${votes.length} nodes still had their vote for "${name}" when its token was known, and ${majority} are needed`;
     throw quorumError(message, name, majority, extensionVotes(round));
   }
 

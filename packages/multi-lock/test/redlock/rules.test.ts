@@ -306,6 +306,27 @@ it("votes that end while the token is drawn are no majority any more, and the re
   expect(scene.heldOn("a")).toBe(0);
 });
 
+it("a node that says nothing after its vote keeps it: the grant with a drawn token does not need its word", async () => {
+  const scene = new Scene(3);
+  const fencing = async (): Promise<bigint> => {
+    slow(scene.processes[0] as SimulatedProcess, [0], 400);
+    return 7n;
+  };
+  const handle = await scene.done(scene.process({ fencing }).locks.mutex("a").acquire());
+  expect(handle.token).toBe(7n);
+  await scene.done(handle.release());
+});
+
+it("a request that may be revoked does not wait for the channel of a node that is away", async () => {
+  const scene = new Scene(3);
+  const process = scene.process({ nodeTimeoutMs: 2_000 });
+  await scene.done((await scene.done(process.locks.mutex("b").acquire())).release());
+  process.lines[2]?.cut();
+  const startedMs = scene.world.nowMs();
+  await scene.done(process.locks.mutex("a").acquire({ revocable: true }));
+  expect(scene.world.nowMs() - startedMs).toBeLessThan(1_000);
+});
+
 it("a cancelled request does not wait for its token", async () => {
   const scene = new Scene(3);
   const process = scene.process({ fencing: () => new Promise(() => {}) });
