@@ -145,6 +145,14 @@ class Watcher {
     if (event.type === "removed") this.#waiterCounts.delete(key);
     if (event.type === "granted") this.#granted(event);
     if (event.type === "released") this.#released(event);
+    if (event.type === "unwatched") this.#forget(event);
+  }
+
+  /** The hold may go on unseen. Another one may have its name later. */
+  #forget({ key, entry }: { readonly key: string; readonly entry: string }): void {
+    const name = `${key}\0${entry}`;
+    this.#told.delete(name);
+    this.#then(async () => void this.#holders.delete(name));
   }
 
   #released({ key, entry, atMs, token, heldMs, ranOut }: HoldEvent): void {

@@ -3,6 +3,7 @@ import { Check } from "typebox/value";
 import type { Audit, AuditRow } from "../contract/api.js";
 import { AuditRowSchema } from "../contract/parts.js";
 import { badRequest } from "../core/problems.js";
+import { MinuteLimit } from "./minute-limit.js";
 
 const mostRows = 1_000;
 /** How many dry runs and refusals are kept: one caller can make many of them. */
@@ -29,7 +30,7 @@ export class AuditLog {
   readonly #onRow: ((row: AuditRow) => void) | undefined;
   /** In the order in which they began. */
   readonly #rows: Map<string, AuditRow> = new Map();
-  #refusals = { sinceMs: 0, count: 0 };
+  readonly #refusals = new MinuteLimit(mostRefusalsAMinute);
   #writing: Promise<void> = Promise.resolve();
   /** The file may end in half a line, which a full disk leaves: what comes next begins a new one. */
   #torn = false;
@@ -61,13 +62,9 @@ export class AuditLog {
     await this.#write(row);
   }
 
-  /** Writes a refusal before anything was looked at. Beyond 60 in a minute there is no line; the result says whether there is one. */
-  async refused(row: AuditRow): Promise<boolean> {
-    if (row.atMs - this.#refusals.sinceMs >= 60_000) this.#refusals = { sinceMs: row.atMs, count: 0 };
-    this.#refusals.count += 1;
-    if (this.#refusals.count > mostRefusalsAMinute) return false;
-    await this.end(row);
-    return true;
+  /** Writes a refusal before anything was looked at. Beyond 60 in a minute there is no line. */
+  async refused(row: AuditRow): Promise<void> {
+    if (this.#refusals.lets(row.atMs)) await this.end(row);
   }
 
   /** The rows that are kept, newest first. */

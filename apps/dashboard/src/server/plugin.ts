@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyPluginAsync } from "fastify";
 import { Registry } from "prom-client";
 import { ActionDesk } from "../actions/action-desk.js";
 import { AuditLog } from "../actions/audit-log.js";
+import { MinuteLimit } from "../actions/minute-limit.js";
 import { Webhook } from "../actions/webhook.js";
 import { Credentials, current } from "../auth/credentials.js";
 import { CsrfTokens } from "../auth/csrf.js";
@@ -95,6 +96,8 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   });
 
   const csrf = new CsrfTokens();
+  // Counted beside the refusals of the audit: refusals of another kind hide no try.
+  const tries = new MinuteLimit(60);
   // The headers come before the guard, whose refusals have them too.
   await secureHeaders(scope);
   guardAccess(scope, {
@@ -106,13 +109,11 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
     csrf,
     onRefused: (refused) => {
       const { request, claimedName } = refused;
+      const nowMs = observatory.now();
+      if (claimedName !== null && tries.lets(nowMs))
+        request.log.warn({ address: request.ip, name: claimedName }, "wrong credentials");
       audit
-        .refused(refusalRow(refused, observatory.now()))
-        .then((kept) => {
-          // The audit has a limit, which a line of the log for each try would not have.
-          if (kept && claimedName !== null)
-            request.log.warn({ address: request.ip, name: claimedName }, "wrong credentials");
-        })
+        .refused(refusalRow(refused, nowMs))
         .catch((error: unknown) => log.error({ err: error }, "a line of the audit is lost"));
     },
   });

@@ -4,13 +4,14 @@ import type { RootPattern } from "./roots.js";
 
 /**
  * The paths that a pattern stands for now. With `watch` a lasting watch reports children that come or go at each level that a
- * `*` stands below; these levels are added to `branchings`.
+ * `*` stands below; these levels are added to `branchings`. Those that may not be listed are added to `denied`.
  */
 export async function expandRoot(
   session: ZooKeeperSession,
   { base, rest }: RootPattern,
   watch: boolean,
   branchings: Set<string>,
+  denied: Set<string>,
 ): Promise<string[]> {
   let paths = [base];
   for (const segment of rest) {
@@ -19,19 +20,25 @@ export async function expandRoot(
       continue;
     }
     for (const path of paths) branchings.add(path);
-    paths = (await Promise.all(paths.map((path) => childrenOf(session, path, watch)))).flat();
+    paths = (await Promise.all(paths.map((path) => childrenOf(session, path, watch, denied)))).flat();
   }
   return paths;
 }
 
-async function childrenOf(session: ZooKeeperSession, path: string, watch: boolean): Promise<string[]> {
+async function childrenOf(
+  session: ZooKeeperSession,
+  path: string,
+  watch: boolean,
+  denied: Set<string>,
+): Promise<string[]> {
   if (watch) await session.request("addWatch", { path, mode: AddWatchMode.persistent });
   try {
     const { children } = await session.request("getChildren", { path, watch: false });
     return children.map((name) => joinPath(path, name));
   } catch (error) {
-    if (saysNoNode(error) || isNoAuth(error)) return [];
-    throw error;
+    if (isNoAuth(error)) denied.add(path);
+    else if (!saysNoNode(error)) throw error;
+    return [];
   }
 }
 

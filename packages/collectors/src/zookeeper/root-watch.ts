@@ -174,12 +174,12 @@ export class RootWatch {
 
   async #run(generation: number): Promise<void> {
     try {
-      const all = await this.#expandAll();
+      const { all, denied } = await this.#expandAll();
       if (this.#over(generation)) return;
       if (!this.#old && this.#branchings.size > 0) this.#knowsNew = true;
       this.#roots = withoutCovered([...all.values()].flat());
       this.#unread.clear();
-      this.#dropOutside();
+      this.#dropOutside(denied);
       await this.#syncAll(generation, all);
       this.#cuts = 0;
     } catch (error) {
@@ -295,24 +295,33 @@ export class RootWatch {
     status.set({ state: "ok", coverage: 1, lastSuccessMs, nextTryMs: null, message });
   }
 
-  /** Drops what lies below a root that is no longer one. To drop a level above a root would drop the root as well. */
-  #dropOutside(): void {
+  /**
+   * Drops what lies below a root that is no longer one: it is gone, or below a level that may not be listed. To drop a level above a root would
+   * drop the root as well.
+   */
+  #dropOutside(denied: ReadonlySet<string>): void {
     const { book } = this.#desk;
     for (const { path } of [...book.mirror.places()]) {
       if (this.isWatched(path) || this.#roots.some((root) => isBelow(root, path))) continue;
-      book.unwatched(() => book.mirror.deleted(path));
+      const drop = (): void => book.mirror.deleted(path);
+      if ([...denied].some((level) => isBelow(path, level))) book.unwatched(drop);
+      else book.listed(drop);
     }
   }
 
-  async #expandAll(): Promise<Map<RootPattern, readonly string[]>> {
+  async #expandAll(): Promise<{
+    readonly all: Map<RootPattern, readonly string[]>;
+    readonly denied: ReadonlySet<string>;
+  }> {
     const { session } = this.#desk;
     const branchings = new Set<string>();
+    const denied = new Set<string>();
     const all = new Map<RootPattern, readonly string[]>();
     for (const pattern of this.#statuses.keys()) {
-      all.set(pattern, await expandRoot(session, pattern, !this.#old, branchings));
+      all.set(pattern, await expandRoot(session, pattern, !this.#old, branchings, denied));
     }
     this.#branchings = branchings;
-    return all;
+    return { all, denied };
   }
 
   // ---- later

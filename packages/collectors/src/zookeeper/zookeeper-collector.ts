@@ -290,11 +290,22 @@ class Collector implements ZooKeeperCollector {
 
   // ---- the server
 
+  /** Sessions are read where a user asks, who may not come again for hours: their last failure says nothing any more. */
+  #reached(): void {
+    if (this.#sessions.now.state !== "ok") this.#sessions.set({ state: "off", message: null });
+  }
+
   #makeLine(): WatchingSession {
     return new WatchingSession(this.#settings, {
-      fresh: (_session, why) => this.#roots.restart(why),
+      fresh: (_session, why) => {
+        this.#roots.restart(why);
+        this.#reached();
+      },
       away: () => this.#roots.away("no contact with ZooKeeper: connecting again"),
-      back: () => this.#roots.back(),
+      back: () => {
+        this.#roots.back();
+        this.#reached();
+      },
       unreached: (why) => this.#roots.away(`${why}; it is tried again and again`),
       event: (event) => this.#onWatchEvent(event),
       refused: () => this.#roots.away("the server refused the credentials of option auth"),
