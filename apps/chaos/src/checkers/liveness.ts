@@ -1,6 +1,6 @@
 import type { History } from "../history/history.js";
-import type { Nanos } from "../history/record.js";
 import { Examples, millis, seconds } from "./examples.js";
+import { isExclusive } from "./kinds.js";
 import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
 import { diedAt, faultWithin, healedAt, pausedWithin } from "./workers.js";
@@ -16,19 +16,25 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
   let slowest = 0;
   for (const about of history.keys.values()) {
     const { key, meta, holds, operations } = about;
-    /** Whether a client had it at a moment, in a hold of at least that length. */
-    const heldAt = (at: Nanos, leastNs: Nanos): boolean =>
-      holds.some(({ from, to }) => from <= at && to > at && Math.min(to, history.endedAt) - from >= leastNs);
+    // A client that has it for longer than the limit rightly keeps all others out.
+    const longHolds = isExclusive(about)
+      ? holds.filter(({ from, to }) => Math.min(to, history.endedAt) - from >= limitNs)
+      : [];
     for (const asked of operations) {
       const { f } = asked;
       const ends = asked.acquires || f === "release" || f === "downgrade";
       if (!ends || asked.outcome !== "open") continue;
       const died = diedAt(history, asked.p);
       const since = Math.max(asked.invokedAt, healed);
-      const waitedNs = Math.min(history.endedAt, died) - since;
+      const until = Math.min(history.endedAt, died);
+      const waitedNs = until - since;
+      const keptOut = asked.acquires ? longHolds : [];
+      const behindNs = keptOut.reduce(
+        (sum, { from, to }) => sum + Math.max(0, Math.min(to, until) - Math.max(from, since)),
+        0,
+      );
       if (waitedNs < limitNs) undecided += asked.acquires && died >= history.endedAt ? 1 : 0;
-      // A waiter behind a hold that is itself longer than the limit is not forgotten.
-      else if (!(asked.acquires && heldAt(since + limitNs, limitNs))) {
+      else if (waitedNs - behindNs >= limitNs) {
         const what = asked.acquires ? "" : ` for a ${f}`;
         examples.add(
           [asked.invoke],
@@ -48,8 +54,7 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
       judged += 1;
       slowest = Math.max(slowest, second - healed);
     } else if (second === undefined && !watchedLongEnough) undecided += 1;
-    // A client that has it beyond the limit rightly keeps all others out.
-    else if (heldAt(healed + limitNs, 0)) judged += 1;
+    else if (longHolds.some(({ from, to }) => from <= healed + limitNs && to > healed + limitNs)) judged += 1;
     else {
       examples.add(
         [history.faults.at(-1)?.begin.i ?? -1],

@@ -49,6 +49,8 @@ const atWork: Twin = { holdMs: [50, 70], restMs: 3_000, runMs: 8_000, kept: 1 };
 const together: Twin = { count: 2, contenders: 4 };
 /** Twin of scenarios that hit a waiter. */
 const waited: Twin = { restMs: 800, kept: 1 };
+/** A third worker would want the lock nearly all the time, and nothing would be kept. */
+const calm: Twin = { count: 2, restMs: 2_000, runMs: 6_000 };
 /** One release of two frees it. */
 const nested: Twin = { count: 2, contenders: 2 };
 
@@ -70,7 +72,7 @@ const twins: Readonly<Record<string, Twin>> = {
   Z09: {},
   Z08: {},
   Z08b: short,
-  Z15: {},
+  Z15: calm,
   "Z15-clients": { runMs: 8_000 },
   R02: {},
   R03f: { ...atWork, smoke: true },
@@ -80,7 +82,7 @@ const twins: Readonly<Record<string, Twin>> = {
   R18: { count: 4, restMs: 3_000, leaseMs: 24_000, handoverLimitMs: 3_500, excuses: true },
   R21: {},
   R08: {},
-  "R08-short": {},
+  "R08-short": calm,
   R20: {},
   "zk-mutex-none": wished,
   "zk-read-write-none": {},
