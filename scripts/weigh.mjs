@@ -19,12 +19,12 @@ const withinMs = 300_000;
 
 /**
  * Kilobytes. "own": the package unpacked, about a fifth above today's. "installed": with everything that it depends on, of which the
- * chaos runner needs both client libraries and the dashboard a web server.
+ * collectors and the chaos runner need both client libraries and the dashboard a web server.
  */
 export const limits = {
   "@holdfast/chaos": { own: 1_300, installed: 7_000 },
   "@holdfast/cli": { own: 200, installed: 6_000 },
-  "@holdfast/collectors": { own: 290, installed: 5_000 },
+  "@holdfast/collectors": { own: 290, installed: 5_200 },
   "@holdfast/conformance": { own: 220, installed: 1_000 },
   "@holdfast/core": { own: 400, installed: 1_000 },
   "@holdfast/dashboard": { own: 3_500, installed: 28_000 },
