@@ -218,3 +218,24 @@ describe("a grant that has to wait for something that its caller must find done"
     expect(requests[0]?.cancels).toBe(1);
   });
 });
+
+describe("a release that finds its hold gone", () => {
+  it.each([
+    ["says what the backend answered", "stolen"],
+    ["says what ended it meanwhile", "session-expired"],
+  ] as const)("%s", async (_what, reason) => {
+    const { runtime, requests, provider, settled } = waiting();
+    await runtime.advance(1);
+    const grant = Object.assign(granted(), { releaseAnswer: undefined });
+    requests[0]?.granted.resolve(grant);
+    const { handle } = await settled;
+    const released: unknown[] = [];
+    provider.events.on("released", (event) => released.push([event.outcome, event.reason]));
+    const releasing = handle?.release();
+    await runtime.advance(1);
+    if (reason === "stolen") grant.releases[0]?.resolve(false);
+    else grant.listener({ type: "lost", reason });
+    expect(await releasing).toBe("lost");
+    expect(released).toEqual([["lost", reason]]);
+  });
+});
