@@ -266,6 +266,20 @@ describe("the sources of a collector, and what it does without them", () => {
     expect(watched.of("unwatched", "/locks/a")).toHaveLength(1);
   });
 
+  it("reports the end of a hold whose root went while there was no contact, because its level was listed without it", async () => {
+    const server = await start();
+    const node = "/apps/x/locks/a/lock-0000000000";
+    for (const path of ["/apps", "/apps/x", "/apps/x/locks", "/apps/x/locks/a"]) server.operator.create(path);
+    server.operator.create("/apps/x/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    const watched = await watch(server, { roots: ["/apps/*/locks"] });
+    await watched.row("/apps/x/locks/a", ({ state }) => state === "held");
+    for (const { id } of server.sessions()) server.dropConnection(id);
+    for (const path of [node, "/apps/x/locks/a", "/apps/x/locks", "/apps/x"]) server.operator.delete(path);
+    await watched.gone("/apps/x/locks/a");
+    expect(watched.of("unwatched", "/apps/x/locks/a")).toEqual([]);
+    expect(watched.of("released", "/apps/x/locks/a")).toHaveLength(1);
+  });
+
   it("goes on with the holds below a root that was made after its start, over a new connection", async () => {
     const server = await start();
     const watched = await watch(server);
