@@ -111,7 +111,7 @@ class Watcher {
     const rows = [...this.#collector.locks()].filter(({ key }) => this.#fits(key));
     for (const { key, waiterCount, holders } of rows) {
       this.#waiterCounts.set(key, waiterCount);
-      for (const { entry } of holders) this.#told.add(`${key}\0${entry}`);
+      for (const { entry } of holders) this.#told.add(nameOf(key, entry));
     }
     for (const { key } of rows) this.#attend(key);
     this.#off = this.#collector.onEvent((event) => this.#heard(event));
@@ -150,13 +150,13 @@ class Watcher {
 
   /** The hold may go on unseen. Another one may have its name later. */
   #forget({ key, entry }: { readonly key: string; readonly entry: string }): void {
-    const name = `${key}\0${entry}`;
+    const name = nameOf(key, entry);
     this.#told.delete(name);
     this.#then(async () => void this.#holders.delete(name));
   }
 
   #released({ key, entry, atMs, token, heldMs, ranOut }: HoldEvent): void {
-    const name = `${key}\0${entry}`;
+    const name = nameOf(key, entry);
     this.#told.delete(name);
     this.#then(async () => {
       const who = this.#holders.get(name) ?? null;
@@ -180,7 +180,7 @@ class Watcher {
   }
 
   #granted({ key, entry, atMs, token }: HoldEvent): void {
-    const name = `${key}\0${entry}`;
+    const name = nameOf(key, entry);
     if (this.#told.has(name)) return;
     this.#told.add(name);
     this.#then(async (detail) => {
@@ -228,7 +228,7 @@ class Watcher {
 
   #remember({ key, holders }: ObservedLockDetail): void {
     for (const one of holders) {
-      const name = `${key}\0${one.entry}`;
+      const name = nameOf(key, one.entry);
       this.#told.add(name);
       this.#holders.set(name, one);
     }
@@ -248,6 +248,11 @@ class Watcher {
 function unreadOf(collector: LockCollector): string | null {
   const unread = listSources(collector).find(({ state }) => state === "too-big" || state === "denied");
   return unread?.message ?? null;
+}
+
+/** A hold of a lock among all that are watched. */
+function nameOf(key: string, entry: string): string {
+  return `${key}\0${entry}`;
 }
 
 function lineOf(change: Change): string {

@@ -3,6 +3,12 @@ import { AcquireTimeoutError, BackendError, EvictedError, type HoldfastErrorDeta
 import type { Millis } from "../api/values.js";
 import type { AcquireSpecs } from "./acquire-spec.js";
 
+/**
+ * What may have come to the process already is heard before a call ends without an answer: the link's own error, which says what
+ * servers it tried, or an answer that lies unread in the socket because the event loop was late.
+ */
+export const unheardMs: Millis = 50;
+
 /** What the errors of an acquire name. */
 export interface Asked {
   readonly specs: AcquireSpecs;

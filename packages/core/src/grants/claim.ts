@@ -16,6 +16,7 @@ import {
   noAnswer,
   timedOut,
   type Unanswered,
+  unheardMs,
   unreachable,
 } from "./acquire-errors.js";
 import {
@@ -56,12 +57,6 @@ const endedByOutage: ReadonlySet<Phase> = new Set([
   "moving",
   "proving",
 ]);
-
-/**
- * What may have come to the process already is heard before a call ends without an answer: the link's own error, which says what
- * servers it tried, or an answer that lies unread in the socket because the event loop was late.
- */
-const unheardMs: Millis = 50;
 
 /** Resolves when there is news for the caller's function; `null`: the call is over. */
 type News = Promise<void> | null;

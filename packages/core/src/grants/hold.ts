@@ -166,12 +166,13 @@ export class Hold extends Lease implements GrantState, HoldRecord {
 
   #answered(confirmed: boolean): void {
     if (this.status !== "releasing") return;
-    if (!confirmed) {
-      this.foundGone = true;
-      this.lossReason = this.missingReason;
+    if (confirmed) {
+      this.#settle("released");
+      return;
     }
-    if (confirmed) this.#settle("released");
-    else this.#settle("lost", this.missingReason);
+    this.foundGone = true;
+    this.lossReason = this.missingReason;
+    this.#settle("lost", this.lossReason);
   }
 
   #failed(cause: unknown): void {

@@ -1,6 +1,7 @@
 import type { AcquireOptions } from "../api/acquiring.js";
 import { AcquireTimeoutError, BackendError } from "../api/errors.js";
 import type { Millis } from "../api/values.js";
+import { unheardMs } from "../grants/acquire-errors.js";
 import type { GrantEngine } from "../grants/engine.js";
 import { checkKnownKeys, checkMillis, checkObject, checkSignal } from "../options/checks.js";
 import type { LocalBounds } from "../signals/wait-locally.js";
@@ -17,9 +18,6 @@ export interface WaitBounds extends LocalBounds {
   /** `waitMs: 0`: reads once, which may take up to `connectTimeoutMs`, and waits for no change. */
   readonly once: boolean;
 }
-
-/** What the link says of its own attempts at that moment, with the servers that it tried, is heard before. */
-const unheardMs: Millis = 50;
 
 const known: ReadonlySet<string> = new Set(["waitMs", "signal"]);
 
