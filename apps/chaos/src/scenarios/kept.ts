@@ -47,8 +47,8 @@ const short: Twin = { holdMs: [10, 50], minGrants: 10 };
 const atWork: Twin = { holdMs: [50, 70], restMs: 3_000, runMs: 8_000, kept: 1 };
 /** Owners of one process wait for each other in its memory. */
 const together: Twin = { count: 2, contenders: 4 };
-/** Twin of scenarios that hit a waiter. */
-const waited: Twin = { restMs: 800, kept: 1 };
+/** Twin of scenarios that hit a waiter: two must want the lock at times, and at other times none but its keeper. */
+const waited: Twin = { restMs: 1_600, runMs: 7_000, kept: 1 };
 /** A third worker would want the lock nearly all the time, and nothing would be kept. */
 const calm: Twin = { count: 2, restMs: 2_000, runMs: 6_000 };
 /** One release of two frees it. */
