@@ -93,6 +93,20 @@ it("ends at the turn 65,535, which is the last that a resource can tell apart", 
   expect(ended).toEqual(["max-keep"]);
 });
 
+it("is lent to no owner where its driver hears of another client as it is asked whether it may be lent", () => {
+  const { keeping, grant, ended, heard, tenants, wait } = alone();
+  keeping.tenant.giveBack(true);
+  grant.mayLend = () => {
+    keeping.wanted();
+    return "yes";
+  };
+  wait("first");
+  expect(heard).toEqual(["first asks"]);
+  expect(tenants).toEqual([]);
+  expect(grant.releases).toHaveLength(1);
+  expect(ended).toEqual(["wanted"]);
+});
+
 it("is lent behind one turn of the loop, however long that takes, and behind one more for each owner", () => {
   const { keeping, heard, tenants, wait, turn } = alone(false);
   keeping.tenant.giveBack(true);

@@ -50,6 +50,8 @@ describe("a lock that its provider keeps", () => {
       { kept: true, turn: 1, roundTrips: 0 },
       { kept: true, turn: 2, roundTrips: 0 },
     ]);
+    // The fourth had to wait for the third.
+    expect(settled.map(({ contended }) => contended)).toEqual([false, false, false, true]);
     expect(released.map(({ outcome, kept, turn }) => ({ outcome, kept, turn }))).toEqual([
       { outcome: "released", kept: false, turn: 0 },
       { outcome: "kept", kept: false, turn: 0 },
@@ -84,6 +86,19 @@ describe("a lock that its provider keeps", () => {
       [1, 2, 3, 4, 5].map(() => [true, 0]),
     );
     expect(stage.requests).toBe(2);
+  });
+
+  it("is renewed for its next owner by what is left of its lease, and not a third of a lease later", async () => {
+    const stage = new KeepingStage({}, "ttl");
+    const grant = await stage.kept();
+    grant.untilMs = stage.runtime.nowMs() + 10_001;
+    const handle = await stage.mutex().acquire();
+    expect(handle.turn).toBe(1);
+    await stage.runtime.advance(3_000);
+    expect(grant.renewals).toHaveLength(1);
+    grant.renewed(stage.runtime.nowMs() + 30_000);
+    await stage.runtime.advance(9_000);
+    expect(handle.state).toBe("held");
   });
 
   it("is given back with the reason for which it is kept no longer", async () => {
@@ -740,6 +755,22 @@ describe("a keeping ends", () => {
     await stage.grant();
     expect((await asked).turn).toBe(0);
     expect(ended.map(({ reason }) => reason)).toEqual(["lost", "lost"]);
+  });
+
+  it("with contact, and close() in the outage waits for the delete, as for that of a hold", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    grant.releaseAnswer = undefined;
+    stage.made.setState("suspended");
+    grant.state.uncertain();
+    let closed = false;
+    const closing = stage.provider.close().then(() => {
+      closed = true;
+    });
+    await stage.rest();
+    expect([grant.releases.length, closed]).toEqual([1, false]);
+    grant.releases[0]?.resolve(true);
+    await closing;
   });
 
   it("with contact, and what waits in memory for an answer or a turn asks the backend", async () => {

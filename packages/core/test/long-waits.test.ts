@@ -1,6 +1,6 @@
 import { BackendError, DeadlockError, memoryLocks } from "@holdfast/core";
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ScriptedGrant, scripted } from "./scripted-driver.js";
 
 const farMs = 1e12;
@@ -14,19 +14,16 @@ interface Told {
 describe("a wait without a limit", () => {
   let told: Told[];
   let runtime: SimulatedRuntime;
-  const hear = (warning: Error): void => {
-    const { code, detail } = warning as Error & { code?: string; detail?: string };
-    if (warning.name !== "HoldfastWarning") return;
-    told.push({ code: code ?? "", message: warning.message, detail: detail ?? "" });
-  };
   beforeEach(() => {
     told = [];
     runtime = simulatedRuntime(3);
-    process.on("warning", hear);
+    // In place of what prints them.
+    vi.spyOn(process, "emitWarning").mockImplementation((message, options) => {
+      const { type, code = "", detail = "" } = options ?? {};
+      if (type === "HoldfastWarning") told.push({ code, message: String(message), detail });
+    });
   });
-  afterEach(() => {
-    process.off("warning", hear);
-  });
+  afterEach(() => vi.restoreAllMocks());
 
   it("gets one warning after 30 s, with lock, holder and call site, however many calls wait for that lock", async () => {
     const inspect = async () => ({ held: [{ label: "billing-7", backendId: "n-1" }] }) as never;

@@ -15,6 +15,32 @@ it("all children that wait for their turn go on when the body gives its hold bac
   await locks.close();
 });
 
+it("all children that wait go on when the body gives its hold back as one of them hands its place to the next", async () => {
+  // The body goes on so many microtasks behind the end of the first child: one of these moments is between two steps of the second.
+  for (let steps = 0; steps < 50; steps++) {
+    const locks = memoryLocks();
+    const lock = locks.reentrantMutex("a");
+    const ran: number[] = [];
+    await lock.withLock(async (handle) => {
+      let finish = (): void => {};
+      const first = lock.withLock(
+        () =>
+          new Promise<void>((resolve) => {
+            finish = resolve;
+          }),
+      );
+      const others = [2, 3].map((child) => lock.withLock({ waitMs: 1_000 }, () => ran.push(child)));
+      await new Promise((resolve) => setImmediate(resolve));
+      finish();
+      for (let step = 0; step < steps; step++) await Promise.resolve();
+      await handle.release();
+      await Promise.all([first, ...others]);
+    });
+    expect(ran).toEqual([2, 3]);
+    await locks.close();
+  }
+});
+
 describe("no scope of a withLock contains", () => {
   it("a listener of a request to let go that its body makes", async () => {
     const locks = memoryLocks();

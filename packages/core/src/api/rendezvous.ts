@@ -90,7 +90,7 @@ export interface DoubleBarrier {
   /**
    * Waits until `parties` members have entered, this one included. `waitMs` defaults to the provider's `defaultWaitMs`.
    * When it rejects, its place is given up. On ZooKeeper it resolves instead of rejecting when the round has begun by then,
-   * since the other members count on this one.
+   * since the other members count on this one; not while contact is broken.
    *
    * @example
    * ```ts

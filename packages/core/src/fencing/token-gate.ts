@@ -9,6 +9,9 @@ import { outsideScopes } from "../scope-store.js";
 const rejections = channel(channelNames["fencing-rejected"]);
 const known: ReadonlySet<string> = new Set(["group", "provider", "maxResources"]);
 
+/** `LockHandle.turn` goes up to here: a gate has 16 bits for it. */
+export const lastTurn = 65_535;
+
 /**
  * A gate in the memory of this process: it forgets all tokens when the process ends. Throws `InvalidArgumentError` for unknown options and
  * for values of a wrong type.
@@ -39,7 +42,7 @@ export function tokenGate(options: TokenGateOptions = {}): TokenGate {
       if (typeof token !== "bigint") {
         throw new InvalidArgumentError(`admit: token must be a bigint; got ${show(token)}`);
       }
-      if (!Number.isInteger(turn) || turn < 0 || turn > 65_535) {
+      if (!Number.isInteger(turn) || turn < 0 || turn > lastTurn) {
         throw new InvalidArgumentError(
           `admit: turn must be a whole number from 0 to 65,535; got ${show(turn)}`,
         );

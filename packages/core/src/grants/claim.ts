@@ -631,7 +631,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
         outcome,
         waitedMs,
         roundTrips: grant === undefined ? 0 : this.#roundTrips + grant.roundTrips,
-        contended: grant?.contended ?? contended,
+        contended: contended || grant?.contended === true,
         token: grant?.token ?? null,
         kept: hold?.lent ?? false,
         turn: hold?.turn ?? 0,

@@ -59,7 +59,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   deliver(): void {
     this.delivered = true;
     this.engine.holds.add(this);
-    this.startAlarm();
+    this.startAlarm(this.lent);
   }
 
   enter(handle: OpenHandle): void {

@@ -2,6 +2,7 @@ import type { Grant, GrantState, KeepingState } from "../api/driver.js";
 import type { KeptLock } from "../api/provider.js";
 import type { FencingToken, KeepingEndReason, LossReason, Millis, Owner } from "../api/values.js";
 import { Alarm } from "../clock/alarm-clock.js";
+import { lastTurn } from "../fencing/token-gate.js";
 import { isLike, type KeepTerms } from "./keep-terms.js";
 
 /** A request of this provider that stands in memory, for a lock that the provider keeps. */
@@ -43,9 +44,6 @@ type Phase =
   | "lent"
   | "undeleted" // over, and what is left at the backend is deleted with the next contact
   | "over";
-
-/** `LockHandle.turn` goes up to here. */
-const lastTurn = 65_535;
 
 /**
  * One grant of the backend that the provider may keep after its first release and lend to its next owners, one at a time. The driver
@@ -226,7 +224,7 @@ export class Keeping extends Alarm implements KeepingState {
     this.#books.ended(this, reason);
   }
 
-  /** There is contact again, and the entry was not deleted yet. */
+  /** The entry was not deleted yet: there is contact again, or the provider closes. */
   deleteEntry(): void {
     if (this.#phase !== "undeleted") return;
     this.#phase = "over";
@@ -262,6 +260,8 @@ export class Keeping extends Alarm implements KeepingState {
       return;
     }
     const may = this.grant.mayLend?.() ?? "no";
+    // The driver may have had news in `mayLend()`, and then the keeping is over.
+    if (this.#phase !== "idle") return;
     if (may === "no") {
       this.end("lost");
       return;

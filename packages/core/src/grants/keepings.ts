@@ -84,9 +84,15 @@ export class Keepings implements KeepingBooks, AttemptBooks {
 
   /** The provider closes. `soon`: the driver is closed at once, and not after a grace. */
   close(soon: boolean): void {
-    const idle = [...this.#idle];
-    if (soon && this.driver.closeReleasesAll === true) for (const keeping of idle) keeping.drop();
-    else this.#inTurns(idle, (keeping) => keeping.end("closed"));
+    if (soon && this.driver.closeReleasesAll === true) {
+      for (const keeping of [...this.#idle]) keeping.drop();
+      return;
+    }
+    // What an outage has left there is deleted too: after the end no contact would do that.
+    this.#inTurns([...this.#idle, ...this.#undeleted.values()], (keeping) => {
+      keeping.end("closed");
+      keeping.deleteEntry();
+    });
   }
 
   #inTurns(keepings: readonly Keeping[], act: (keeping: Keeping) => void): void {

@@ -260,8 +260,10 @@ export abstract class Lease extends Alarm implements HoldIdentity {
 
   // -------- the alarm: the end of the hold, or the next renewal before it
 
-  protected startAlarm(): void {
-    if (this.#renews) this.#renewAtMs = this.engine.runtime.nowMs() + this.leaseMs / 3;
+  /** `lent`: the lease began before the hold, and little more than a third of it may be left. */
+  protected startAlarm(lent: boolean): void {
+    const firstInMs = lent ? this.#restMs() : this.leaseMs / 3;
+    if (this.#renews) this.#renewAtMs = this.engine.runtime.nowMs() + firstInMs;
     this.#arm();
   }
 
@@ -312,7 +314,10 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     this.#arm();
   }
 
-  /** A third of the lease, less where it was confirmed some time ago: a backend renews several holds with the one that is due. */
+  /**
+   * A third of the lease, less where it was confirmed some time ago: a backend renews several holds with the one that is due, and a kept
+   * lock is lent with what is left.
+   */
   #restMs(): Millis {
     const { leaseMs } = this;
     const confirmedAgoMs = leaseMs - (this.grant.validUntilMs() - this.engine.runtime.nowMs());

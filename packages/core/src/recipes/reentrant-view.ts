@@ -194,7 +194,10 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     if (frame.tryOccupy()) return true;
     const woken = await waitLocally(this.engine, bounds, (wake) => frame.queue(wake));
     if (!woken) throw this.timeoutError(options);
-    return frame.active;
+    if (frame.active) return true;
+    // The body has released its handle since this one got the place: those behind it go on too.
+    frame.vacate();
+    return false;
   }
 
   /** A share in what the running scope holds: of this side, or beside the other. `null` when it was given back meanwhile. */

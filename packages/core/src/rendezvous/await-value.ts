@@ -37,7 +37,10 @@ export async function awaitValue<T>(
         if (!woken) throw timeoutOf(engine, bounds, answered);
       }
       changed = false;
-      const value = await inBounds(engine, bounds, watched.read(), answered);
+      const reading = watched.read();
+      if (!(await inTime(engine, bounds, reading)))
+        throw timeoutOf(engine, bounds, answered || watched.answered === true);
+      const value = await reading;
       answered = true;
       if (isAwaited(value)) return value;
       if (bounds.once) throw timeoutOf(engine, bounds, answered);
@@ -54,6 +57,12 @@ export async function inBounds<T>(
   work: Promise<T>,
   answered: boolean,
 ): Promise<T> {
+  if (!(await inTime(engine, bounds, work))) throw timeoutOf(engine, bounds, answered);
+  return await work;
+}
+
+/** Whether `work` has ended by the deadline. Rejects where the signal or the provider's end comes first. */
+async function inTime(engine: GrantEngine, bounds: WaitBounds, work: Promise<unknown>): Promise<boolean> {
   let finished = false;
   let wake = nothing;
   const done = (): void => {
@@ -61,14 +70,13 @@ export async function inBounds<T>(
     wake();
   };
   work.then(done, done);
-  const inTime =
+  return (
     finished ||
     (await waitLocally(engine, bounds, (wakeUp) => {
       wake = wakeUp;
       return nothing;
-    }));
-  if (!inTime) throw timeoutOf(engine, bounds, answered);
-  return await work;
+    }))
+  );
 }
 
 /** So long a call that is over waits for the answer to its last request. */

@@ -8,6 +8,8 @@ export interface Watched<T> {
   /** Calls `changed`, from now on until stopped, whenever `read()` may give something else than it gave last. */
   subscribe(changed: () => void): () => void;
   read(): Promise<T>;
+  /** The backend has answered, although a `read()` that asks more than once may not be over. Left out: each asks once. */
+  readonly answered?: boolean;
 }
 
 export interface ObservedSource<T> extends Watched<T> {

@@ -49,6 +49,10 @@ export class ZooKeeperBarrier implements BarrierStore {
     });
   }
 
+  get answered(): boolean {
+    return this.#node.answered;
+  }
+
   subscribe(changed: () => void): () => void {
     return this.#node.subscribe(changed);
   }

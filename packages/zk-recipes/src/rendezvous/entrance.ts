@@ -19,6 +19,7 @@ import {
 import { eviction } from "../recipes/session/failures.js";
 import type { SessionContext } from "../recipes/session-context.js";
 import type { Outcome, WatchHandle } from "../session/types.js";
+import { isCondition } from "../values/conditional-write.js";
 import { anyOlder, membersOf, readyName } from "./round-nodes.js";
 
 /** A node of ours and the session that it lives with. */
@@ -69,6 +70,10 @@ export class Entrance implements Watched<boolean> {
     this.#id = calls.runtime.randomId();
   }
 
+  get answered(): boolean {
+    return this.#place !== null;
+  }
+
   subscribe(changed: () => void): () => void {
     this.#changed = changed;
     return () => {
@@ -85,18 +90,24 @@ export class Entrance implements Watched<boolean> {
   }
 
   /**
-   * Whether this member saw that the round is full and made `ready` for the others. Waits while that is under way. Where it is not, it is
-   * not begun any more.
+   * Whether this member saw that the round is full and made `ready` for the others. Waits for the answer where that was sent, but not through
+   * an outage. What was not sent yet is not sent any more.
    */
   async opened(): Promise<boolean> {
-    if (this.#opening === null) {
-      this.#withdrawn = true;
-      return false;
-    }
+    this.#withdrawn = true;
+    if (this.#opening === null) return false;
+    const { session } = this.place().context;
+    let forget = (): void => {};
+    const broken = new Promise<false>((resolve) => {
+      if (session.state === "connected") forget = session.onState(() => resolve(false));
+      else resolve(false);
+    });
     try {
-      return await this.#opening;
+      return await Promise.race([this.#opening, broken]);
     } catch {
       return false; // it failed for good, which is what `enter` then rejects with
+    } finally {
+      forget();
     }
   }
 
@@ -135,10 +146,12 @@ export class Entrance implements Watched<boolean> {
     const others = look.members.filter((name) => name !== node.name);
     const goesOn =
       ready !== null &&
-      (await this.#calls.repeat(call, () => anyOlder(context.session, this.#parent, others, ready)));
+      (await this.#calls.repeat(call, ({ session }) => anyOlder(session, this.#parent, others, ready)));
+    // Our node has gone with its session, whose end asks for the next look. That makes another.
+    if (context.over) return false;
     if (goesOn) return true;
     if (!full || this.#withdrawn) return false;
-    this.#opening = this.#makeReady(call, ready !== null);
+    this.#opening = this.#makeReady(call, context, ready !== null);
     const opened = await this.#opening;
     if (!opened) this.#opening = null;
     return opened;
@@ -200,6 +213,8 @@ export class Entrance implements Watched<boolean> {
         this.#changed();
       },
     });
+    // We have given up since, while the parents that were missing were on their way.
+    if (this.#withdrawn) return handle.remove();
     this.#readyWatch = handle;
     this.#notOver = context.whenOver(() => this.#changed());
   }
@@ -233,18 +248,24 @@ export class Entrance implements Watched<boolean> {
     });
   }
 
-  /** `false` when another client has replaced `ready` in between: then its present state is read again. */
-  async #makeReady(call: CallInfo, replacing: boolean): Promise<boolean> {
+  /**
+   * Over the session of `context` alone: without our node, which goes with that, the round is not full. `false` when that session is over, when
+   * we have given up, or when another client has replaced `ready` in between: then the present state is read again.
+   */
+  async #makeReady(call: CallInfo, context: SessionContext, replacing: boolean): Promise<boolean> {
     const path = joinPath(this.#parent, readyName);
-    const node = { path, data: this.#data, ephemeral: false };
-    if (!replacing) {
-      await this.#calls.repeat<unknown>({ ...call, patient: true }, async (context) => {
-        const made = await this.#calls.create(context, call, node);
-        return isNodeExists(made) ? done(null) : made;
-      });
-      return true;
-    }
-    // In one step, so that a member that watches finds either the old one or the new one.
+    const made = await this.#calls.repeat<boolean>({ ...call, patient: true }, async (present) => {
+      if (present !== context || this.#withdrawn) return done(false);
+      if (replacing) return await this.#replaceReady(context, path);
+      const created = await this.#calls.create(context, call, { path, data: this.#data, ephemeral: false });
+      return created.ok || isNodeExists(created) ? done(true) : created;
+    });
+    if (!made) this.#changed();
+    return made;
+  }
+
+  /** In one step, so that a member that watches finds either the old one or the new one. */
+  async #replaceReady({ session }: SessionContext, path: string): Promise<Outcome<boolean>> {
     const ops: MultiOp[] = [
       { op: "delete", request: { path, version: -1 } },
       {
@@ -257,10 +278,11 @@ export class Entrance implements Watched<boolean> {
         },
       },
     ];
-    const response = await this.#calls.ask({ ...call, patient: true }, "multi", { ops });
-    if (multiFailure(response) === undefined) return true;
-    this.#changed();
-    return false;
+    const replaced = await outcomeOf(session, "multi", { ops });
+    if (!replaced.ok) return replaced;
+    const failure = multiFailure(replaced.value);
+    if (failure === undefined || isCondition(failure.code)) return done(failure === undefined);
+    return { ok: false, error: new ZooKeeperError(failure.code, { op: "multi", path }) };
   }
 }
 

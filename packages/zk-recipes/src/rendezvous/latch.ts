@@ -46,6 +46,10 @@ export class ZooKeeperLatch implements LatchStore {
     return this.#countIn(await this.#calls.read(this.#call));
   }
 
+  get answered(): boolean {
+    return this.#node.answered;
+  }
+
   subscribe(changed: () => void): () => void {
     this.#sawAboveOn = null;
     return this.#node.subscribe(changed);

@@ -20,6 +20,7 @@ import { membersOf, readyName } from "./round-nodes.js";
  */
 export class Seat implements BarrierSeat, Watched<boolean> {
   lost: LossReason | null = null;
+  answered = false;
   readonly #calls: RetryingRequests;
   readonly #lockName: string;
   readonly #place: Place;
@@ -68,6 +69,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
 
   subscribe(changed: () => void): () => void {
     this.#changed = changed;
+    this.answered = false;
     return () => {
       this.#stopWatching();
       this.#watch?.remove();
@@ -82,6 +84,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
       const listing = await this.#calls.repeat(call, async ({ session }) =>
         orAbsent(await outcomeOf(session, "getChildren2", { path: call.path, watch: false })),
       );
+      this.answered = true;
       const members = membersOf(listing?.children ?? []);
       const awaited = this.#company === null ? this.#step(members) : this.#remaining(members);
       if (awaited === null) {

@@ -1,13 +1,14 @@
 import { AcquireTimeoutError, LayoutConflictError } from "@holdfast/core";
 import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { Perms } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
 
 let server: EmbeddedZooKeeper;
 let locks: ZooKeeperLocks;
 
-async function connected(): Promise<ZooKeeperLocks> {
-  const provider = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 6_000 });
+async function connected(connect = server.connectString): Promise<ZooKeeperLocks> {
+  const provider = zookeeperLocks({ connect, sessionTimeoutMs: 6_000 });
   onTestFinished(async () => void (await provider.close({ releaseTimeoutMs: 500 })));
   await provider.ready();
   return provider;
@@ -85,6 +86,111 @@ test("a member of a double barrier that is given up while it looks for an older 
   );
   await expect(locks.doubleBarrier(path, 2).enter({ signal: abort.signal })).rejects.toBe(reason);
   await refused;
+});
+
+describe("a wait whose time ends between two of its reads says that the time is over, and not that no server answered", () => {
+  test("at a latch that is not set yet, or not as far as a server knows that lags", async () => {
+    const held = server.faults.on({ op: "sync" }, { do: "hold" });
+    const waiting = locks.countDownLatch("/latches/none").wait({ waitMs: 1_000 });
+    await expect(waiting).rejects.toThrow(AcquireTimeoutError);
+    expect(held.hits).toHaveLength(1);
+    held.release();
+  });
+
+  test("at a barrier that is open, or below a chroot that is missing", async () => {
+    server.operator.create("/app");
+    const below = await connected(`${server.connectString}/app`);
+    const held = server.faults.on({ op: "exists", path: "/app" }, { do: "hold" });
+    await expect(below.barrier("b").wait({ waitMs: 1_000 })).rejects.toThrow(AcquireTimeoutError);
+    expect(held.hits).toHaveLength(1);
+    held.release();
+  });
+
+  test("at the others who are to leave a double barrier", async () => {
+    const path = "/barriers/leaving";
+    const other = await connected();
+    const entering = [locks, other].map((each) => each.doubleBarrier(path, 2).enter({ waitMs: 10_000 }));
+    const [place] = await Promise.all(entering);
+    const held = server.faults.on({ op: "getData", path: /leaving\/[0-9a-f]{8}-/ }, { do: "hold" });
+    await expect(place?.leave({ waitMs: 1_000 })).rejects.toThrow(AcquireTimeoutError);
+    expect(held.hits).toHaveLength(1);
+    held.release();
+  });
+});
+
+test("a member of a double barrier that is given up while the missing parents are made watches nothing any more", async () => {
+  const path = "/barriers/unwatched";
+  const abort = new AbortController();
+  const reason = new Error("given up");
+  server.faults.on({ op: "create2" }, { do: "run", call: () => abort.abort(reason) });
+  const watch = { op: "removeWatches", path: `${path}/ready`, times: Number.POSITIVE_INFINITY } as const;
+  const removed = server.faults.on(watch, { do: "run", call: () => {} });
+  await expect(locks.doubleBarrier(path, 2).enter({ signal: abort.signal })).rejects.toBe(reason);
+  await removed.reached(2);
+});
+
+describe("the last member of a double barrier", () => {
+  const members = (path: string): string[] =>
+    server.operator.getChildren(path).filter((name) => name !== "ready");
+
+  test("whose session ends as it lets the others start enters again, and they do not start without it", async () => {
+    const path = "/barriers/last";
+    const waiting = (await connected()).doubleBarrier(path, 2).enter({ waitMs: 10_000 });
+    await eventually(() => members(path).length === 1, { what: "the first member" });
+    const ended = server.faults.on({ op: "create2", path: `${path}/ready` }, { do: "expire" });
+    const place = await locks.doubleBarrier(path, 2).enter({ waitMs: 10_000 });
+    expect(ended.hits).toHaveLength(1);
+    expect(place.lost.aborted).toBe(false);
+    await waiting;
+  });
+
+  test("whose session ends while it looks for an older round enters again", async () => {
+    const path = "/barriers/older";
+    for (const each of ["/barriers", path, `${path}/ready`]) server.operator.create(each);
+    const waiting = (await connected()).doubleBarrier(path, 2).enter({ waitMs: 10_000 });
+    await eventually(() => members(path).length === 1, { what: "the first member" });
+    const ended = server.faults.on({ op: "exists", path: `${path}/${members(path)[0]}` }, { do: "expire" });
+    const place = await locks.doubleBarrier(path, 2).enter({ waitMs: 10_000 });
+    expect(ended.hits).toHaveLength(1);
+    expect(place.lost.aborted).toBe(false);
+    await waiting;
+  });
+
+  test("gives up in time where contact breaks before it could let the others start, and does not let them start later", async () => {
+    const path = "/barriers/outage";
+    const abort = new AbortController();
+    const reason = new Error("given up");
+    const waiting = (await connected()).doubleBarrier(path, 2).enter({ signal: abort.signal });
+    const refused = expect(waiting).rejects.toBe(reason);
+    await eventually(() => members(path).length === 1, { what: "the first member" });
+    const cut = server.faults.on({ op: "create2", path: `${path}/ready` }, { do: "close" });
+    const away = server.faults.on({ op: "connect", times: Number.POSITIVE_INFINITY }, { do: "close" });
+    const startedMs = performance.now();
+    const entering = locks.doubleBarrier(path, 2).enter({ waitMs: 1_500 });
+    await expect(entering).rejects.toThrow(AcquireTimeoutError);
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    expect(cut.hits).toHaveLength(1);
+    away.release();
+    await eventually(() => members(path).length === 1, { what: "the first member alone" });
+    // Behind whatever was sent when contact came back.
+    await locks.barrier("/barriers/none").wait();
+    expect(server.operator.getChildren(path)).toHaveLength(1);
+    abort.abort(reason);
+    await refused;
+  });
+
+  test("that has no right to replace what a crashed round has left behind hears that", async () => {
+    const path = "/barriers/rights";
+    server.operator.create("/barriers");
+    const acl = [{ perms: Perms.READ | Perms.CREATE, scheme: "world", id: "anyone" }];
+    server.operator.create(path, { acl });
+    server.operator.create(`${path}/ready`);
+    await expect(locks.doubleBarrier(path, 1).enter({ waitMs: 5_000 })).rejects.toMatchObject({
+      code: "HF_BACKEND",
+      retryable: false,
+      message: expect.stringContaining("NoAuth"),
+    });
+  });
 });
 
 test("a join that rejects after an outage leaves no member behind, and the id can be taken again", async () => {

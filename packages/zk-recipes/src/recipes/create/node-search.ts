@@ -3,14 +3,12 @@ import { joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
 import { saysNoNode } from "../../session/errors.js";
 import type { Outcome, RequestError } from "../../session/types.js";
 import type { OwnNode } from "../grant/own-node-watch.js";
-import { isPassing } from "../session/failures.js";
+import { isPassing, longestPauseMs } from "../session/failures.js";
 import { sendSync } from "../session/sync.js";
 import type { SessionContext } from "../session-context.js";
 import { type Children, listAll, type OwnNodes, ownNode } from "./node-creates.js";
 
 const firstPauseMs: Millis = 250;
-/** Nodes that no attempt waits for any more are looked for ever less often, and at least this often. */
-const longestPauseMs: Millis = 30_000;
 
 /** A node that may be there: its name begins with a UUID that we made. */
 export interface SoughtNode {

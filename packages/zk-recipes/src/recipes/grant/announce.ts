@@ -45,7 +45,7 @@ async function write(settings: CreateSettings, grant: ZooKeeperGrant, data: Uint
       const failure = requestFailure(`announcing in ${path}`, error, context.session, lockName);
       const delayMs = isPassing(error) ? retry.next(tries, runtime.nowMs() - startedMs, failure) : null;
       if (delayMs === null) throw failure;
-      await orOver<void>(context, (settle) => runtime.setTimer(delayMs, settle, { ref: true }));
+      await orOver<void>(context, (settle) => context.pause(delayMs, settle));
     } else await orOver<void>(context, (settle) => context.whenUsable(settle));
   }
   throw grant.lossError("nothing is announced for a term that is over");

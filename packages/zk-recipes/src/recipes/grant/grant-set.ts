@@ -2,6 +2,7 @@ import type { LossReason, Millis, Runtime } from "@holdfast/core";
 import { inSlices } from "@holdfast/core/internal";
 import { baseName, parentOf } from "@holdfast/zk-protocol";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
+import { isFinal, longestPauseMs } from "../session/failures.js";
 import { type Attended, Lasting } from "../session/lasting.js";
 import { type Sync, sendSync } from "../session/sync.js";
 
@@ -52,6 +53,9 @@ export class GrantSet {
   readonly #lasting: Lasting;
   /** The number of the round of looks at what is doubted: contact that breaks again ends the round. */
   #round = 0;
+  #endPause: () => void = () => {};
+  /** The connection whose end was heard of last. */
+  #brokenOn = 0;
 
   constructor(session: ZooKeeperSession, runtime: Runtime) {
     this.#session = session;
@@ -65,6 +69,9 @@ export class GrantSet {
       else if (state === "lost" || state === "closed") this.#loseAll(state);
     });
     session.onBroken(() => {
+      // An attempt at the next one has failed. Only while there is a connection is a grant in doubt for a sleep alone.
+      if (this.#brokenOn === session.connection) return;
+      this.#brokenOn = session.connection;
       for (const grant of [...this.#grants]) if (grant.toldAtOnce) grant.contactBroke();
     });
   }
@@ -112,12 +119,12 @@ export class GrantSet {
     inSlices(this.#runtime, grants, (grant) => grant.hear());
   }
 
-  /** One `sync` for all, then an `exists` each; the session has re-sent the watches before. */
-  #recoverAll(): void {
+  /** One `sync` for all, then an `exists` each; the session has re-sent the watches before. `refusedMs`: the pause after a refusal for good. */
+  #recoverAll(refusedMs: Millis = recoverAgainMs): void {
     const session = this.#session;
     const round = ++this.#round;
     if (session.state !== "connected") return;
-    let unanswered = 0;
+    let pauseMs: Millis = Infinity;
     let sync: Sync | undefined;
     inSlices(this.#runtime, [...this.#grants], (grant) => {
       // The next round looks at it, behind a `sync` of its own.
@@ -125,15 +132,22 @@ export class GrantSet {
       if (grant.over || !grant.doubted) return;
       sync ??= sendSync(session);
       grant.look(sync, (verdict) => {
-        if (verdict === "ours") grant.recover();
-        else if (verdict !== "not-ours" && unanswered++ === 0) this.#recoverLater();
+        if (verdict === "ours") return grant.recover();
+        if (verdict === "not-ours") return;
+        const againMs = isFinal(verdict) ? refusedMs : recoverAgainMs;
+        if (againMs >= pauseMs) return;
+        pauseMs = againMs;
+        this.#recoverLater(againMs, refusedMs);
       });
     });
   }
 
-  /** A server too busy to answer is asked again; where contact broke, the next `connected` does it. */
-  #recoverLater(): void {
-    if (this.#session.state === "connected") this.#runtime.setTimer(recoverAgainMs, () => this.#recoverAll());
+  /** A server too busy to answer is asked again soon, and one that refuses for good ever later; where contact broke, the next `connected` does it. */
+  #recoverLater(pauseMs: Millis, refusedMs: Millis): void {
+    if (this.#session.state !== "connected") return;
+    const nextMs = Math.min(2 * refusedMs, longestPauseMs);
+    this.#endPause();
+    this.#endPause = this.#runtime.setTimer(pauseMs, () => this.#recoverAll(nextMs));
   }
 
   #loseAll(how: "lost" | "closed"): void {

@@ -96,11 +96,6 @@ export class RetryingRequests {
     }
   }
 
-  /** One request that does no harm if it is sent twice. */
-  ask<K extends OpName>(call: CallInfo, op: K, request: RequestOf<K>): Promise<ResponseOf<K>> {
-    return this.repeat(call, (context) => outcomeOf(context.session, op, request));
-  }
-
   /** Where a node is missing the whole chroot may be missing: rejects then, because the chroot is wrong. */
   async absent(call: CallInfo): Promise<null> {
     const { chroot } = this.settings.paths;

@@ -11,12 +11,12 @@ export type FoundNode = ResponseOf<"getData">;
  * is not reported; a new session starts with a new read. A node that is not there leaves no watch behind.
  */
 export class WatchedNode implements Watched<FoundNode | null> {
+  answered = false;
   readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
   #changed: () => void = () => {};
   #handle: WatchHandle | null = null;
   #notOver: () => void = () => {};
-  #answered = false;
   #stopped = false;
 
   constructor(calls: RetryingRequests, lockName: string, path: string) {
@@ -36,10 +36,10 @@ export class WatchedNode implements Watched<FoundNode | null> {
   }
 
   async read(): Promise<FoundNode | null> {
-    const found = await this.#calls.repeat({ ...this.#call, patient: this.#answered }, (context) =>
+    const found = await this.#calls.repeat({ ...this.#call, patient: this.answered }, (context) =>
       this.#watch(context),
     );
-    this.#answered = true;
+    this.answered = true;
     return found ?? (await this.#calls.absent(this.#call));
   }
 

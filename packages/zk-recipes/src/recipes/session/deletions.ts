@@ -2,7 +2,7 @@ import type { Millis, Runtime } from "@holdfast/core";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import { saysNoNode } from "../../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
-import { isPassing } from "./failures.js";
+import { isFinal, isPassing, longestPauseMs } from "./failures.js";
 import { sendSync } from "./sync.js";
 
 /**
@@ -26,6 +26,8 @@ interface Deletion {
   sentOn: number;
   /** One of our requests was sent and never answered, so a missing node may be its work. */
   unanswered: boolean;
+  /** Before it is sent again at a server that has refused it. */
+  pauseMs: Millis;
   readonly settled: ((outcome: DeletionOutcome, error: RequestError | null) => void)[];
 }
 
@@ -75,7 +77,14 @@ export class Deletions {
       open.settled.push(settled);
       return;
     }
-    const deletion: Deletion = { path, shared, sentOn: 0, unanswered: false, settled: [settled] };
+    const deletion: Deletion = {
+      path,
+      shared,
+      sentOn: 0,
+      unanswered: false,
+      pauseMs: sendAgainMs,
+      settled: [settled],
+    };
     this.#open.set(key, deletion);
     this.#sendOrLook(deletion);
   }
@@ -120,9 +129,11 @@ export class Deletions {
       if (outcome.ok && synced && outcome.value.stat.czxid === shared.czxid) this.#send(deletion);
       else if (outcome.ok && synced) this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
       // A look that the server refuses says nothing of the node. It is repeated, as the node would else stay until the session ends.
-      else if (outcome.ok || (outcome.error instanceof ZooKeeperError && !saysNoNode(outcome.error)))
+      else if (outcome.ok || (outcome.error instanceof ZooKeeperError && !saysNoNode(outcome.error))) {
         this.#sendLater(deletion);
-      else this.#refused(deletion, outcome.error);
+        if (!outcome.ok && isFinal(outcome.error))
+          deletion.pauseMs = Math.min(2 * deletion.pauseMs, longestPauseMs);
+      } else this.#refused(deletion, outcome.error);
     });
   }
 
@@ -147,14 +158,14 @@ export class Deletions {
     else this.#settle(deletion, "gone", error);
   }
 
-  /** The timer holds the process: a caller may await the release. */
+  /** The timer holds the process, since a caller may await the release; but not for a look that is refused again and again. */
   #sendLater(deletion: Deletion): void {
-    const { sentOn } = deletion;
+    const { sentOn, pauseMs } = deletion;
     const sendAgain = (): void => {
       // Unless it was sent on the next connection meanwhile.
       if (this.#isOpen(deletion) && deletion.sentOn === sentOn) this.#sendOrLook(deletion);
     };
-    this.#runtime.setTimer(sendAgainMs, sendAgain, { ref: true });
+    this.#runtime.setTimer(pauseMs, sendAgain, { ref: pauseMs === sendAgainMs });
   }
 
   #isOpen(deletion: Deletion): boolean {

@@ -1,4 +1,4 @@
-import { BackendError, EvictedError, UnsupportedError } from "@holdfast/core";
+import { BackendError, EvictedError, type Millis, UnsupportedError } from "@holdfast/core";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import { isPassingCode, saysNoNode } from "../../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
@@ -16,6 +16,9 @@ const advice = new Map<number, string>([
   ],
   [errorCodes.ThrottledOp, "the server is overloaded and refused the request"],
 ]);
+
+/** What no caller waits for, and is refused for good, is asked for ever less often, and at least this often. */
+export const longestPauseMs: Millis = 30_000;
 
 /** Whether the server may well say yes to the same request a little later. */
 export function isPassing(error: RequestError | Error): boolean {

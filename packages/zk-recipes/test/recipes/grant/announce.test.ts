@@ -1,4 +1,5 @@
-import { BackendError, LockLostError, type RetryPolicy, systemRuntime } from "@holdfast/core";
+import { BackendError, LockLostError, type RetryPolicy, type Runtime, systemRuntime } from "@holdfast/core";
+import { simulatedRuntime } from "@holdfast/core/testing";
 import { errorCodes, openAcl } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockPaths } from "../../../src/layout/lock-path.js";
@@ -32,10 +33,10 @@ beforeEach(() => {
   lost = delivered(hold).heard;
 });
 
-function say(label: string): Promise<void> {
+function say(label: string, runtime: Runtime = systemRuntime): Promise<void> {
   const settings = {
     paths: new LockPaths({ chroot: "", namespace: "", root: "/holdfast" }),
-    runtime: systemRuntime,
+    runtime,
     retry,
     aclOf: () => openAcl,
   };
@@ -114,6 +115,21 @@ describe("an announcement", () => {
     await written();
     session.refuse(session.pending("setData"), errorCodes.ThrottledOp);
     await expect(hasty).rejects.toMatchObject({ code: "HF_BACKEND", retryable: true });
+  });
+
+  it("that waits for its next try leaves no timer behind when the session ends", async () => {
+    const clock = simulatedRuntime(1);
+    hold = new ZooKeeperGrant(new SessionContext(session, clock), hold.parts);
+    delivered(hold);
+    retry = { next: () => 60_000 };
+    const timers = clock.pendingTimers;
+    const said = say("one", clock);
+    await written();
+    session.refuse(session.pending("setData"), errorCodes.ThrottledOp);
+    await expect.poll(() => clock.pendingTimers).toBe(timers + 1);
+    session.lose("expired");
+    await expect(said).rejects.toThrow(LockLostError);
+    expect(clock.pendingTimers).toBe(timers);
   });
 
   it("of a term that has ended is refused without a request, and one under way ends with the session", async () => {

@@ -1,8 +1,10 @@
 import { type Runtime, systemRuntime } from "@holdfast/core";
-import { beforeEach, describe, expect, it } from "vitest";
+import { simulatedRuntime } from "@holdfast/core/testing";
+import { errorCodes } from "@holdfast/zk-protocol";
+import { beforeEach, describe, expect, it, test } from "vitest";
 import { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
 import { SessionContext } from "../../../src/recipes/session-context.js";
-import { RecordedState } from "../support/recorded-attempt.js";
+import { delivered, RecordedState } from "../support/recorded-attempt.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";
 
 /** More than are notified in the turn of the event loop in which something happens. */
@@ -95,6 +97,35 @@ describe("very many grants of one session", () => {
     heardOnce(["uncertain", "recovered"]);
   });
 
+  it("are not walked for each attempt at a connection that fails", () => {
+    let asked = 0;
+    at(0).grant.context.grants.add({
+      nodes: [],
+      token: 1n,
+      grantedAtMs: 0,
+      over: false,
+      doubted: false,
+      get toldAtOnce() {
+        asked++;
+        return false;
+      },
+      hear: () => {},
+      look: () => {},
+      recover: () => {},
+      contactBroke: () => {},
+      gone: () => {},
+      attend: () => {},
+    });
+    session.cut();
+    const once = asked;
+    session.dialInVain();
+    session.dialInVain();
+    expect(asked).toBe(once);
+    session.mend();
+    session.cut();
+    expect(asked).toBe(2 * once);
+  });
+
   it("are looked at behind the sync of the latest contact alone", async () => {
     session.cut();
     await allTurns();
@@ -118,4 +149,26 @@ describe("very many grants of one session", () => {
     expect(session.has("exists", "/l97/own")).toBe(true);
     expect(session.has("exists", "/l98/own")).toBe(false);
   });
+});
+
+test("a grant in doubt whose node the server does not let us look at is looked at ever less often, and recovers", async () => {
+  const clock = simulatedRuntime(1);
+  const { parts } = at(0).grant;
+  session = new ScriptedSession();
+  const { heard } = delivered(new ZooKeeperGrant(new SessionContext(session, clock), parts));
+  const looked = (settle: () => void): void => {
+    session.answer(session.pending("sync"), { path: "/" });
+    settle();
+  };
+  const refuse = (): void => session.refuse(session.pending("exists"), errorCodes.NoAuth);
+  session.cut();
+  session.mend();
+  looked(refuse);
+  await clock.advance(250);
+  looked(refuse);
+  await clock.advance(250);
+  expect(session.has("exists")).toBe(false);
+  await clock.advance(250);
+  looked(() => session.answer(session.pending("exists"), { stat: stat(7n, session.id) }));
+  expect(heard).toEqual(["uncertain", "recovered"]);
 });

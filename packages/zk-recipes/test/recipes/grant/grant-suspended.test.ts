@@ -70,6 +70,17 @@ describe("a hold that ends when contact breaks", () => {
     expect(cutState.heard.at(-1)).toEqual("lost suspended");
   });
 
+  it("is lost as soon as contact breaks while the machine seems to have slept, on a later connection too", () => {
+    const { context, parts } = grant(true);
+    session.cut();
+    session.mend();
+    const { heard } = delivered(new ZooKeeperGrant(context, parts));
+    session.asleep = true;
+    session.become("suspended");
+    session.cut();
+    expect(heard).toEqual(["uncertain", "lost suspended"]);
+  });
+
   it("is another than one that does not, which stays in doubt", () => {
     const { heard } = delivered(grant(false));
     session.cut();

@@ -102,6 +102,26 @@ describe("a delete", () => {
     expect(heard).toEqual(["deleted"]);
   });
 
+  it("of a node whose name others use looks at it ever less often where the server does not let us look", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    deletions.delete("/n", (outcome) => heard.push(outcome), { czxid: 1n, watched: false });
+    const refused = (): void => {
+      session.answer(session.pending("sync"), { path: "/n" });
+      session.refuse(session.pending("exists"), errorCodes.NoAuth);
+    };
+    refused();
+    vi.advanceTimersByTime(250);
+    refused();
+    vi.advanceTimersByTime(250);
+    expect(session.has("exists")).toBe(false);
+    vi.advanceTimersByTime(250);
+    session.answer(session.pending("sync"), { path: "/n" });
+    session.answer(session.pending("exists"), { stat: { czxid: 1n } });
+    session.answer(session.pending("delete"), undefined);
+    expect(heard).toEqual(["deleted"]);
+  });
+
   it("of the next node of a name is a request of its own", () => {
     const removeNode = (czxid: bigint): void =>
       deletions.delete("/n", (outcome) => heard.push(`${czxid} ${outcome}`), {

@@ -55,6 +55,7 @@ export class ScriptedSession implements ZooKeeperSession {
   #writing = false;
   readonly #watches = new Set<Watch>();
   readonly #stateListeners = new Set<(state: SessionState | "closed") => void>();
+  readonly #breakListeners = new Set<() => void>();
 
   leaseUntilMs(): number {
     return this.asleep ? Number.NEGATIVE_INFINITY : this.leaseUntil;
@@ -135,8 +136,9 @@ export class ScriptedSession implements ZooKeeperSession {
     );
   }
 
-  onBroken(): () => void {
-    return () => {};
+  onBroken(listener: () => void): () => void {
+    this.#breakListeners.add(listener);
+    return () => this.#breakListeners.delete(listener);
   }
 
   onState(listener: (state: SessionState | "closed") => void): () => void {
@@ -196,7 +198,13 @@ export class ScriptedSession implements ZooKeeperSession {
   cut(): void {
     const open = this.sent.splice(0);
     this.become("suspended");
+    this.dialInVain();
     for (const sent of open) sent.settle({ ok: false, error: new OutcomeUnknownError(sent.op) });
+  }
+
+  /** An attempt at a connection ends. */
+  dialInVain(): void {
+    for (const listener of [...this.#breakListeners]) listener();
   }
 
   mend(): void {
