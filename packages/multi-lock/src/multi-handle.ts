@@ -223,7 +223,8 @@ export class HeldTogether implements MultiHandle {
     this.#stopListening();
     // The last part goes first, and no part waits for the answer to another: a backend that is silent delays no other.
     const parts = [...this.#parts].reverse();
-    const ends = await Promise.allSettled(parts.map((part) => part.release(options)));
+    // A part that is not core's may throw instead of rejecting: the others are given back all the same.
+    const ends = await Promise.allSettled(parts.map(async (part) => await part.release(options)));
     const refusals: unknown[] = [];
     let outcome: ReleaseOutcome = "released";
     for (const [i, end] of ends.entries()) {

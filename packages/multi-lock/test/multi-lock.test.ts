@@ -437,6 +437,19 @@ describe("the handle of several locks", () => {
     expect([entries("a"), entries("c")]).toEqual([0, 0]);
   });
 
+  it("releases the others when the release of a part that is not core's throws, and rejects with that error", async () => {
+    const handle = {
+      ...{ name: "b", state: "held", lost: new AbortController().signal },
+      release: () => {
+        throw new Error("no such lock");
+      },
+    };
+    const part = { name: "b", acquire: async () => handle, tryAcquire: async () => handle };
+    const both = await multiLock([locks.mutex("a"), part as unknown as MultiLockPart]).acquire();
+    await expect(both.release()).rejects.toThrow("no such lock");
+    expect(entries("a")).toBe(0);
+  });
+
   it("collects the errors of several releases that were refused", async () => {
     refuseReleases(["a", "c"]);
     const handle = await multiLock(mutexes("abc")).acquire();

@@ -1,6 +1,6 @@
 import type { LockProvider, RecordReader } from "@holdfast/core";
 
-/** The record that has the names of all schedules, as a JSON array. On ZooKeeper it is the parent of their records. */
+/** The record that has the names of all schedules, as a JSON array. On ZooKeeper it stands beside their records. */
 const indexName = "schedules";
 /** More names would not fit into a record; those that come later are not listed. */
 const mostBytes = 60_000;

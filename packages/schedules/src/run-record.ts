@@ -29,7 +29,7 @@ export interface SeenRecord {
 
 const prefix = "schedules/";
 
-/** Where the record of a schedule is; its lock is below. */
+/** Where the record of a schedule is. */
 export function recordName(name: string): string {
   return `${prefix}${name}`;
 }

@@ -292,6 +292,29 @@ test("a process to whose claims no answer comes tries some more times, and rejec
   expect(claims).toBe(6);
 });
 
+test("a process whose claim may have been written waits once more for the lock, and gives up where another client keeps it", async () => {
+  const options = { every: everyMs, runtime };
+  await runDue(provider(), "job", options, () => {});
+  await runtime.advance(everyMs);
+  const locks = provider();
+  const lost = loseAnswerToClaim(locks);
+  const { mutex } = locks;
+  let waits = 0;
+  locks.mutex = (name) => {
+    waits++;
+    return mutex.call(locks, name);
+  };
+  const runs: Run[] = [];
+  const report = runDue(locks, "job", options, (run) => runs.push(run));
+  await runtime.advance(100);
+  expect(lost()).toBe(true);
+  await provider().mutex("schedules/job/lock").acquire();
+  await runtime.advance(3 * everyMs);
+  expect(waits).toBe(2);
+  expect(await report).toBeNull();
+  expect(runs).toEqual([]);
+});
+
 test("with catchUp all each call makes one run, until one gives null", async () => {
   const options = { every: everyMs, catchUp: "all", runtime } as const;
   const call = () => runDue(provider(), "job", options, () => {});

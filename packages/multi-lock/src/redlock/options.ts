@@ -181,6 +181,7 @@ function nodesOf(what: string, given: unknown): readonly ResolvedNode[] {
 }
 
 function nodeOf(what: string, given: string | RedLockNode): ResolvedNode {
+  if (given === undefined) throw new InvalidArgumentError(`${what} is undefined`);
   const node: RedLockNode = typeof given === "string" ? { url: given } : given;
   checkObject(what, node);
   checkKnownKeys(what, node, new Set(nodeKeys));

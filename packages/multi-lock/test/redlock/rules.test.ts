@@ -1,6 +1,7 @@
 import { BackendError, InvalidArgumentError, type LockLostError, QuorumError } from "@holdfast/core";
 import { marginMs } from "@holdfast/redis-recipes/internal";
 import { afterEach, expect, it, vi } from "vitest";
+import { resolveRedLocks } from "../../src/redlock/options.js";
 import { Scene, slow } from "./scene.js";
 import { SimulatedProcess } from "./simulated-process.js";
 
@@ -269,6 +270,12 @@ it("clocks that are further apart than a lease allows for are a warning with the
   const texts = warn.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("apart"));
   expect(texts.length).toBeGreaterThan(0);
   expect(texts.every((text) => text.includes("node-1:6379"))).toBe(true);
+});
+
+it("a node that is not given, such as by a variable that is not set, is refused with its place", () => {
+  const nodes = ["redis://a:6379", undefined as unknown as string, "redis://c:6379"];
+  expect(() => resolveRedLocks({ nodes })).toThrow(InvalidArgumentError);
+  expect(() => resolveRedLocks({ nodes })).toThrow("redLocks: nodes[1] is undefined");
 });
 
 it("two nodes with one run id are refused, and nothing is granted by them", async () => {
