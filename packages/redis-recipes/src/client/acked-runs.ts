@@ -27,6 +27,8 @@ interface Item {
   readonly run: ScriptRun;
   readonly wait: WaitRequest;
   readonly untilMs: Millis;
+  /** It may have run: only what is written behind it was forgotten, and the two are sent again together. */
+  readonly sent: boolean;
   resolve(result: RunResult): void;
 }
 
@@ -53,7 +55,8 @@ export class AckedRuns {
   run(run: ScriptRun, wait: WaitRequest): Promise<RunResult> {
     return new Promise((resolve) => {
       const { runtime, times } = this.#options;
-      const item: Item = { run, wait, untilMs: runtime.nowMs() + times.commandTimeoutMs, resolve };
+      const untilMs = runtime.nowMs() + times.commandTimeoutMs;
+      const item: Item = { run, wait, untilMs, sent: false, resolve };
       // Now, not behind the WAIT that may be under way.
       if (this.#options.open() && this.#refused(item)) return;
       this.#queue.push(item);
@@ -104,8 +107,9 @@ export class AckedRuns {
       const written = flight.outcomes[writingAt] ?? unanswered;
       const ranNot = forgotten(this.connection, item.run, outcome);
       // Both are asked, since each keeps account of its own script.
-      if (forgotten(this.connection, writing, written) || ranNot) again.push(item);
-      else item.resolve(result(flight, outcome, written));
+      if (forgotten(this.connection, writing, written) || ranNot)
+        again.push({ ...item, sent: item.sent || !ranNot });
+      else item.resolve(result(flight, item.sent ? unsure(outcome) : outcome, written));
     }
     // First, as they were first.
     this.#queue = [...again, ...this.#queue];
@@ -114,9 +118,9 @@ export class AckedRuns {
     else this.pump();
   }
 
-  #refused({ wait, resolve }: Item): boolean {
+  #refused({ wait, sent, resolve }: Item): boolean {
     const { runtime, refusal } = this.#options;
-    const error = refusal(wait);
+    const error = sent ? null : refusal(wait);
     if (error === null) return false;
     const nowMs = runtime.nowMs();
     resolve({ outcome: { error }, sentMs: nowMs, answeredMs: nowMs, runId: "", acknowledged: null });
@@ -145,7 +149,8 @@ export class AckedRuns {
     });
     const sentMs = this.#options.runtime.nowMs();
     for (const item of over) {
-      item.resolve({ outcome: { error }, sentMs, answeredMs: sentMs, runId: "", acknowledged: null });
+      const outcome = item.sent ? unsure({ error }) : { error };
+      item.resolve({ outcome, sentMs, answeredMs: sentMs, runId: "", acknowledged: null });
     }
   }
 }
@@ -153,6 +158,14 @@ export class AckedRuns {
 const unanswered: Outcome = {
   error: new OutcomeUnknownError("it has no answer", { servers: [] }),
 };
+
+/** Of a run that may have run in a flight before: no error of a later one says that nothing was done. */
+function unsure(outcome: Outcome): Outcome {
+  if (!("error" in outcome)) return outcome;
+  const { error } = outcome;
+  const why = `it may have run before it was sent again: ${error.message}`;
+  return { error: new OutcomeUnknownError(why, { servers: error.servers, cause: error }) };
+}
 
 /** A run whose WAIT has no count is not known to be anywhere but on the master: that is an unknown outcome too. */
 function result(flight: Flight, outcome: Outcome, written: Outcome): RunResult {

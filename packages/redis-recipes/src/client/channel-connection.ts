@@ -17,6 +17,8 @@ export interface ChannelConnectionOptions {
   base(): Redis | null;
   /** Its server is one of many: after a few vain attempts another one is asked for. */
   readonly movable: boolean;
+  /** `false` once its server has left the others: nothing that they publish reaches it any more. */
+  hears(redis: Redis): boolean;
   /** All channels that the server grants are subscribed again after a loss. */
   onRenewed(): void;
   /** The server does not serve a channel's slot. */
@@ -77,6 +79,13 @@ export class ChannelConnection {
       this.#options.sharded ? redis.sunsubscribe(channel.name) : redis.unsubscribe(channel.name),
     ).catch(() => {});
     this.#tellRenewed();
+  }
+
+  /** What is known of the servers has changed: the channels of one that hears nothing any more are subscribed at another. */
+  settle(): void {
+    if (this.#redis === null || this.#options.hears(this.#redis)) return;
+    this.#drop();
+    this.#open();
   }
 
   /** Ends the connection; ioredis dials again, and all channels are subscribed there. */

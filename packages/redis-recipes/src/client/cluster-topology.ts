@@ -108,6 +108,12 @@ export class ClusterTopology implements Topology {
     return trusted[Math.floor(runtime.random() * trusted.length)]?.commands.redis ?? null;
   }
 
+  /** By the map of the slots: the nodes in it publish to each other. Without a map nothing says that it does not. */
+  hears(redis: Redis): boolean {
+    const nodes = this.#cluster.nodes("all");
+    return nodes.length === 0 || nodes.some((each) => keyOf(each) === keyOf(redis));
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelMend?.();

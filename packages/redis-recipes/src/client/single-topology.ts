@@ -92,6 +92,10 @@ export class SingleTopology implements Topology {
     return this.#node.commands.redis;
   }
 
+  hears(): boolean {
+    return true;
+  }
+
   async #dialSentinels(
     sentinels: readonly RedisAddress[],
     times: LinkTimes,

@@ -47,6 +47,7 @@ export class Subscriptions {
 
   /** The map of the slots, or what is known of the servers, has changed. */
   settle(): void {
+    this.#plain.settle();
     for (const channel of this.#channels.values()) this.#place(channel);
     for (const [node, connection] of this.#sharded) {
       if (connection.size > 0) continue;
@@ -112,6 +113,8 @@ export class Subscriptions {
       sharded: node !== null,
       base: () => (node === null ? topology().subscriptionBase() : node.commands.redis),
       movable: cluster && node === null,
+      // A master that has gone takes its slots along, and each channel follows its slot.
+      hears: (redis) => node !== null || topology().hears(redis),
       onRenewed,
       onMoved: () => topology().outdated(),
       warn,

@@ -22,6 +22,8 @@ export interface Topology {
   outdated(): void;
   /** The client of a master, to make a subscription connection from. */
   subscriptionBase(): Redis | null;
+  /** Whether what is published anywhere reaches the server of this client. */
+  hears(redis: Redis): boolean;
   /** Resolves when what was opened here is closed. Given clients stay. */
   close(): Promise<void>;
 }

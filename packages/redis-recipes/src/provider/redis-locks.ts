@@ -180,7 +180,7 @@ export class RedisProvider extends DriverProvider<FencingToken> implements Redis
     this.#client = client;
     this.#driver = driver;
     clientStates.set(this, client);
-    this.#runs = new RetryingRequests(this.engine, client.line, client.channelWaiters);
+    this.#runs = new RetryingRequests(this.engine, client.requests, client.channelWaiters);
   }
 
   fairMutex(name: string, options?: AcquireOptions): Mutex<FencingToken> {
@@ -240,12 +240,7 @@ export class RedisProvider extends DriverProvider<FencingToken> implements Redis
   override doubleBarrier(name: string, parties: number): DoubleBarrier {
     this.checkNamed("double-barrier", name);
     const member = () => this.#client.owners.fresh();
-    const store = redisDoubleBarrier(
-      this.#runs,
-      this.#driver.keyOf(name),
-      member,
-      this.#client.requests.settings,
-    );
+    const store = redisDoubleBarrier(this.#runs, this.#driver.keyOf(name), member);
     return new DoubleBarrierView(this.engine, name, parties, store);
   }
 }

@@ -30,6 +30,11 @@ class ScriptedClient extends EventEmitter {
   }
 
   async ping(): Promise<void> {}
+
+  disconnect(): void {
+    this.status = "end";
+    this.emit("end");
+  }
 }
 
 const denied = "NOPERM No permissions to access a channel";
@@ -50,6 +55,7 @@ beforeEach(() => {
     sharded: true,
     base: () => client as unknown as Redis,
     movable: false,
+    hears: (redis) => (redis as unknown) === client,
     onRenewed: () => {
       renewed += 1;
     },
@@ -110,4 +116,18 @@ test("channels that are back after a reconnect are announced although another is
   expect(renewed).toBe(1);
   await runtime.advance(20_000);
   expect(renewed).toBe(1);
+});
+
+test("the channels of a server that has left the others are subscribed at another, and messages may be missing", async () => {
+  const there = channel("there");
+  connection.add(there);
+  await runtime.advance(0);
+  connection.settle();
+  await runtime.advance(0);
+  expect([client.asked, renewed]).toEqual([["there"], 0]);
+  const left = client;
+  client = new ScriptedClient();
+  connection.settle();
+  await runtime.advance(0);
+  expect([left.status, client.asked, there.live, renewed]).toEqual(["end", ["there"], true, 1]);
 });

@@ -25,7 +25,7 @@ export class FairModel extends Wire<FairKeys> {
     const late = this.late(args.notAfterMs);
     if (late !== null) return late;
     const queued = this.#stay(args.owner, args.aliveMs);
-    this.#sweep(args.waitMs);
+    this.#sweep(args.waitMs, args.aliveMs);
     return this.#stand({ ...args, queued, grantMs: args.leaseMs });
   }
 
@@ -33,7 +33,7 @@ export class FairModel extends Wire<FairKeys> {
     const late = this.late(common.notAfterMs);
     if (late !== null) return entries.map(() => late);
     const queued = entries.map(({ owner }) => this.#stay(owner, common.aliveMs));
-    this.#sweep(common.waitMs);
+    this.#sweep(common.waitMs, common.aliveMs);
     return entries.map((entry, place) =>
       this.#stand({
         ...common,
@@ -159,7 +159,7 @@ export class FairModel extends Wire<FairKeys> {
   }
 
   /** Each waiter of ours whose heartbeats have stopped gives up, one after the other. A Redisson waiter at the head goes when its deadline is over. */
-  #sweep(waitMs: number): string | null {
+  #sweep(waitMs: number, aliveMs = Infinity): string | null {
     const { space, keys } = this;
     const lapsed = [...space.zset(keys.alive)].filter(([, till]) => till <= space.nowMs);
     for (const [owner] of lapsed) this.giveUp(owner, waitMs);
@@ -167,9 +167,14 @@ export class FairModel extends Wire<FairKeys> {
       const [head] = space.list(keys.queue);
       if (head === undefined) return null;
       if (this.isOurs(head)) {
-        if (space.zset(keys.alive).has(head)) return head;
-        this.#giveUpUnheard(waitMs);
-        continue;
+        const till = space.zset(keys.alive).get(head);
+        if (till === undefined) {
+          this.#giveUpUnheard(waitMs);
+          continue;
+        }
+        const mostMs = space.nowMs + Math.max(60_000, 10 * aliveMs);
+        if (till > mostMs) space.score(keys.alive, head, mostMs);
+        return head;
       }
       const deadline = space.zset(keys.deadlines).get(head);
       if (deadline === undefined || deadline > space.nowMs) return head;

@@ -50,7 +50,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     let turnMs = 0;
     if (found.state === "free") {
       if (stood) space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
-      const head = this.liveHead();
+      const head = this.liveHead(ask.aliveMs);
       const turn = head === null ? undefined : /j(\d+)$/.exec(space.string(keys.run) ?? "")?.[1];
       turnMs = Math.max(0, Number(turn ?? 0) - space.nowMs);
       if (turnMs > 500) turnMs = 0;
@@ -163,16 +163,23 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     return { status: "conflict", serverMs: this.serverMs, found };
   }
 
-  /** `alive: false`: after so many dead waiters it is not known whether this one or any waiter behind it is alive. */
-  protected liveHead(): { owner: string; leaseMs: number; alive: boolean } | null {
+  /**
+   * `alive: false`: after so many dead waiters it is not known whether this one or any waiter behind it is alive. `aliveMs`: of the client that
+   * asks; the first waiter counts as alive for ten such windows at the most, or for a minute.
+   */
+  protected liveHead(aliveMs = Infinity): { owner: string; leaseMs: number; alive: boolean } | null {
     const { space, keys } = this;
     for (let dropped = 0; ; dropped++) {
       const [first] = space.list(keys.waiters);
       if (first === undefined) return null;
       const [owner, lease] = first.split(" ") as [string, string];
-      const alive = (space.zset(keys.alive).get(owner) ?? 0) > space.nowMs;
+      const till = space.zset(keys.alive).get(owner) ?? 0;
       if (dropped === 1_000) return { owner, leaseMs: Number(lease), alive: false };
-      if (alive) return { owner, leaseMs: Number(lease), alive };
+      if (till > space.nowMs) {
+        const mostMs = space.nowMs + Math.max(60_000, 10 * aliveMs);
+        if (till > mostMs) space.score(keys.alive, owner, mostMs);
+        return { owner, leaseMs: Number(lease), alive: true };
+      }
       space.shift(keys.waiters);
       space.unscore(keys.alive, owner);
     }

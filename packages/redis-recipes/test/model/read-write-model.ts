@@ -92,7 +92,7 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     }
     if (!beside) {
       let behindWriter = false;
-      if (!written && this.liveHead() !== null) {
+      if (!written && this.liveHead(args.aliveMs) !== null) {
         const turn = /^r(\d+)/.exec(space.string(keys.run) ?? "")?.[1];
         behindWriter = turn === undefined || Number(turn) <= space.nowMs;
       }

@@ -84,6 +84,7 @@ test(
         notAfterMs: dice.of([null, null, null, 1]),
         tokenTtlMs: dice.of([0, hours(24)]),
         floor: floor(),
+        aliveMs: hours(3),
       };
       const keysOf = readHoldKeyList(name, given.owner);
       learn(

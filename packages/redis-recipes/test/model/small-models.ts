@@ -115,8 +115,6 @@ export function labelModel(space: Keyspace, keys: ElectionKeys, args: LabelArgs)
     ...space.hash(keys.lock).keys(),
     ...space.list(keys.waiters).map((each) => each.split(" ")[0]),
   ]);
-  for (const owner of [...space.hash(keys.labels).keys()])
-    if (!there.has(owner)) space.hdel(keys.labels, owner);
   if (!there.has(args.owner)) return { status: "gone", serverMs };
   space.hset(keys.labels, args.owner, args.label);
   if (space.pttl(keys.labels) < args.ttlMs) space.expire(keys.labels, args.ttlMs);

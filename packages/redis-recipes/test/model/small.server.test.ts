@@ -203,7 +203,7 @@ test(
 );
 
 test(
-  "labels of an election follow those who lead and stand, step by step",
+  "labels of an election are those of owners who lead or stand, step by step",
   async () => {
     const dice = new Dice("election scripts");
     const both = new Differential(on.server);
@@ -251,7 +251,7 @@ test(
         ttlMs: hours(1 + dice.below(3)),
         changes,
       };
-      const keysOf = [keys.lock, keys.waiters, keys.labels];
+      const keysOf = [keys.lock, keys.waiters, keys.alive, keys.labels];
       await both.run(
         electionLabel,
         keysOf,

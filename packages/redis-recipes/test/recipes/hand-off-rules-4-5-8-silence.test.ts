@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Scene } from "./scene.js";
+import { lockName, Scene } from "./scene.js";
 
 const rare = { heartbeatMs: 20_000, aliveMs: 70_000 };
 
@@ -26,6 +26,18 @@ test("rule 4: a dead waiter in the line is passed over, and one made holder cost
   await scene.settle(second.release());
   await scene.settle(last.granted);
   expect(scene.runtime.nowMs() - againMs).toBeLessThan(20);
+});
+
+test("rule 4: a dead waiter in front of a free lock costs little more than a minute, though the server's clock was set back by an hour", async () => {
+  const scene = new Scene();
+  await scene.acquire(scene.client());
+  const dead = scene.client();
+  await scene.queue(dead);
+  const { granted } = await scene.queue(scene.client());
+  dead.crash();
+  scene.redis.offsetMs -= 3_600_000;
+  scene.redis.now.del(lockName);
+  await scene.settle(granted, 75_000);
 });
 
 test("rule 5: the first in line finds a lapsed hold at its time, long before its heartbeat", async () => {

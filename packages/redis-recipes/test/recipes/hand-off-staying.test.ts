@@ -1,6 +1,9 @@
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { redissonChannels } from "../../src/layout/channels.js";
 import { keys, lockName, Scene } from "./scene.js";
+import { withoutLongWaits } from "./without-long-waits.js";
+
+beforeAll(withoutLongWaits);
 
 const javaChannel = redissonChannels.mutex(lockName);
 

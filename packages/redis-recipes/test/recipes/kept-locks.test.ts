@@ -254,6 +254,21 @@ describe("a mutex that is kept on Redis", () => {
     expect(handle.remainingMs()).toBeGreaterThan(25_000);
   });
 
+  test("with acks is lent only while its replicas have a third of its lease, however often it was proven since", async () => {
+    for (const acks of [0, 1]) {
+      const scene = new Scene();
+      const own = { leaseMs: 30_000, heartbeatMs: 1_000, aliveMs: 3_500, acks, replicas: 1 };
+      const client = keeper(scene, { ...quiet, ...own });
+      await keep(scene, client);
+      await scene.runtime.advance(15_000);
+      await scene.settle((await scene.acquire(client)).release());
+      const before = scene.count("mutex-acquire");
+      await scene.runtime.advance(6_000);
+      await scene.acquire(client);
+      expect(scene.count("mutex-acquire") - before).toBe(acks);
+    }
+  });
+
   test("is proven again before it is lent more than a heartbeat after the last proof was sent", async () => {
     const scene = new Scene();
     const client = keeper(scene, { ...quiet, heartbeatMs: 1_000, aliveMs: 3_500 });

@@ -1,6 +1,9 @@
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { addFigures, noFigures } from "./figures.js";
 import { Schedule } from "./schedule.js";
+import { withoutLongWaits } from "./without-long-waits.js";
+
+beforeAll(withoutLongWaits);
 
 const full = process.env.HOLDFAST_FULL === "1";
 const all = 5_000;

@@ -63,6 +63,7 @@ export function executeReadWrite(
         notAfterMs: notAfter(2),
         tokenTtlMs: number(3),
         floor: BigInt(text(4)),
+        aliveMs: number(5),
       });
       if (answer.status !== "busy") return answer;
       // The recipe makes this of the answer before its callers get it.

@@ -5,6 +5,7 @@ import type { StayEntry } from "../../src/scripts/mutex/stay.js";
 import { Keyspace } from "../model/keyspace.js";
 import { MutexModel, proveModel, renewModel } from "../model/mutex-model.js";
 import { stayModel } from "../model/queue-model.js";
+import { doubleBarrierModel } from "../model/small-models.js";
 import { executeFair } from "./simulated-fair.js";
 import { executeReadWrite } from "./simulated-read-write.js";
 
@@ -192,6 +193,19 @@ export class SimulatedRedis {
       }
       case "mutex-ask":
         return model(lock).ask();
+      case "double-barrier":
+        return doubleBarrierModel(
+          this.space,
+          { full: lock, members: String(keys[1]) },
+          {
+            action: text(0) as "enter",
+            member: text(1),
+            parties: number(2),
+            aliveMs: number(3),
+            notAfterMs: notAfter(4),
+            changes: text(5),
+          },
+        );
       default:
         if (name.startsWith("fair-")) return executeFair(this, name, keys, args);
         return executeReadWrite(this, name, keys, args);

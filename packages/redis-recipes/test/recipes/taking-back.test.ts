@@ -64,6 +64,21 @@ test.each(kinds)(
   },
 );
 
+test("a request with acks that comes late is taken back, though a heartbeat had got its lock and that was released since", async () => {
+  const scene = new Scene();
+  const client = scene.client({ acks: 1, replicas: 1 }, { strayMs: () => 2_600 });
+  const asked = client.mutex(lockName).acquire({ waitMs: 10_000 });
+  await scene.runtime.advance(2.5);
+  client.line.cut();
+  client.line.mend();
+  await scene.settle((await scene.settle(asked)).release());
+  expect(scene.count("mutex-heartbeat")).toBeGreaterThan(0);
+  await scene.runtime.advance(2_700);
+  expect(scene.holder).toBeDefined();
+  await scene.runtime.advance(6_000);
+  expect(scene.holder).toBeUndefined();
+});
+
 test.each(kinds)(
   "%s with acks counts the question for the server's clock as a round trip of its first grant",
   async (_what, ask) => {

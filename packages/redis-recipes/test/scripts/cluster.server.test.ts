@@ -166,10 +166,8 @@ test.each(["plain", "a{b}c", "{x}", "a:{b}"])(
       ttlMs: 1_000,
       changes: "c",
     });
-    expect(await run(electionLabel, [seat.lock, seat.waiters, seat.labels], label)).toMatchObject({
-      status: "labelled",
-      publishError: "",
-    });
+    const seatKeys = [seat.lock, seat.waiters, seat.alive, seat.labels];
+    expect(await run(electionLabel, seatKeys, label)).toMatchObject({ status: "labelled", publishError: "" });
     const round = doubleBarrierKeys(name);
     const enter = doubleBarrier.args({
       action: "enter",

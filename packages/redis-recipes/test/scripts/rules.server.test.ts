@@ -11,6 +11,7 @@ import {
   readHoldKeyList,
   readWriteKeys,
 } from "../../src/layout/keys.js";
+import { electionLabel } from "../../src/scripts/election/label.js";
 import { fairAcquire } from "../../src/scripts/fair/acquire.js";
 import { fairInspect } from "../../src/scripts/inspect/fair.js";
 import { mutexInspect } from "../../src/scripts/inspect/mutex.js";
@@ -138,6 +139,30 @@ test("dead waiters are passed over, a whole queue of them at once", async () => 
   expect(await on.server.redis.exists(keys.waiters, keys.alive)).toBe(0);
 });
 
+const readTake = (owner: string) =>
+  on.server.run(readAcquire, readHoldKeyList(name, owner), readAcquire.args(standing(owner)));
+const fairTake = (owner: string) =>
+  on.server.run(
+    fairAcquire,
+    fairKeyList(fairKeys(name)),
+    fairAcquire.args({ ...standing(owner), waitMs: 300_000 }),
+  );
+
+test.each<[string, (owner: string) => Promise<{ readonly status: string }>]>([
+  ["mutex", take],
+  ["read lock", readTake],
+  ["fair lock", fairTake],
+])("a free %s waits a minute for the dead at most, though the clock was set back", async (_what, ask) => {
+  const { redis } = on.server;
+  const { queue, deadlines } = fairKeys(name);
+  await redis.rpush(keys.waiters, `${bert} 30000`);
+  await redis.rpush(queue, bert);
+  await redis.zadd(deadlines, Date.now() + 3_900_000, bert);
+  await redis.zadd(keys.alive, Date.now() + 3_600_000, bert);
+  expect((await ask(carl)).status).not.toBe("granted");
+  expect(Number(await redis.zscore(keys.alive, bert))).toBeLessThanOrEqual(Date.now() + 60_000);
+});
+
 test("a client with a short window does not shorten the life of a queue that others stand in", async () => {
   await take(java, { mayWait: false });
   await take(anna, { aliveMs: 60_000 });
@@ -156,6 +181,33 @@ test("everything of ours goes ten windows after the last client was heard", asyn
     expect(left).toBeGreaterThan(34_000);
     expect(left).toBeLessThanOrEqual(35_000);
   }
+});
+
+test("a label costs as few commands among a thousand candidates, and labels of those that are gone are forgotten", async () => {
+  const { redis } = on.server;
+  const seat = electionKeys(name);
+  const label = () =>
+    on.server.run(
+      electionLabel,
+      [seat.lock, seat.waiters, seat.alive, seat.labels],
+      electionLabel.args({ owner: anna, leaseMs: 30_000, label: "here", ttlMs: 60_000, changes: "c" }),
+    );
+  const uuid = bert.split(":")[0];
+  const others = Array.from({ length: 1_000 }, (_, place) => `${uuid}:${place + 10}`);
+  await redis.hset(seat.lock, anna, "1");
+  await redis.rpush(seat.waiters, ...others.map((owner) => `${owner} 30000`));
+  await redis.zadd(seat.alive, ...others.flatMap((owner) => [Date.now() + 60_000, owner]));
+  await redis.hset(seat.labels, Object.fromEntries(others.map((owner) => [owner, "there"])));
+  await on.server.hashOf(electionLabel.lua);
+  const before = await commandCalls();
+  expect((await label()).status).toBe("labelled");
+  // TIME, HEXISTS, HLEN, ZCARD, HSET, PTTL, PEXPIRE, PUBLISH.
+  expect((await commandCalls()) - before).toBeLessThanOrEqual(8);
+  expect(await redis.hlen(seat.labels)).toBe(1_001);
+  await redis.del(seat.waiters, seat.alive);
+  await label();
+  expect(await redis.hlen(seat.labels)).toBeLessThanOrEqual(2);
+  expect(await redis.hget(seat.labels, anna)).toBe("here");
 });
 
 test("a picture of a mutex shows holder, waiters and token, and changes nothing", async () => {

@@ -168,7 +168,6 @@ export class QueuedAttempt implements Attempt, Wait {
 
   async #end(): Promise<void> {
     const { waits } = this.#client;
-    const { runtime, settings } = this.#requests;
     for (const grant of this.#grants) grant.abandon();
     this.#leave("over");
     for (const part of this.#parts) waits.end(part);
@@ -178,14 +177,15 @@ export class QueuedAttempt implements Attempt, Wait {
       for (const { owner } of this.#parts) waits.forget(owner);
       return;
     }
-    const ends = await Promise.allSettled(
-      this.#parts.map(({ lock, owner, leaseMs }) => {
-        const endMs = runtime.nowMs() + leaseMs + settings.aliveMs;
-        return this.#requests.runLast(lock.cancel(owner, leaseMs), endMs, this.#lateUntilMs);
-      }),
-    );
+    const ends = await Promise.allSettled(this.#parts.map((part) => this.#cancel(part)));
     const failed = ends.find((end) => end.status === "rejected");
     if (failed !== undefined) throw failed.reason;
+  }
+
+  #cancel({ lock, owner, leaseMs }: Part): Promise<unknown> {
+    const { runtime, settings } = this.#requests;
+    const endMs = runtime.nowMs() + leaseMs + settings.aliveMs;
+    return this.#requests.runLast(lock.cancel(owner, leaseMs), endMs, this.#lateUntilMs);
   }
 
   // -------- the way to a grant
@@ -402,6 +402,13 @@ export class QueuedAttempt implements Attempt, Wait {
     const released = this.#giveBack(part);
     // Granted by the answer to its only request: nothing was sent of which a copy could still come.
     if (contended) this.#client.waits.end(part, released);
+    // With `acks` its first request, whose answer was lost, may come yet on the other connection, and would take the lock for no client.
+    if (this.#lateUntilMs !== null)
+      Promise.allSettled([released])
+        .then(() => this.#cancel(part))
+        .catch(() => {
+          // It costs a lease then, as that of any client that died.
+        });
     return released;
   }
 

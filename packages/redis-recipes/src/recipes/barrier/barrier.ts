@@ -12,7 +12,7 @@ export function redisBarrier(runs: RetryingRequests, name: string): BarrierStore
   const keys = [barrierKeys(name).shut];
   const channel = ourChannels.barrier(name);
   const call = async (action: GateArgs["action"], patient: boolean): Promise<boolean> => {
-    const args = barrierGate.args({ action, changes: channel });
+    const args = () => barrierGate.args({ action, changes: channel });
     return (await runs.run(barrierGate, { keys, args, repeatable: true, patient })).shut;
   };
   return {

@@ -1,7 +1,7 @@
 import { afterPending, awaitValue, type DoubleBarrierStore } from "@holdfast/core/internal";
 import { ourChannels } from "../../layout/channels.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
-import { type BarrierTimes, Seat } from "./seat.js";
+import { Seat } from "./seat.js";
 
 /**
  * A double barrier, which Redisson does not have: the sorted set `holdfast_double_barrier_members:{name}` says who is in and until
@@ -12,14 +12,13 @@ export function redisDoubleBarrier(
   runs: RetryingRequests,
   name: string,
   freshMember: () => string,
-  times: BarrierTimes,
 ): DoubleBarrierStore {
   const { engine } = runs;
   return {
     async enter(parties, bounds) {
       // The seat of a call that was given up would make one member two.
       await afterPending(engine, bounds, ourChannels.doubleBarrier(name));
-      const seat = new Seat(runs, name, freshMember(), parties, times);
+      const seat = new Seat(runs, name, freshMember(), parties);
       const entering = { providerClosed: () => void seat.giveUp().catch(() => {}) };
       engine.waiting.add(entering);
       try {

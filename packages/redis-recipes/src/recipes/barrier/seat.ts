@@ -18,11 +18,6 @@ import { every } from "../channels/every.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 import { marginMs } from "../requests/server-clock.js";
 
-export interface BarrierTimes {
-  readonly heartbeatMs: Millis;
-  readonly aliveMs: Millis;
-}
-
 /** `leaving`: a request to leave was sent, and may be done although its answer is lost. */
 type Phase = "entering" | "in" | "leaving" | "left" | "over";
 
@@ -32,8 +27,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   readonly #runs: RetryingRequests;
   readonly #member: string;
   readonly #parties: number;
-  readonly #times: BarrierTimes;
-  readonly #keys: readonly string[];
+  readonly #keys: readonly [full: string, members: string];
   readonly #channel: string;
   #phase: Phase = "entering";
   /** The look that is under way: a seat may come of it after it was given up. */
@@ -45,12 +39,11 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   #listener: (reason: LossReason) => void = () => {};
   #stop: () => void = () => {};
 
-  constructor(runs: RetryingRequests, name: string, member: string, parties: number, times: BarrierTimes) {
+  constructor(runs: RetryingRequests, name: string, member: string, parties: number) {
     const keys = doubleBarrierKeys(name);
     this.#runs = runs;
     this.#member = member;
     this.#parties = parties;
-    this.#times = times;
     this.#keys = [keys.full, keys.members];
     this.#channel = ourChannels.doubleBarrier(name);
   }
@@ -62,19 +55,31 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   /** Whether the barrier is full, with us in it. */
   async read(): Promise<boolean> {
     if (this.#phase !== "entering") return false;
-    const asked = this.#beat("enter");
+    const asked = this.#enter();
     this.#looking = asked.catch(() => {});
     const { full, members } = await asked;
     return full && members.includes(this.#member);
   }
 
+  /**
+   * Always with a date: a copy that came late, from a connection long given up, would count a member that has left, and another would pass
+   * alone. Where the server's clock is not known, a look comes first.
+   */
+  async #enter(): Promise<DoubleBarrierAnswer> {
+    if (this.#runs.requests.notAfterMs(this.#keys[0]) === null) {
+      const seen = await this.#call("read", true);
+      if (this.#phase !== "entering") return seen;
+    }
+    return await this.#beat("enter");
+  }
+
   /** The others start now, and count on us until we leave. */
   passed(): void {
     this.#phase = "in";
-    const { engine, line } = this.#runs;
+    const { engine, line, requests } = this.#runs;
     const stay = (): void => this.#stay();
     const stopNotices = line.onRenewed(stay);
-    const stopTimer = every(engine.runtime, () => this.#times.heartbeatMs, stay);
+    const stopTimer = every(engine.runtime, () => requests.settings.heartbeatMs, stay);
     let stopDeadline = (): void => {};
     const guard = (): void => {
       const leftMs = this.#countsUntilMs - engine.runtime.nowMs();
@@ -159,11 +164,11 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   }
 
   async #beat(action: "enter" | "stay"): Promise<DoubleBarrierAnswer> {
-    const { runtime } = this.#runs.engine;
-    const startedMs = runtime.nowMs();
+    const { engine, requests } = this.#runs;
+    const startedMs = engine.runtime.nowMs();
     const answer = await this.#call(action, true);
     // From before it was sent: a request that had to wait for the connection only counts for less.
-    const { aliveMs } = this.#times;
+    const { aliveMs } = requests.settings;
     if (answer.status === "done") {
       this.#countsUntilMs = Math.max(this.#countsUntilMs, startedMs + aliveMs - marginMs(aliveMs));
     }
@@ -171,14 +176,17 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   }
 
   #call(action: DoubleBarrierArgs["action"], patient: boolean): Promise<DoubleBarrierAnswer> {
-    const args = doubleBarrier.args({
-      action,
-      member: this.#member,
-      parties: this.#parties,
-      aliveMs: this.#times.aliveMs,
-      notAfterMs: null,
-      changes: this.#channel,
-    });
+    const { requests } = this.#runs;
+    const args = () =>
+      doubleBarrier.args({
+        action,
+        member: this.#member,
+        parties: this.#parties,
+        aliveMs: requests.settings.aliveMs,
+        // What keeps a seat that is there, or gives one up, does no harm whenever it comes.
+        notAfterMs: action === "enter" ? requests.notAfterMs(this.#keys[0]) : null,
+        changes: this.#channel,
+      });
     return this.#runs.run(doubleBarrier, { keys: this.#keys, args, repeatable: true, patient });
   }
 

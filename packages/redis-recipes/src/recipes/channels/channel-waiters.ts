@@ -11,7 +11,7 @@ export function cappedSleepMs(runtime: Runtime): Millis {
 export interface ChannelWaiter {
   /** How much of the number in a message this waiter would use up. */
   readonly size: number;
-  /** Called once, as soon as messages arrive. */
+  /** Called as soon as messages arrive, and perhaps again after a loss. */
   readonly ready: () => void;
   wake(): void;
 }
@@ -39,8 +39,7 @@ export class ChannelWaiters {
     const channel = this.#channels.get(name) ?? new Channel(this.#line, name, kind, rule);
     this.#channels.set(name, channel);
     channel.waiters.add(waiter);
-    // It rejects when the provider closes, which ends the waits by itself.
-    channel.subscription.ready.then(waiter.ready, () => {});
+    channel.tellReady(waiter);
     return () => this.#leave(name, channel, waiter);
   }
 
@@ -85,10 +84,27 @@ class Channel {
   readonly waiters: Set<ChannelWaiter> = new Set();
   readonly subscription: Subscription;
   readonly #rule: WakeRule;
+  /** The `ready` of the subscription by which all that wait are called. */
+  #awaited: Subscription["ready"] | undefined;
 
   constructor(line: RedisLine, name: string, kind: "plain" | "redisson", rule: WakeRule) {
     this.#rule = rule;
     this.subscription = line.subscribe(name, kind, (message) => this.#received(message));
+  }
+
+  /** One reaction serves all: where the server denies the channel the promise stays pending, and would keep each that has ever waited. */
+  tellReady(waiter: ChannelWaiter): void {
+    const { live, ready } = this.subscription;
+    // It rejects when the provider closes, which ends the waits by itself.
+    if (live) {
+      ready.then(waiter.ready, () => {});
+    } else if (ready !== this.#awaited) {
+      this.#awaited = ready;
+      const all = (): void => {
+        for (const each of [...this.waiters]) each.ready();
+      };
+      ready.then(all, () => {});
+    }
   }
 
   #received(message: string): void {

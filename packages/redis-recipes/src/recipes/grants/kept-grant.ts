@@ -11,14 +11,17 @@ export type Proof = BatchAnswer<Extract<ProveAnswer, { readonly status: "renewed
 
 /** A grant, as far as keeping it has to know it. */
 export interface Provable extends Pick<Held, "slot" | "ended" | "runId" | "token" | "validUntilMs"> {
-  readonly spec: Held["spec"] & { readonly leaseMs: Millis; readonly found: { readonly runId: string } };
+  readonly spec: Held["spec"] & {
+    readonly leaseMs: Millis;
+    readonly found: { readonly runId: string; readonly untilMs: Millis };
+  };
   /** What `KeptGrants.hearing` gave at the grant. */
   readonly hearing: Hearing | null;
   /** `null` when it is gone, which was reported by then. Rejects as a renewal. */
   askProof(reserves: boolean): Promise<Proof | null>;
 }
 
-/** A kept grant with less than this share of its lease left is not lent: a hold that is about to end is none. */
+/** A kept grant with less than this share of its lease left is not lent: a hold that is about to end is none. With `acks`, at its replicas. */
 const leastShare = 1 / 3;
 /** With fewer tokens left than that the next proof reserves more. */
 const enoughTokens = BigInt(mostReserved / 2);
@@ -75,7 +78,9 @@ export class KeptGrant implements Proven {
       void this.prove();
       return this.#asking ? "soon" : "no";
     }
-    const leftMs = this.#grant.validUntilMs() - nowMs;
+    // Rule 11: replicas are known to have the lease of the grant. No proof or renewal since then has asked them.
+    const ackedUntilMs = settings.acks > 0 ? found.untilMs : Infinity;
+    const leftMs = Math.min(this.#grant.validUntilMs(), ackedUntilMs) - nowMs;
     return leftMs >= leastShare * leaseMs ? "yes" : "no";
   }
 

@@ -77,8 +77,8 @@ export const readWriteLock: FieldsKind = {
     renewal: renewals(readRenew, null),
     wakes: "all",
     renewKeys: ({ keys, owner }) => [...keys.renewKeys, readHoldKey(keys.key, owner)],
-    take: (asking, request, { settings: { tokenTtlMs } }) =>
-      boundCall(acquireRead, readKeys(asking), { ...request, tokenTtlMs }),
+    take: (asking, request, { settings: { tokenTtlMs, aliveMs } }) =>
+      boundCall(acquireRead, readKeys(asking), { ...request, tokenTtlMs, aliveMs }),
     end: (asking, context) => {
       const { keys, owner } = asking;
       const given = { owner, ...endArgs(keys, context), holdPrefix: keys.ownerPrefix };

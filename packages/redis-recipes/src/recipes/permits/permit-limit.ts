@@ -14,11 +14,8 @@ export async function setPermitLimit(
   key: string,
   change: { readonly limit: number; readonly onlyIfUnset: boolean },
 ): Promise<boolean> {
-  const args = permitSet.args({
-    ...change,
-    publish: runs.line.publishCommand,
-    channel: redissonChannels.semaphore(key),
-  });
+  const channel = redissonChannels.semaphore(key);
+  const args = () => permitSet.args({ ...change, publish: runs.line.publishCommand, channel });
   const keys = permitKeyList(permitKeys(key));
   // With `onlyIfUnset` the answer has to say whether this very request has set the limit, so it is not sent twice.
   const reply = await runs.run(permitSet, { keys, args, repeatable: !change.onlyIfUnset, patient: false });

@@ -17,9 +17,9 @@ export async function setLabel(
   { lookKeys, changes }: LockKeys,
   { owner, leaseMs, label }: { readonly owner: string; readonly leaseMs: Millis; readonly label: string },
 ): Promise<boolean> {
-  const [lock, , waiters, , labels] = lookKeys as [string, string, string, string, string];
+  const [lock, , waiters, alive, labels] = lookKeys as [string, string, string, string, string];
   const given = { owner, leaseMs, label, ttlMs: labelsTtlMs, changes };
-  const call = boundCall(electionLabel, [lock, waiters, labels], given);
+  const call = boundCall(electionLabel, [lock, waiters, alive, labels], given);
   const { reply } = await requests.runUntilAnswered(call, requests.runtime.nowMs() + labelWaitMs);
   if (reply === null) {
     throw new BackendError(`Redis has not confirmed the label within ${labelWaitMs} ms`, {

@@ -7,7 +7,7 @@ import type { RetryingRequests } from "../requests/retrying-requests.js";
 export function redisRecord(runs: RetryingRequests, name: string): RecordStore {
   const keys = [recordKeys(name).text];
   const call = (change: TextArgs["change"]) =>
-    runs.run(recordText, { keys, args: recordText.args({ change }), repeatable: true, patient: false });
+    runs.run(recordText, { keys, args: () => recordText.args({ change }), repeatable: true, patient: false });
   return {
     read: async () => (await call(null)).text || null,
     replace: async (seen, text) => (await call({ seen: seen ?? "", text })).replaced,

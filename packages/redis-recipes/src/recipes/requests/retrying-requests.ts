@@ -4,11 +4,12 @@ import { OutcomeUnknownError } from "../../client/errors.js";
 import type { RedisLine } from "../../client/redis-line.js";
 import type { Script } from "../../scripts/script.js";
 import type { ChannelWaiters } from "../channels/channel-waiters.js";
-import { conflictIn } from "./foreign-key.js";
+import type { Requests } from "./requests.js";
 
 export interface RetriedCall {
   readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
+  /** Asked each time it is sent: a date, and how messages reach Java, are known only once there is contact, and are of that moment. */
+  args(): readonly (string | number)[];
   /** May be done twice with the effect of once. Otherwise only what was not sent is sent again. */
   readonly repeatable: boolean;
   /** Sits an outage out by the rule for calls that wait; else by the rule for calls that only ask. */
@@ -18,18 +19,20 @@ export interface RetriedCall {
 /** Calls of what is no grant: sent again after trouble in transport, where that can do no harm, until the outage is too long. */
 export class RetryingRequests {
   readonly engine: GrantEngine;
+  readonly requests: Requests;
   readonly line: RedisLine;
   readonly channelWaiters: ChannelWaiters;
 
-  constructor(engine: GrantEngine, line: RedisLine, channelWaiters: ChannelWaiters) {
+  constructor(engine: GrantEngine, requests: Requests, channelWaiters: ChannelWaiters) {
     this.engine = engine;
-    this.line = line;
+    this.requests = requests;
+    this.line = requests.line;
     this.channelWaiters = channelWaiters;
   }
 
   /** Tries again as `options.retry` says. Rejects with the last error once `connectTimeoutMs` has passed, and at once with one that will not pass. */
-  async run<R>(script: Script<R>, call: RetriedCall): Promise<R> {
-    const { engine, line } = this;
+  async run<R extends { readonly serverMs: number }>(script: Script<R>, call: RetriedCall): Promise<R> {
+    const { engine, line, requests } = this;
     const { runtime, options } = engine;
     const startedMs = runtime.nowMs();
     const endMs = startedMs + options.connectTimeoutMs;
@@ -39,13 +42,13 @@ export class RetryingRequests {
       }
       let delayMs: Millis | null = null;
       try {
-        return (await line.run(script, call.keys, call.args)).reply;
+        return (await requests.run({ script, keys: call.keys, args: call.args() })).reply;
       } catch (error) {
         if (error instanceof OutcomeUnknownError && !call.repeatable) throw unsure(error);
         const nowMs = runtime.nowMs();
         if (error instanceof BackendError && error.retryable && !engine.closed)
           delayMs = options.retry.next(tries, nowMs - startedMs, error);
-        if (delayMs === null || nowMs + delayMs >= endMs) throw conflictIn(call.keys, error);
+        if (delayMs === null || nowMs + delayMs >= endMs) throw error;
       }
       await pause(runtime, delayMs, { ref: true }).over;
     }

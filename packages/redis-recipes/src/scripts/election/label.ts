@@ -1,6 +1,6 @@
 import { clock } from "../lua/clock.js";
 import { publish } from "../lua/publish.js";
-import { waiters } from "../lua/waiters.js";
+import { places } from "../lua/waiters.js";
 import { type CallScript, Reply } from "../script.js";
 
 export interface LabelArgs {
@@ -27,27 +27,35 @@ function readLabel(raw: unknown): LabelAnswer {
   return reply.end({ status, serverMs, publishError: reply.text() });
 }
 
+/** So many labels are looked at in one call, once there are twice as many as owners that lead or stand, and a hundred more. */
+const mostLooked = 1_000;
+
 /**
- * Sets what others read of one that leads or stands, and forgets what those who are gone had said.
+ * Sets what others read of one that leads or stands. What those who are gone had said is forgotten later, some at a time: each candidate
+ * sets a label, and would else walk those of all others.
  *
- * Keys: lock, waiters, labels. Arguments: owner, lease ms, label, TTL of all labels ms, channel of changes. Answer: labelled (publish error) / gone; server
- * time in each. Redisson has no election.
+ * Keys: lock, waiters, alive, labels. Arguments: owner, lease ms, label, TTL of all labels ms, channel of changes. Answer: labelled (publish error) / gone;
+ * server time in each. Redisson has no election.
  */
 export const electionLabel: CallScript<LabelArgs, LabelAnswer> = {
   name: "election-label",
-  keyCount: 3,
-  lua: `${clock}${publish}${waiters}
-local there = {}
-for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do there[field] = true end
-for _, entry in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do
-  there[string.match(entry, '^(.*) %d+$') or entry] = true
+  keyCount: 4,
+  lua: `${clock}${publish}${places}
+local lock, waiters, alive, labels, owner = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
+local leads = redis.call('HEXISTS', lock, owner) == 1
+if not leads and not isQueued(waiters, owner .. ' ' .. ARGV[2], alive, owner) then return {'gone', nowUs} end
+local count = redis.call('HLEN', labels)
+if count > 2 * (redis.call('ZCARD', alive) + 1) + 100 then
+  local all = redis.call('HKEYS', labels)
+  for place = 1, math.min(count, ${mostLooked}) do
+    local each = all[(nowUs + place) % count + 1]
+    if redis.call('HEXISTS', lock, each) == 0 and not redis.call('ZSCORE', alive, each) then
+      redis.call('HDEL', labels, each)
+    end
+  end
 end
-for _, owner in ipairs(redis.call('HKEYS', KEYS[3])) do
-  if not there[owner] then redis.call('HDEL', KEYS[3], owner) end
-end
-if not there[ARGV[1]] then return {'gone', nowUs} end
-redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
-if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[3], ARGV[4]) end
+redis.call('HSET', labels, owner, ARGV[3])
+if redis.call('PTTL', labels) < tonumber(ARGV[4]) then redis.call('PEXPIRE', labels, ARGV[4]) end
 say('PUBLISH', ARGV[5], '1')
 return {'labelled', nowUs, mute}
 `,

@@ -29,7 +29,7 @@ local k = {lock = KEYS[1], token = KEYS[2], queue = KEYS[3], deadlines = KEYS[4]
 local queued = stay(k, ARGV[1], tonumber(ARGV[6]))
 return stand(k, {owner = ARGV[1], queued = queued, grantMs = tonumber(ARGV[4]), mayWait = ARGV[5] == '1',
   aliveMs = tonumber(ARGV[6]), tokenTtlMs = tonumber(ARGV[7]), floor = tonumber(ARGV[3]), waitMs = tonumber(ARGV[8])},
-  sweep(k, tonumber(ARGV[8])))
+  sweep(k, tonumber(ARGV[8]), nil, tonumber(ARGV[6])))
 `,
   args: (given) => standArgs(given, given.waitMs),
   parse: standReader("fair-acquire"),

@@ -45,7 +45,7 @@ for i = 0, #KEYS / 5 - 1 do
 end
 for i, ask in ipairs(entries) do
   local k = ask.k
-  if not swept[k.queue] then sweep(k, waitMs) end
+  if not swept[k.queue] then sweep(k, waitMs, nil, aliveMs) end
   swept[k.queue] = true
   answers[i] = stand(k, ask, redis.call('LINDEX', k.queue, 0))
 end

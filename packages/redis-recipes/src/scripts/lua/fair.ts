@@ -1,5 +1,5 @@
 import { lists } from "./lists.js";
-import { farPlace } from "./waiters.js";
+import { farPlace, mostAlive } from "./waiters.js";
 
 /**
  * Redisson's fair queue and its arithmetic of deadlines, with the liveness of our own entries beside. `waitMs` is the fleet's
@@ -12,7 +12,8 @@ import { farPlace } from "./waiters.js";
  * of waiters die together.
  *
  * `sweep` drops heads whose deadline is over, as Redisson does, and entries of ours whose process is gone, as if they had given
- * up: Java sees nothing but that. Those in `leaving` give up in the same pass. Entries of ours that are alive keep their places, whatever their deadlines. `raise` keeps the
+ * up: Java sees nothing but that. Those in `leaving` give up in the same pass. Entries of ours that are alive keep their places, whatever their deadlines;
+ * with `aliveMs` the first of them counts as alive until `mostAlive` and no longer. `raise` keeps the
  * deadline of a live waiter ahead; it never sets one lower, since each grant in Java takes a whole wait off every other deadline.
  *
  * Needs `places`.
@@ -55,7 +56,7 @@ local function giveUpUnheard(k, waitMs)
   end
   giveUp(k, gone, waitMs, queue)
 end
-local function sweep(k, waitMs, leaving)
+local function sweep(k, waitMs, leaving, aliveMs)
   local gone = leaving or {}
   for _, each in ipairs(redis.call('ZRANGEBYSCORE', k.alive, '-inf', nowMs)) do gone[each] = 1 end
   if next(gone) then giveUp(k, gone, waitMs) end
@@ -63,7 +64,12 @@ local function sweep(k, waitMs, leaving)
     local head = redis.call('LINDEX', k.queue, 0)
     if not head then return head end
     if channelOf(head) then
-      if redis.call('ZSCORE', k.alive, head) then return head end
+      local till = redis.call('ZSCORE', k.alive, head)
+      if till then
+        local mostMs = ${mostAlive}
+        if tonumber(till) > mostMs then redis.call('ZADD', k.alive, mostMs, head) end
+        return head
+      end
       giveUpUnheard(k, waitMs)
     else
       local deadline = redis.call('ZSCORE', k.deadlines, head)

@@ -71,7 +71,7 @@ local function stand(k, ask)
   if state == 'free' then
     local queued = isQueued(k.waiters, me, k.alive, ask.owner)
     if queued then redis.call('ZADD', k.alive, nowMs + ask.aliveMs, ask.owner) end
-    local head = liveHead(k)
+    local head = liveHead(k, ask.aliveMs)
     local turn = head and string.match(redis.call('GET', k.run) or '', 'j(%d+)$')
     if turn then turnMs = math.max(0, tonumber(turn) - nowMs) end
     if turnMs > ${longestTurnMs} then turnMs = 0 end

@@ -26,6 +26,13 @@ end
 `;
 
 /**
+ * Until when the first waiter of a queue counts as alive, though its own time may say more: for ten windows of the client that asks, and a
+ * minute at the least. One that died has more after the server's clock was set back, and the queue would stand behind it for as long as that.
+ * One that lives and has a longer window is heard before, or has to stand again.
+ */
+export const mostAlive = "nowMs + math.max(60000, 10 * (aliveMs or math.huge))";
+
+/**
  * Our queue beside a lock. An entry of the list is `<owner> <leaseMs>`; the owner's score in the other key says until when it
  * counts as alive.
  *
@@ -33,17 +40,19 @@ end
  * so that no call grows with the dead. After so many it gives the entry behind them, and false: it may be dead or alive. The lock is
  * not free for others then, as a live waiter may stand behind; but it is not handed to that entry either.
  *
+ * With `aliveMs`, the alive window of the client that asks, that one counts as alive until `mostAlive` and no longer.
+ *
  * `touch` lets everything of ours vanish nine to ten windows after the last client has; `touchAll` does not look whether that is so already.
  * They lower no time, since other clients may have longer windows; PEXPIRE with GT would leave a new key without any.
  */
-export const waiters = `
+export const waiters: string = `
 local function entryOf(owner, leaseMs) return owner .. ' ' .. string.format('%.0f', leaseMs) end
 local function dropFirst(k, dead)
   if #dead == 0 then return end
   redis.call('LPOP', k.waiters, #dead)
   redis.call('ZREM', k.alive, unpack(dead))
 end
-local function liveHead(k)
+local function liveHead(k, aliveMs)
   for _, most in ipairs({1, 9, 90, 900}) do
     local dead = {}
     for _, each in ipairs(redis.call('LRANGE', k.waiters, 0, most - 1)) do
@@ -51,6 +60,8 @@ local function liveHead(k)
       local score = owner and redis.call('ZSCORE', k.alive, owner)
       if score and tonumber(score) > nowMs then
         dropFirst(k, dead)
+        local mostMs = ${mostAlive}
+        if tonumber(score) > mostMs then redis.call('ZADD', k.alive, mostMs, owner) end
         return owner, tonumber(leaseMs), true
       end
       dead[#dead + 1] = owner or each

@@ -13,6 +13,8 @@ export interface ReadArgs {
   readonly notAfterMs: number | null;
   readonly tokenTtlMs: number;
   readonly floor: bigint;
+  /** How long a waiter of this client counts as alive after it was heard. */
+  readonly aliveMs: number;
 }
 
 export type ReadAnswer =
@@ -49,7 +51,7 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
  * Takes the read side of a read-write lock, once.
  *
  * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, token
- * floor. Answer: granted (token, PTTL of this hold, whether beside a write of the same owner) / busy (PTTL and writer, last token, whether only a waiting writer is in the way) /
+ * floor, alive window ms. Answer: granted (token, PTTL of this hold, whether beside a write of the same owner) / busy (PTTL and writer, last token, whether only a waiting writer is in the way) /
  * late / conflict; server time in each.
  *
  * As Redisson's: `mode` `read`, one field and one key with the lease for each hold, TTL of the hash the longest of all; a writer may read too.
@@ -78,7 +80,7 @@ if state == 'held' and redis.call('HEXISTS', k.lock, owner) == 1 then
   return {'granted', nowUs, string.format('%.0f', last), math.max(0, redis.call('PTTL', hold)), beside and 1 or 0}
 end
 local behind = 0
-if not beside and mode ~= 'write' and liveHead(k) then
+if not beside and mode ~= 'write' and liveHead(k, tonumber(ARGV[6])) then
   local turn = string.match(redis.call('GET', k.run) or '', '^r(%d+)')
   if not turn or tonumber(turn) <= nowMs then behind = 1 end
 end
@@ -99,6 +101,7 @@ return {'granted', nowUs, text, redis.call('PTTL', hold), beside and 1 or 0}
     notAfterUs(given.notAfterMs),
     given.tokenTtlMs,
     String(given.floor),
+    given.aliveMs,
   ],
   parse: readRead,
 };

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { Scene } from "./scene.js";
+import type { SimulatedClient } from "./simulated-client.js";
+
+const enter = ({ provider }: SimulatedClient): Promise<unknown> =>
+  provider.doubleBarrier("round", 2).enter({ waitMs: 1_000 });
+
+test("an enter that comes after its member has left counts no member, so that another does not pass alone", async () => {
+  const scene = new Scene();
+  const client = scene.client({}, { strayMs: () => 2_600 });
+  const entering = enter(client);
+  // The server's clock is asked for first; the request itself is under way once that is answered.
+  await scene.runtime.advance(2.5);
+  const gaveUp = expect(scene.settle(entering)).rejects.toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
+  client.line.cut();
+  client.line.mend();
+  await gaveUp;
+  const executed = scene.count("double-barrier");
+  await scene.runtime.advance(2_000);
+  expect(scene.count("double-barrier")).toBe(executed + 1);
+  await expect(scene.settle(enter(scene.client()))).rejects.toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
+});
+
+test("a member that died while it entered counts for an alive window, and no longer", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  void enter(client);
+  await scene.runtime.advance(10);
+  client.crash();
+  await scene.runtime.advance(3_500);
+  await expect(scene.settle(enter(scene.client()))).rejects.toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
+});
