@@ -1,13 +1,14 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { systemRuntime } from "@holdfast/core";
 import { type EmbeddedZooKeeper, eventually, freePort, startEmbeddedZooKeeper } from "@holdfast/test-servers";
-import { openAcl, Perms, type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
+import { type Acl, openAcl, Perms, type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
 import { openSession, parseConnectString } from "@holdfast/zk-recipes/internal";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { cellsOf } from "../../src/look/table.js";
 import { begin, lineOf, printed, run, stepsOf, unsafeIn } from "./support.js";
 
-/** ZooKeeper's number for this kind of node. */
+/** ZooKeeper's numbers for these kinds of node. */
+const persistentSequential = 2;
 const ephemeralSequential = 3;
 
 let server: EmbeddedZooKeeper;
@@ -49,6 +50,16 @@ async function curator(path: string): Promise<void> {
     acl: openAcl,
     flags: ephemeralSequential,
   });
+}
+
+/** Sets who may do what to a node. Those who only look notice it with their next connection, so each of theirs is ended. */
+async function permit(path: string, acl: readonly Acl[]): Promise<void> {
+  const { servers } = parseConnectString(server.connectString);
+  const session = openSession({ servers, sessionTimeoutMs: 30_000, runtime: systemRuntime });
+  await session.whenConnected();
+  await session.request("setACL", { path, acl, version: -1 });
+  await session.close();
+  for (const { id, ephemerals } of server.sessions()) if (ephemerals.length === 0) server.dropConnection(id);
 }
 
 test("a naive mutex is shown by its name, and released by force", async () => {
@@ -267,17 +278,30 @@ describe("holdfast watch", () => {
     await locks.mutex("orders").acquire();
     const watching = begin(["watch", ...at("/closed")]);
     await printed(watching, /^holdfast: watching/);
-    const { servers } = parseConnectString(server.connectString);
-    const session = openSession({ servers, sessionTimeoutMs: 30_000, runtime: systemRuntime });
-    onTestFinished(() => session.close());
-    await session.whenConnected();
-    const nobody = [{ perms: Perms.ALL, scheme: "digest", id: "a:b" }];
-    await session.request("setACL", { path: "/closed", acl: nobody, version: -1 });
-    for (const { id, ephemerals } of server.sessions())
-      if (ephemerals.length === 0) server.dropConnection(id);
+    await permit("/closed", [{ perms: Perms.ALL, scheme: "digest", id: "a:b" }]);
     await printed(watching, /the right to read \(READ\) \/closed is missing/);
     watching.interrupt();
     expect((await watching.ended).out).not.toContain("released");
+  });
+
+  test("forgets a hold that it cannot see any more: the next one that has its name is a grant", async () => {
+    server.operator.create("/forgotten");
+    const hold = (): string => {
+      server.operator.create("/forgotten/odd");
+      return server.operator.create("/forgotten/odd/lock-", { flags: persistentSequential });
+    };
+    const first = hold();
+    const watching = begin(["watch", ...at("/forgotten")]);
+    await printed(watching, /^holdfast: watching/);
+    await permit("/forgotten", [{ perms: Perms.ADMIN, scheme: "world", id: "anyone" }]);
+    await printed(watching, /the right to read \(READ\) \/forgotten is missing/);
+    expect(watching.out()).toBe("");
+    // Numbers begin anew with the parent.
+    server.operator.delete(first);
+    server.operator.delete("/forgotten/odd");
+    expect(hold()).toBe(first);
+    await permit("/forgotten", openAcl);
+    await printed(watching, / {2}granted +\/forgotten\/odd {2}to /);
   });
 
   test("prints one JSON object a line by --json", async () => {

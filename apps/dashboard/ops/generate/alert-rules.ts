@@ -146,7 +146,7 @@ export const alertRules: readonly AlertRule[] = [
     expr: wentUp("holdfast_dashboard_collector_drift_total", "cluster", "1h"),
     severity: "warn",
     summary: "The dashboard's picture of {{ $labels.cluster }} was wrong and was put right",
-    description: "A comparison with the backend found differences that no event had told of.",
+    description: "A comparison with the backend found differences that no event had reported.",
     advice: "Rare and few: nodes that the dashboard may not read. Else it is a defect: report it.",
   },
   {
@@ -157,7 +157,7 @@ export const alertRules: readonly AlertRule[] = [
       "10m",
     ),
     severity: "info",
-    summary: "Somebody forced a release in {{ $labels.cluster }}",
+    summary: "A release was forced in {{ $labels.cluster }}",
     description: "An operator ended a hold that its holder had not given back.",
     advice: "The page Audit says who, which lock and why.",
   },

@@ -94,9 +94,13 @@ export class ActionDesk {
     const { outcome, effects, before, after } = result;
     if (outcome === "denied") throw await this.#deny(row, body.action, "denied", effects.join(" "));
     if (outcome === "done" && body.action === "force-release") {
-      observatory.forced(cluster.name, row.entry === null ? (before?.holderCount ?? 1) : 1);
-      const entries = row.entry === null ? (before?.holders.map(({ entry }) => entry) ?? []) : [row.entry];
-      this.#parts.onForced?.(cluster.name, key, entries);
+      const { entry } = row;
+      // A lock of Redis is freed as a whole, whichever of its readers was named. Permits go one by one.
+      const whole = entry === null || (before?.backend === "redis" && before.kind !== "permit-semaphore");
+      const ended = new Set<string>(whole ? before?.holders.map((each) => each.entry) : []);
+      if (entry !== null) ended.add(entry);
+      observatory.forced(cluster.name, whole ? (before?.holderCount ?? 1) : 1);
+      this.#parts.onForced?.(cluster.name, key, [...ended]);
     }
     await this.#end({ ...row, before: before?.version ?? null, after: after?.version ?? null, outcome });
     this.#count(row, body.action, countedAs(outcome));

@@ -9,7 +9,8 @@ export class MinuteLimit {
   }
 
   lets(nowMs: number): boolean {
-    if (nowMs - this.#sinceMs >= 60_000) {
+    // Also where the clock was set back: it would let nothing through until the old time is reached again.
+    if (Math.abs(nowMs - this.#sinceMs) >= 60_000) {
       this.#sinceMs = nowMs;
       this.#count = 0;
     }

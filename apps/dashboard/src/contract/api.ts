@@ -199,7 +199,7 @@ export const WaitsSchema = Type.Object({
       resolvesMs: Nullable(InstantSchema),
     }),
   ),
-  /** What the graph leaves out because its waits cannot be seen, one sentence each. */
+  /** What the graph leaves out, because it cannot be seen or is too much, one sentence each. */
   blind: Type.Array(
     Type.Object({
       /** `null`: it may be of any cluster. */

@@ -118,7 +118,11 @@ export class Observatory {
       options.mutes,
       options.own,
     );
-    this.#timer = setInterval(() => void this.#tick(), tickMs);
+    this.#timer = setInterval(() => {
+      this.#tick().catch((error: unknown) => {
+        process.emitWarning(`a look at the clusters failed: ${String(error)}`, { type: "HoldfastWarning" });
+      });
+    }, tickMs);
     this.#timer.unref();
   }
 

@@ -156,6 +156,14 @@ export class WaitGraph {
     };
     await Promise.all(Array.from({ length: atOnce }, work));
     for (const id of this.#read.keys()) if (!kept.has(id)) this.#read.delete(id);
+    for (const { cluster, lock } of locks) {
+      const left = lock.waiterCount - lock.waiters.length;
+      if (left > 0 && lock.waiters.length >= mostWaiters)
+        blind.push({
+          cluster,
+          message: `${cluster} ${lock.key}: ${left} of ${lock.waiterCount} waiters are not shown here`,
+        });
+    }
     // To choose and to look for circles are each as much as one turn should hold.
     await nextTurn();
     const edges = edgesOf(locks);

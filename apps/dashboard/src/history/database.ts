@@ -162,9 +162,15 @@ function checkHead(file: string, handle: number): boolean {
   if (read === 0) return true;
   if (head.toString("latin1", 0, magic.length) !== magic)
     throw new RefusedFileError(`${file} is no history: it is a file of something else`);
-  if (head.readUInt32BE(applicationIdAt) !== applicationId)
-    throw new RefusedFileError(`${file} is no history: it is a database of another program`);
-  return false;
+  const program = head.readUInt32BE(applicationIdAt);
+  if (program === applicationId) return false;
+  const why = `${file} is no history: it is a database of another program`;
+  // Earlier builds had the number in the log alone until they wrote that back. Without it nothing shows whose database it is.
+  throw new RefusedFileError(
+    program === 0 && existsSync(`${file}-wal`)
+      ? `${why}, or of an earlier build of the dashboard that was killed before it had written ${file}-wal back; name another file, or let that build open it and end in order once`
+      : `${why}; name another file`,
+  );
 }
 
 function prepareSchema(db: Database, file: string): void {

@@ -105,7 +105,8 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
     credentials: new Credentials({ users: options.users ?? [], tokens: options.tokens ?? [] }, Date.now),
     anonymous: options.anonymous ?? null,
     loopbackNames: options.loopbackNames ?? false,
-    failedLogins: new FailedLogins({ ...wrongCredentials, now: Date.now }),
+    // Not the wall clock: set back, it would keep a caller out for as long.
+    failedLogins: new FailedLogins({ ...wrongCredentials, now: () => performance.now() }),
     csrf,
     onRefused: (refused) => {
       const { request, claimedName } = refused;

@@ -6,6 +6,7 @@ const lookEveryMs = 1_000;
 const usualHookEveryMs = 120_000;
 /** A hook that has given no answer by then does not let in. */
 const hookAnswerMs = 10_000;
+const notKnown = "who it is cannot be found out";
 
 interface Open {
   readonly admission: Admission;
@@ -45,8 +46,17 @@ export class StreamRights {
   #look(): void {
     const nowMs = performance.now();
     for (const open of this.#open) {
-      if (open.admission.by === "own") this.#compare(open, open.admission.again());
+      if (open.admission.by === "own") this.#askOwn(open, open.admission.again);
       else if (!open.asking && nowMs - open.askedMs >= this.#hookEveryMs) void this.#ask(open);
+    }
+  }
+
+  /** Users and tokens may be functions of the host, which may throw. */
+  #askOwn(open: Open, again: () => Principal | null): void {
+    try {
+      this.#compare(open, again());
+    } catch {
+      this.#end(open, notKnown);
     }
   }
 
@@ -55,7 +65,7 @@ export class StreamRights {
     try {
       this.#compare(open, await within(Promise.resolve(open.admission.again()), hookAnswerMs));
     } catch {
-      this.#end(open, "who it is cannot be found out");
+      this.#end(open, notKnown);
     } finally {
       open.askedMs = performance.now();
       open.asking = false;

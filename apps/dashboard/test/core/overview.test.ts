@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Observatory } from "../../src/core/observatory.js";
 import { FakeCollector, fakeParticipant } from "../fake-collector.js";
+import { soon } from "../soon.js";
 
 class Scene {
   nowMs = 10_000_000;
@@ -132,4 +133,20 @@ describe("the overview", () => {
     const heat = hot.map(({ waiterCount }) => waiterCount);
     expect(heat).toEqual([...heat].sort((a, b) => b - a));
   });
+});
+
+it("an observatory goes on looking where something that it asks throws, and a warning of the process says so", async () => {
+  const said: string[] = [];
+  const heard = ({ message }: Error): void => void said.push(message);
+  process.on("warning", heard);
+  onTestFinished(() => void process.off("warning", heard));
+  let asked = 0;
+  const own = (): never => {
+    asked += 1;
+    throw new Error("the file of the host is away");
+  };
+  const observatory = new Observatory([], { own });
+  onTestFinished(() => observatory.close());
+  await soon(() => asked).toBeGreaterThan(1);
+  await soon(() => said.join()).toContain("the file of the host is away");
 });

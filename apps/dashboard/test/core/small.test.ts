@@ -1,6 +1,7 @@
 import type { SourceStatus } from "@holdfast/collectors";
 import { textMatcher } from "@holdfast/collectors/internal";
 import { describe, expect, it } from "vitest";
+import { MinuteLimit } from "../../src/actions/minute-limit.js";
 import { FailedLogins } from "../../src/auth/failed-logins.js";
 import { hashPassword, verifyPassword } from "../../src/auth/passwords.js";
 import { clusterRowOf } from "../../src/core/cluster-row.js";
@@ -23,6 +24,12 @@ it("a kept answer is asked for anew when it is old, and when the clock was set b
   expect(await kept.get()).toBe(2);
   nowMs -= 600_000;
   expect([await kept.get(), await kept.get()]).toEqual([3, 3]);
+});
+
+it("a limit for each minute begins a new minute where the clock was set back", () => {
+  const limit = new MinuteLimit(1);
+  expect([limit.lets(3_600_000), limit.lets(3_600_001)]).toEqual([true, false]);
+  expect([limit.lets(1_000), limit.lets(1_001)]).toEqual([true, false]);
 });
 
 describe("names by part and by glob", () => {

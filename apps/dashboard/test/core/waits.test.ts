@@ -236,6 +236,21 @@ describe("waits and deadlocks", () => {
     ]);
   });
 
+  it("says how many waiters of a long queue it leaves out, also of one that is not read anew", async () => {
+    using scene = new Scene();
+    const waiters = Array.from({ length: 203 }, (_, at) =>
+      fakeParticipant({ entry: `w${at}`, position: at }),
+    );
+    scene.contend(scene.zoo, "/long", a, b, { waiters });
+    const blind = [{ cluster: "zoo", message: "zoo /long: 3 of 203 waiters are not shown here" }];
+    const first = await scene.observatory.waits();
+    expect(first.edges).toHaveLength(200);
+    expect(first.blind).toEqual(blind);
+    scene.nowMs += 2_000;
+    expect((await scene.observatory.waits()).blind).toEqual(blind);
+    expect(scene.zoo.detailReads).toBe(1);
+  });
+
   it("shows waits that are too young to be looked at unasked, also while such a look is under way, and what time it is", async () => {
     using scene = new Scene();
     const { graph } = scene.observatory;

@@ -522,6 +522,26 @@ describe("a file", () => {
     expect(readdirSync(folder)).toEqual(files);
   });
 
+  it("of an earlier build that was killed before its log was written back is left as it is, and the sentence says what to do", () => {
+    using kept = new Kept();
+    kept.record(t0, begun("/one"));
+    const left = join(folder, "left.db");
+    const bytes = readFileSync(file);
+    // Those builds had the number of the program in the log alone until then.
+    bytes.fill(0, 68, 72);
+    writeFileSync(left, bytes);
+    copyFileSync(`${file}-wal`, `${left}-wal`);
+    const log = readFileSync(`${left}-wal`);
+    const sentence = `${left} is no history: it is a database of another program, or of an earlier build of the dashboard that was killed before it had written ${left}-wal back; name another file, or let that build open it and end in order once`;
+    for (const open of [() => openDatabase(left, 16 * megabyte), () => checkDatabase(left)])
+      expect(open).toThrow(new RefusedFileError(sentence));
+    expect(readFileSync(left).equals(bytes)).toBe(true);
+    expect(readFileSync(`${left}-wal`).equals(log)).toBe(true);
+    // Without a log nothing of an earlier build is left to be had.
+    rmSync(`${left}-wal`);
+    expect(() => checkDatabase(left)).toThrow(/it is a database of another program; name another file$/);
+  });
+
   it("whose process was killed before its log was written back is a history all the same", () => {
     using kept = new Kept();
     kept.record(t0, begun("/one"));

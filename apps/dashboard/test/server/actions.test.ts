@@ -363,6 +363,26 @@ describe("actions", () => {
     expect(missing.statusCode).toBe(404);
   });
 
+  it("a forced release on Redis, which takes a lock away from all its readers, counts each of them, and one permit as one", async () => {
+    await using dashboard = await staged();
+    const holders = ["r1", "r2", "r3"].map((entry) => fakeParticipant({ entry, mode: "shared" }));
+    const lostBy = async (kind: "read-write-lock" | "permit-semaphore"): Promise<number> => {
+      const key = `a ${kind}`;
+      dashboard.redis.put({ key, kind, holders });
+      const answer = await dashboard.app.inject({
+        method: "POST",
+        url: `/api/v1/locks/${lockIdOf({ cluster: "red", backend: "redis", key })}/actions`,
+        headers: await changing(dashboard.app, "admin"),
+        payload: { ...usual, entry: "r2", expectedVersion: "r1,r2,r3", confirmation: key },
+      });
+      expect(answer.json()).toMatchObject({ outcome: "done" });
+      const overview = { url: "/api/v1/overview?cluster=red", headers: as("viewer") };
+      return (await dashboard.app.inject(overview)).json().lost.count;
+    };
+    expect(await lostBy("read-write-lock")).toBe(3);
+    expect(await lostBy("permit-semaphore")).toBe(4);
+  });
+
   it("an operator mutes a finding with a reason and an end, and it is muted for all users", async () => {
     await using dashboard = await staged();
     dashboard.zookeeper.findingList = [

@@ -217,6 +217,24 @@ describe("an open stream whose caller is known by a hook of the host", () => {
   });
 });
 
+it("an open stream ends where a function of the host that gives the tokens throws, and the dashboard goes on", async () => {
+  const tokens = [{ name: "ci", role: "viewer" as const, token: "ci-token-0123456789" }];
+  const headers = bearer("ci-token-0123456789");
+  let away = false;
+  await using dashboard = await serving({
+    tokens: () => {
+      if (away) throw new Error("the store of the secrets is away");
+      return tokens;
+    },
+  });
+  const url = await dashboard.app.listen({ host: "127.0.0.1", port: 0 });
+  using reader = await EventReader.open(`${url}/api/v1/events`, headers);
+  away = true;
+  await soon(() => reader.ended).toBe(true);
+  away = false;
+  expect((await dashboard.app.inject({ url: "/api/v1/me", headers })).statusCode).toBe(200);
+});
+
 describe("a password that is being checked", () => {
   it("does not let in when its user is taken out during the check", async () => {
     const hash = await hashPassword("correct horse");

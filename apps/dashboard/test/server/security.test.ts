@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Credentials } from "../../src/auth/credentials.js";
 import { hashPassword } from "../../src/auth/passwords.js";
 import { lockIdOf } from "../../src/core/lock-id.js";
@@ -55,6 +55,21 @@ describe("who is let in", () => {
     for (let n = 0; n < 10; n++) expect((await me(wrong)).statusCode).toBe(401);
     expect((await me(wrong)).statusCode).toBe(429);
     expect((await me(as("viewer"))).statusCode).toBe(200);
+  });
+
+  it("a caller is kept out for a minute, and not until a clock that was set back shows the same time again", async () => {
+    vi.useFakeTimers({ toFake: ["Date", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    await using dashboard = await serving();
+    const headers = { authorization: "Bearer wrong-token-0123456789" };
+    const me = async () => (await dashboard.app.inject({ url: "/api/v1/me", headers })).statusCode;
+    for (let n = 0; n < 10; n++) expect(await me()).toBe(401);
+    expect(await me()).toBe(429);
+    vi.advanceTimersByTime(59_000);
+    vi.setSystemTime(Date.now() - 86_400_000);
+    expect(await me()).toBe(429);
+    vi.advanceTimersByTime(1_000);
+    expect(await me()).toBe(401);
   });
 
   it("of a burst of wrong passwords ten are tried, and a burst of the right one comes in as a whole", async () => {

@@ -208,8 +208,8 @@ export type CollectorEvent =
     }
   | {
       /**
-       * A hold is no longer looked at, and may go on: its root has grown over `maxNodes`, is no root any more, or has become unreadable above
-       * it. No `released` follows. On ZooKeeper alone.
+       * A hold is no longer looked at, and may go on: on ZooKeeper its root has grown over `maxNodes`, is no root any more, or has become
+       * unreadable above it; on Redis its key may not be read any more, or has become that of no lock. No `released` follows.
        */
       readonly type: "unwatched";
       /** `LockFigures.key`. */

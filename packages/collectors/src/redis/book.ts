@@ -102,6 +102,8 @@ export class Book {
     this.empty.delete(key);
     this.troubled.delete(record);
     if (record.highestToken !== null) this.#tokens.set(key, record.highestToken);
+    // Holders are in it only where its key is no lock any more, or may not be read: nothing shows when or whether they ended.
+    for (const { field } of record.followed) this.#parts.emit({ type: "unwatched", key, entry: field });
     this.#parts.emit({ type: "removed", key });
   }
 

@@ -59,6 +59,8 @@ export class Reader {
     const sentMs = this.#runtime.nowMs();
     const replies = await link.send(calls.flat());
     const when = answeredAt(this.#runtime, sentMs);
+    const refused = replies.find(isForNow);
+    if (refused !== undefined) throw refused;
     let at = 0;
     keys.forEach((key, index) => {
       const count = (calls[index] as readonly unknown[]).length;
@@ -97,4 +99,9 @@ export class Reader {
 
 export function isMoved(reply: unknown): boolean {
   return reply instanceof ReplyError && (reply.kind === "moved" || reply.kind === "ask");
+}
+
+/** A refusal that passes, as while a long script runs or a cluster is down: it shows nothing of a lock, least of all that it is gone. */
+function isForNow(reply: unknown): reply is ReplyError {
+  return reply instanceof ReplyError && reply.retryable && !isMoved(reply);
 }

@@ -255,3 +255,27 @@ test("readings are taken in their order by the clock that never steps, though th
   expect(read(2_000, 1_000, other)).toBe(other);
   expect(read(1_500, 900_000, holder)).toBe(other);
 });
+
+test("of a hold whose key becomes that of no lock no end is reported, but that it is no longer looked at", () => {
+  const events: CollectorEvent[] = [];
+  const book = new Book({
+    ...parts,
+    listeners: () => undefined,
+    listening: () => true,
+    emit: (event) => events.push(event),
+    attended: () => true,
+  });
+  const read = (atMs: number, shape: Shape) =>
+    book.apply({
+      ...{ key: "k", atMs, readMs: atMs, blurMs: 0, depth: "slim", leftMs: 30_000, token: null },
+      ...{ denied: null, beside: null, shape },
+    });
+  read(1_000, { is: "lock", fields: [{ field: holder, count: 1 }], mode: null });
+  events.length = 0;
+  read(2_000, { is: "other", what: "no number" });
+  expect(events).toEqual([
+    { type: "unwatched", key: "k", entry: holder },
+    { type: "removed", key: "k" },
+  ]);
+  expect(book.records.size).toBe(0);
+});

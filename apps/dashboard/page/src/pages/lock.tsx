@@ -1,15 +1,14 @@
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import type { LockDetail, LockHistory, LockRow } from "../../../src/contract/api.js";
 import { ActionDialog, type Chosen } from "../actions/action-dialog.js";
-import { actionNames, asAction, offersEnd } from "../actions/words.js";
+import { type ActionName, actionNames, asAction, offersEnd } from "../actions/words.js";
+import type { ApiFailure } from "../api/failure.js";
 import { may, me, now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
-import { useTitle, useView } from "../app/view.js";
-import { whyNoHolders } from "../format/absence.js";
+import { useTitle, useView, type View } from "../app/view.js";
 import { span } from "../format/duration.js";
-import { count } from "../format/number.js";
 import { kindOf, waitersOf } from "../format/words.js";
 import { At } from "../parts/age.js";
 import { Copy } from "../parts/copy.js";
@@ -22,7 +21,7 @@ import { lockValues, OutsideLinks } from "../parts/outside-links.js";
 import { Failed, Loading, Nothing, OldNews } from "../parts/states.js";
 import { Libraries } from "../parts/who.js";
 import { Act, type Offered } from "./lock/act.js";
-import { Holder } from "./lock/holder.js";
+import { Holders } from "./lock/holder.js";
 import { useHandOffAnnounced, useLockChanges } from "./lock/live.js";
 import { Histogram, Past } from "./lock/past.js";
 import { Queue } from "./lock/queue.js";
@@ -36,9 +35,129 @@ const polledMs = 3_000;
 /** One permit for another is no change of the row: only the ids differ, and those are read here alone. */
 const permitsPolledMs = 500;
 
-/** Of a semaphore on ZooKeeper that has waiters. */
-function mayShowNext({ kind, backend, limit, waiterCount }: LockRow): boolean {
-  return kind === "semaphore" && backend === "zookeeper" && limit === null && waiterCount > 0;
+function NoSuchLock({ reload, view }: { reload: () => void; view: View }): JSX.Element {
+  return (
+    <Nothing title="No such lock" whole>
+      <p>
+        Nothing is there now. A lock on ZooKeeper or Redis exists only while a client holds it or waits for
+        it, or has left something behind.
+      </p>
+      <p>
+        <button type="button" onClick={reload}>
+          Look again
+        </button>{" "}
+        <a class="button" href={view.href("locks")}>
+          All locks
+        </a>
+      </p>
+    </Nothing>
+  );
+}
+
+/** `children`: the buttons of the actions that are about no participant. */
+function Head(props: { lock: LockRow; view: View; children: ComponentChildren }): JSX.Element {
+  const { lock, view, children } = props;
+  return (
+    <>
+      <nav class="crumbs" aria-label="Where this is">
+        <a href={view.href("locks")}>Locks</a>
+        <Icon name="next" />
+        <span>{lock.backend}</span>
+        <Icon name="next" />
+        <span>{lock.cluster}</span>
+      </nav>
+      <div class="page-head">
+        <h1 class="key">{lock.key}</h1>
+        <LockState state={lock.state} />
+        <span>{kindOf(lock)}</span>
+        <Libraries names={lock.libraries} />
+        <OutsideLinks on="lock" values={lockValues(lock)} />
+        <span class="actions">
+          <Copy text={lock.key} what={lock.backend === "zookeeper" ? "path" : "key"} />
+          <Copy text={location.href} what="link" />
+          {children}
+        </span>
+      </div>
+    </>
+  );
+}
+
+/**
+ * What a reader has to know before the rest. `off`: why no action can be had. `refused`: the action that a link asks for, where it is not
+ * offered.
+ */
+function Notices(props: {
+  lock: LockRow;
+  failure: ApiFailure | null;
+  off: string | null;
+  refused: ActionName | null;
+}): JSX.Element {
+  const { lock, failure, off, refused } = props;
+  return (
+    <>
+      {failure !== null &&
+        (failure.kind === "missing" ? (
+          <p class="notice warn" role="status">
+            <Icon name="warning" />
+            <span>The lock is gone: no holder, no waiters. Below is what was seen last.</span>
+          </p>
+        ) : (
+          <OldNews failure={failure} />
+        ))}
+      {off !== null && (
+        <p class="notice warn">
+          <Icon name="stale" />
+          <span>{off}</span>
+        </p>
+      )}
+      {refused !== null && (
+        <p class="notice info" role="status">
+          <Icon name="info" />
+          <span>
+            {actionNames[refused].title}: not possible here now. The holder's library may have no such
+            request, or your role does not allow it.
+          </span>
+        </p>
+      )}
+      {lock.denied !== null && (
+        <p class="notice bad">
+          <Icon name="denied" />
+          <span>Not everything can be read: {lock.denied}</span>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The words of the backend, and how the values above were obtained from them. */
+function Background({ detail, view }: { detail: LockDetail; view: View }): JSX.Element {
+  const { lock, raw, explain } = detail;
+  return (
+    <>
+      <details class="more">
+        <summary>Raw: what the backend has</summary>
+        <dl class="raw">
+          {raw.map(({ name, value }) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd class="key">{value}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+      <details class="more">
+        <summary>Explain: how each value was obtained</summary>
+        <ul>
+          {explain.map((each) => (
+            <li key={each}>{each}</li>
+          ))}
+        </ul>
+        <p class="note">
+          Read <At ms={lock.readMs} zone={view.zone} />, version <span class="key">{lock.version}</span>
+        </p>
+      </details>
+    </>
+  );
 }
 
 export function LockPage(): JSX.Element {
@@ -77,20 +196,7 @@ export function LockPage(): JSX.Element {
     }
     return failure.kind === "missing" ? (
       <>
-        <Nothing title="No such lock" whole>
-          <p>
-            Nothing is there now. A lock on ZooKeeper or Redis exists only while a client holds it or waits
-            for it, or has left something behind.
-          </p>
-          <p>
-            <button type="button" onClick={reload}>
-              Look again
-            </button>{" "}
-            <a class="button" href={view.href("locks")}>
-              All locks
-            </a>
-          </p>
-        </Nothing>
+        <NoSuchLock reload={reload} view={view} />
         {me.value?.history === true && <Story />}
       </>
     ) : (
@@ -117,91 +223,18 @@ export function LockPage(): JSX.Element {
   const leftOut = offersEnd(data);
   return (
     <>
-      <nav class="crumbs" aria-label="Where this is">
-        <a href={view.href("locks")}>Locks</a>
-        <Icon name="next" />
-        <span>{lock.backend}</span>
-        <Icon name="next" />
-        <span>{lock.cluster}</span>
-      </nav>
-      <div class="page-head">
-        <h1 class="key">{lock.key}</h1>
-        <LockState state={lock.state} />
-        <span>{kindOf(lock)}</span>
-        <Libraries names={lock.libraries} />
-        <OutsideLinks on="lock" values={lockValues(lock)} />
-        <span class="actions">
-          <Copy text={lock.key} what={lock.backend === "zookeeper" ? "path" : "key"} />
-          <Copy text={location.href} what="link" />
-          {general.map(button)}
-        </span>
-      </div>
-      {failure !== null &&
-        (failure.kind === "missing" ? (
-          <p class="notice warn" role="status">
-            <Icon name="warning" />
-            <span>The lock is gone: no holder, no waiters. Below is what was seen last.</span>
-          </p>
-        ) : (
-          <OldNews failure={failure} />
-        ))}
-      {off !== null && actions.length > 0 && (
-        <p class="notice warn">
-          <Icon name="stale" />
-          <span>{off}</span>
-        </p>
-      )}
-      {wished !== null && offered === undefined && me.value !== null && (
-        <p class="notice info" role="status">
-          <Icon name="info" />
-          <span>
-            {actionNames[wished].title}: not possible here now. The holder's library may have no such request,
-            or your role does not allow it.
-          </span>
-        </p>
-      )}
-      {lock.denied !== null && (
-        <p class="notice bad">
-          <Icon name="denied" />
-          <span>Not everything can be read: {lock.denied}</span>
-        </p>
-      )}
+      <Head lock={lock} view={view}>
+        {general.map(button)}
+      </Head>
+      <Notices
+        lock={lock}
+        failure={failure}
+        off={actions.length > 0 ? off : null}
+        refused={offered === undefined && me.value !== null ? wished : null}
+      />
       {data.findings.length > 0 && <FindingCards rows={data.findings} view={view} />}
       <div class={stale ? "stale" : ""}>
-        <section>
-          <h2>
-            {lock.holderCount > 1
-              ? `Holders (${count(lock.holderCount)}${lock.limit === null ? "" : ` of ${count(lock.limit)}`})`
-              : "Holder"}
-          </h2>
-          {lock.holders.length === 0 ? (
-            <p class="note">{whyNoHolders(data)}</p>
-          ) : (
-            <ul class="holders">
-              {lock.holders.map((each) => (
-                <Holder
-                  key={each.entry}
-                  holder={each}
-                  detail={data}
-                  stale={stale}
-                  view={view}
-                  actions={of(each.entry)}
-                />
-              ))}
-            </ul>
-          )}
-          {mayShowNext(lock) && (
-            <p class="note">
-              Curator keeps the limit in its clients, and the first in the queue may have made a permit
-              already: then the newest of these is not granted yet.
-            </p>
-          )}
-          {lock.holderCount > lock.holders.length && (
-            <p class="note">
-              The first {lock.holders.length} of {count(lock.holderCount)}.
-            </p>
-          )}
-        </section>
+        <Holders detail={data} stale={stale} view={view} actionsOf={of} />
         <section>
           <h2>Queue ({waitersOf(lock).text})</h2>
           <Queue detail={data} view={view} actionsOf={of} />
@@ -227,28 +260,7 @@ export function LockPage(): JSX.Element {
           {history.data !== null && <Histogram history={history.data} view={view} />}
         </section>
       </div>
-      <details class="more">
-        <summary>Raw: what the backend has</summary>
-        <dl class="raw">
-          {data.raw.map(({ name, value }) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd class="key">{value}</dd>
-            </div>
-          ))}
-        </dl>
-      </details>
-      <details class="more">
-        <summary>Explain: how each value was obtained</summary>
-        <ul>
-          {data.explain.map((each) => (
-            <li key={each}>{each}</li>
-          ))}
-        </ul>
-        <p class="note">
-          Read <At ms={lock.readMs} zone={view.zone} />, version <span class="key">{lock.version}</span>
-        </p>
-      </details>
+      <Background detail={data} view={view} />
       {chosen !== null && (
         <ActionDialog
           shown={chosen.shown}

@@ -4,14 +4,13 @@ import type { Locks } from "../../../src/contract/api.js";
 import { pathWith } from "../api/client.js";
 import { announce } from "../app/announce.js";
 import { narrow } from "../app/narrow.js";
-import { listen, now, stream } from "../app/store.js";
-import { throttle } from "../app/throttle.js";
+import { now } from "../app/store.js";
 import { useResource } from "../app/use-resource.js";
-import { useTitle, useView } from "../app/view.js";
+import { useTitle, useView, type View } from "../app/view.js";
 import { duration } from "../format/duration.js";
 import { count, many, percent, readSoFar } from "../format/number.js";
 import { plain } from "../format/words.js";
-import { apply, emptyList, lose, refresh, relist } from "../live/frozen-list.js";
+import { useLiveList } from "../live/use-live-list.js";
 import { ExportLinks } from "../parts/export-links.js";
 import { Icon } from "../parts/icon.js";
 import { LockTable } from "../parts/lock-table.js";
@@ -217,55 +216,62 @@ function Coverage({ answer }: { answer: Locks }): JSX.Element {
   );
 }
 
+/** Why no row is shown. */
+function NoRows({ answer, filter, view }: { answer: Locks; filter: LocksView; view: View }): JSX.Element {
+  const { known, coverage } = answer;
+  if (!isFiltered(filter) || known === 0) return <NoLocks view={view} />;
+  return (
+    <Nothing title="The filters hide all" icon="search">
+      <p>
+        {many(known, "lock")} known, none matches.{" "}
+        {coverage < 1 && `Not all of them are read: ${percent(coverage)} so far.`}
+      </p>
+      <p>
+        <a class="button" href={view.href("locks")}>
+          Clear the filters
+        </a>
+      </p>
+    </Nothing>
+  );
+}
+
+/** `shown`: how many rows are on screen. */
+function Pager(props: { answer: Locks; filter: LocksView; shown: number; view: View }): JSX.Element | null {
+  const { answer, filter, shown, view } = props;
+  const { next, rows, total } = answer;
+  const { cursor, from } = filter;
+  if (next === null && cursor === null) return null;
+  return (
+    <nav class="pager" aria-label="Pages of the list">
+      <span class="note">
+        {count(from)} to {count(from + Math.max(0, shown - 1))} of {count(total)}
+      </span>
+      {cursor !== null && (
+        <a class="button" href={view.href("locks", locksViewQuery({ ...filter, cursor: null }))}>
+          First page
+        </a>
+      )}
+      {next !== null && (
+        <a
+          class="button"
+          href={view.href("locks", locksViewQuery({ ...filter, cursor: next, from: from + rows.length }))}
+        >
+          Next page
+        </a>
+      )}
+    </nav>
+  );
+}
+
 export function LocksPage(): JSX.Element {
   const view = useView();
   useTitle("Locks");
   const filter = useMemo(() => parseLocksView(view.search), [view.search]);
   const path = pathWith("locks", locksApiQuery(filter));
   const { data, failure, loading, reload } = useResource<Locks>(path, 15_000);
-  const [list, setList] = useState(emptyList);
-  const [shownPath, setShownPath] = useState(path);
-  // While a hand or a finger is on the table, nothing in it may move.
-  const touched = useRef({ pointer: false, focus: false });
-  const frozen = (): boolean => touched.current.pointer || touched.current.focus;
-  const latest = useRef(reload);
-  latest.current = reload;
-
-  useEffect(() => {
-    if (data === null) return;
-    setList((before) => relist(before, data.rows, shownPath === path && frozen()));
-    setShownPath(path);
-  }, [data]);
-
-  const ids = list.rows.map(({ id }) => id).join(",");
-  useEffect(() => {
-    const who = {};
-    stream.want(who, { rows: ids === "" ? [] : ids.split(","), overview: false, findings: false });
-    return () => stream.want(who, null);
-  }, [ids]);
-  useEffect(() => {
-    const soon = throttle(2000, () => latest.current());
-    const end = listen({
-      locks: (rows) => setList((before) => refresh(before, rows)),
-      gone: (lost) => setList((before) => lose(before, lost)),
-      changes: soon,
-    });
-    return () => {
-      end();
-      soon.end();
-    };
-  }, []);
-
-  const thaw = (which: "pointer" | "focus"): void => {
-    touched.current[which] = false;
-    if (!frozen()) setList((before) => (before.pending > 0 ? apply(before) : before));
-  };
+  const { list, isOfPath, showNow, touch, leave } = useLiveList(path, data, reload);
   const change = (changed: Partial<LocksView>): void =>
     view.go("locks", locksViewQuery({ ...filter, cursor: null, ...changed }), true);
-  const applyNow = (): void => {
-    setList(apply);
-    announce("The list is up to date");
-  };
 
   const rows = list.rows;
   const stale = data === null;
@@ -276,7 +282,14 @@ export function LocksPage(): JSX.Element {
         {data !== null && <Coverage answer={data} />}
         <ExportLinks list="locks" query={exportQuery(filter)} />
         {list.pending > 0 && (
-          <button type="button" class="pending" onClick={applyNow}>
+          <button
+            type="button"
+            class="pending"
+            onClick={() => {
+              showNow();
+              announce("The list is up to date");
+            }}
+          >
             Show {many(list.pending, "change")}
           </button>
         )}
@@ -284,34 +297,19 @@ export function LocksPage(): JSX.Element {
       <Filters filter={filter} change={change} />
       {failure !== null && data !== null && <OldNews failure={failure} />}
       {failure !== null && stale && <Failed failure={failure} retry={reload} />}
-      {loading && stale && shownPath === path && <Loading rows={12} />}
-      {data !== null &&
-        data.rows.length === 0 &&
-        rows.length === 0 &&
-        (isFiltered(filter) && data.known > 0 ? (
-          <Nothing title="The filters hide all" icon="search">
-            <p>
-              {many(data.known, "lock")} known, none matches.{" "}
-              {data.coverage < 1 && `Not all of them are read: ${percent(data.coverage)} so far.`}
-            </p>
-            <p>
-              <a class="button" href={view.href("locks")}>
-                Clear the filters
-              </a>
-            </p>
-          </Nothing>
-        ) : (
-          <NoLocks view={view} />
-        ))}
+      {loading && stale && isOfPath && <Loading rows={12} />}
+      {data !== null && data.rows.length === 0 && rows.length === 0 && (
+        <NoRows answer={data} filter={filter} view={view} />
+      )}
       {rows.length > 0 && (failure === null || data !== null) && (
         <div
           class={stale ? "stale" : ""}
-          onPointerEnter={() => (touched.current.pointer = true)}
-          onPointerLeave={() => thaw("pointer")}
-          onFocusIn={() => (touched.current.focus = true)}
+          onPointerEnter={() => touch("pointer")}
+          onPointerLeave={() => leave("pointer")}
+          onFocusIn={() => touch("focus")}
           onFocusOut={(event) => {
             const to = event.relatedTarget;
-            if (!(to instanceof Node && event.currentTarget.contains(to))) thaw("focus");
+            if (!(to instanceof Node && event.currentTarget.contains(to))) leave("focus");
           }}
         >
           <LockTable
@@ -328,29 +326,7 @@ export function LocksPage(): JSX.Element {
           />
         </div>
       )}
-      {data !== null && (data.next !== null || filter.cursor !== null) && (
-        <nav class="pager" aria-label="Pages of the list">
-          <span class="note">
-            {count(filter.from)} to {count(filter.from + Math.max(0, rows.length - 1))} of {count(data.total)}
-          </span>
-          {filter.cursor !== null && (
-            <a class="button" href={view.href("locks", locksViewQuery({ ...filter, cursor: null }))}>
-              First page
-            </a>
-          )}
-          {data.next !== null && (
-            <a
-              class="button"
-              href={view.href(
-                "locks",
-                locksViewQuery({ ...filter, cursor: data.next, from: filter.from + data.rows.length }),
-              )}
-            >
-              Next page
-            </a>
-          )}
-        </nav>
-      )}
+      {data !== null && <Pager answer={data} filter={filter} shown={rows.length} view={view} />}
     </>
   );
 }

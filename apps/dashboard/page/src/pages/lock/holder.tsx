@@ -1,7 +1,8 @@
 import type { ComponentChildren, JSX } from "preact";
-import type { LockDetail, Participant } from "../../../../src/contract/api.js";
+import type { LockDetail, LockRow, Participant } from "../../../../src/contract/api.js";
 import { now } from "../../app/store.js";
 import type { View } from "../../app/view.js";
+import { whyNoHolders } from "../../format/absence.js";
 import { lostContact, sessionTimeout } from "../../format/contact.js";
 import { count, many } from "../../format/number.js";
 import { libraryOf } from "../../format/words.js";
@@ -19,7 +20,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   );
 }
 
-export function Holder(props: {
+function Holder(props: {
   holder: Participant;
   detail: LockDetail;
   stale: boolean;
@@ -82,5 +83,56 @@ export function Holder(props: {
         )}
       </dl>
     </li>
+  );
+}
+
+/** Of a semaphore on ZooKeeper that has waiters. */
+function mayShowNext({ kind, backend, limit, waiterCount }: LockRow): boolean {
+  return kind === "semaphore" && backend === "zookeeper" && limit === null && waiterCount > 0;
+}
+
+export function Holders(props: {
+  detail: LockDetail;
+  stale: boolean;
+  view: View;
+  actionsOf: (entry: string) => ComponentChildren;
+}): JSX.Element {
+  const { detail, stale, view, actionsOf } = props;
+  const { lock } = detail;
+  return (
+    <section>
+      <h2>
+        {lock.holderCount > 1
+          ? `Holders (${count(lock.holderCount)}${lock.limit === null ? "" : ` of ${count(lock.limit)}`})`
+          : "Holder"}
+      </h2>
+      {lock.holders.length === 0 ? (
+        <p class="note">{whyNoHolders(detail)}</p>
+      ) : (
+        <ul class="holders">
+          {lock.holders.map((each) => (
+            <Holder
+              key={each.entry}
+              holder={each}
+              detail={detail}
+              stale={stale}
+              view={view}
+              actions={actionsOf(each.entry)}
+            />
+          ))}
+        </ul>
+      )}
+      {mayShowNext(lock) && (
+        <p class="note">
+          Curator keeps the limit in its clients, and the first in the queue may have made a permit already:
+          then the newest of these is not granted yet.
+        </p>
+      )}
+      {lock.holderCount > lock.holders.length && (
+        <p class="note">
+          The first {lock.holders.length} of {count(lock.holderCount)}.
+        </p>
+      )}
+    </section>
   );
 }
