@@ -6,7 +6,7 @@ import { ChaosRun } from "./run-cli.js";
 
 const smoke = catalogue.filter(({ tags }) => tags.includes("smoke")).map(({ id }) => id);
 
-/** Promised are 70 s on two cores of its own; a machine under load gets ten times as much. */
+/** Meant are 70 s beside the other files of its stage; a machine under load gets ten times as much. */
 const limitMs = 900_000;
 
 let run: ChaosRun;
@@ -44,7 +44,7 @@ describe("the smoke run of the built CLI", () => {
   it("has run everything of the tag, and each came out as expected", () => {
     const outcomes = results.outcomes.map(({ scenario, outcome }) => `${scenario.id} ${outcome}`);
     expect(outcomes).toEqual(smoke.map((id) => `${id} as-expected`));
-    expect(smoke.length).toBeGreaterThanOrEqual(11);
+    expect(smoke.length).toBeGreaterThanOrEqual(10);
   });
 
   it("has convicted those that must be, and no other", () => {

@@ -131,6 +131,7 @@ interface AskParts {
   readonly outcome?: "ok" | "fail" | "info";
   readonly ended?: number;
   readonly hold?: string;
+  readonly mode?: "read" | "write";
   readonly waitMs?: number;
   readonly permits?: number;
   readonly thread?: string;

@@ -9,6 +9,7 @@ import {
 } from "@holdfast/chaos";
 import { judgedWith, writeTimeline } from "@holdfast/chaos/internal";
 import { digestOf, type Fault, leaseMs, type Trial } from "./faults.js";
+import { codeOf } from "./own-code.js";
 import type { Result } from "./results.js";
 import type { Subject } from "./subjects.js";
 import { chargesOf } from "./verdict.js";
@@ -49,6 +50,7 @@ export async function runCell(
     version,
     fault: fault.id,
     trial: digestOf(trial, subject),
+    ...codeOf(subject),
     seed,
     verdict: convicted ? "convicted" : outcome.outcome === "unknown" ? "unknown" : "kept",
     charges: found,

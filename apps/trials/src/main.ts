@@ -13,7 +13,8 @@ import { table } from "./table.js";
 const help = `Usage: node apps/trials/dist/main.js [options]
 
 Runs each lock library under each fault that fits it, by the engine of @holdfast/chaos, and writes what each kept: a text and a page. What was
-run is kept as lines in results.jsonl; begun again, it goes on where it was interrupted.
+run is kept as lines in results.jsonl; begun again, it goes on where it was interrupted, and runs our locks again where their code has
+changed since.
 
   --subjects A,B   only these: ${subjects.map(({ id }) => id).join(", ")}
   --faults A,B     only these: ${faults.map(({ id }) => id).join(", ")}

@@ -36,7 +36,7 @@ export function page(results: Results, missing: ReadonlyMap<string, string>): st
 <table class="verdicts"><thead><tr><th></th>${head.join("")}</tr></thead><tbody>
 ${rows.join("\n")}
 </tbody></table>
-<p>* documented as out of scope. A verdict opens to what shows it; hover over a fault or a subject for more.</p>
+<p>* documented as out of scope. † measured before the present code of this lock. A verdict opens to what shows it; hover over a fault or a subject for more.</p>
 <table><thead><tr><th></th><th>hand-off p99, 64 waiters</th><th>wait p99</th><th>a loss is told</th><th>tokens</th><th>configuration</th><th>documented at</th></tr></thead><tbody>
 ${figures.join("\n")}
 </tbody></table>
@@ -45,11 +45,11 @@ ${figures.join("\n")}
 }
 
 function cellHtml(cell: Cell): string {
-  const { verdict, says, shown, subject, fault, outOfScope } = cell;
+  const { verdict, says, shown, subject, fault, outOfScope, earlier } = cell;
   const star = verdict === "convicted" && outOfScope !== null ? " *" : "";
   const kind =
     verdict === "convicted" ? "convicted" : verdict === "kept" || verdict === "chance" ? "kept" : "open";
-  const word = `${html(wordOf(cell))}${star}`;
+  const word = `${html(wordOf(cell))}${star}${earlier ? " †" : ""}`;
   if (shown === null) return `<td class="${kind}" title="${html(says)}">${word}</td>`;
   const timeline =
     shown.verdict === "convicted"

@@ -8,6 +8,8 @@ export interface Result {
   readonly fault: string;
   /** What the fault was made of, in short: a run of another trial says nothing of this one. */
   readonly trial: string;
+  /** The code of a lock of this repository, in short: a run of another says nothing of this one. Unset for the libraries of others. */
+  readonly code?: string;
   readonly seed: number;
   readonly verdict: "kept" | "convicted" | "unknown";
   /** The worst first. */
@@ -18,6 +20,14 @@ export interface Result {
   readonly figures: Readonly<Record<string, number>>;
   readonly tookMs: number;
 }
+
+type CellOfRun = Pick<Result, "subject" | "fault" | "version" | "trial" | "code">;
+
+const isOf = (result: Result, { subject, fault, version, trial }: CellOfRun): boolean =>
+  result.subject === subject &&
+  result.fault === fault &&
+  result.version === version &&
+  result.trial === trial;
 
 /** A charge with what shows it. */
 export interface Charged {
@@ -38,14 +48,18 @@ export class Results {
     if (text !== "" && !text.endsWith("\n")) appendFileSync(file, "\n");
   }
 
-  /** The results of one cell, in the order of their runs. What was seen of another version or by another trial says nothing of this one. */
-  of(cell: Pick<Result, "subject" | "fault" | "version" | "trial">): Result[] {
-    const same = (each: Result): boolean =>
-      each.subject === cell.subject &&
-      each.fault === cell.fault &&
-      each.version === cell.version &&
-      each.trial === cell.trial;
-    return this.#all.filter(same);
+  /**
+   * The results of one cell, in the order of their runs. What was seen of another version, by another trial or of other code says nothing of
+   * this one.
+   */
+  of(cell: CellOfRun): Result[] {
+    return this.#all.filter((each) => isOf(each, cell) && each.code === cell.code);
+  }
+
+  /** The same of the code that the cell was run with last, whichever that is: what there is to show until it is run again. */
+  ofLastCode(cell: CellOfRun): Result[] {
+    const last = this.#all.findLast((each) => isOf(each, cell));
+    return last === undefined ? [] : this.of(last);
   }
 
   /** The version that a subject was run with last; `null` before its first run. */

@@ -35,6 +35,8 @@ export interface Subject {
   readonly outOfScope: Readonly<Partial<Record<string, { readonly says: string; readonly source: string }>>>;
   /** The version that is run. @throws Missing with how to get it */
   version(): string;
+  /** The folder in `packages` that its lock is from; unset for the libraries of others. */
+  readonly ownPackage?: string;
   /** Its client: one of the runner's own by name, or the URL of a module. */
   readonly recipe: string;
   /** What starts its worker, where the runner does not know that by the recipe. */
@@ -143,6 +145,7 @@ export const subjects: readonly Subject[] = [
       "server-clock": { says: "a step of the server's clock forward frees locks early", source: ownLimits },
     },
     version: ours,
+    ownPackage: "redis-recipes",
     recipe: "redis",
   },
   {
@@ -172,6 +175,7 @@ export const subjects: readonly Subject[] = [
     options: { fencing: "write-back" },
     outOfScope: {},
     version: ours,
+    ownPackage: "multi-lock",
     recipe: "redlock",
   },
   {
@@ -228,6 +232,7 @@ export const subjects: readonly Subject[] = [
     renews: true,
     outOfScope: {},
     version: ours,
+    ownPackage: "zk-recipes",
     recipe: "zookeeper",
   },
   {

@@ -1,4 +1,5 @@
 import { charges, digestOf, type Fault, faults } from "./faults.js";
+import { codeOf } from "./own-code.js";
 import type { Result, Results } from "./results.js";
 import { type Subject, subjects } from "./subjects.js";
 import { type CellVerdict, counting, timesSeen, verdictOf } from "./verdict.js";
@@ -13,6 +14,8 @@ export interface Cell {
   /** The runs that are behind the verdict. */
   readonly runs: readonly Result[];
   readonly shown: Result | null;
+  /** The verdict is that of earlier code of a lock of this repository: it is run again when the trials are. */
+  readonly earlier: boolean;
   /** What its documents say of this fault. */
   readonly outOfScope: { readonly says: string; readonly source: string } | null;
 }
@@ -23,13 +26,20 @@ export function cellsOf(results: Results): readonly Cell[] {
 }
 
 function cellOf(subject: Subject, fault: Fault, results: Results): Cell {
-  const about = { subject, fault, outOfScope: subject.outOfScope[fault.id] ?? null };
+  const about = { subject, fault, earlier: false, outOfScope: subject.outOfScope[fault.id] ?? null };
   const trial = fault.of(subject);
   if (typeof trial === "string")
     return { ...about, verdict: "does not fit", says: trial, runs: [], shown: null };
   const version = results.versionOf(subject.id) ?? "";
-  const cell = { subject: subject.id, fault: fault.id, version, trial: digestOf(trial, subject) };
-  const runs = results.of(cell);
+  const cell = {
+    subject: subject.id,
+    fault: fault.id,
+    version,
+    trial: digestOf(trial, subject),
+    ...codeOf(subject),
+  };
+  const present = results.of(cell);
+  const runs = present.length > 0 ? present : results.ofLastCode(cell);
   const verdict = verdictOf(runs);
   const [worst] = counting(runs);
   const shown =
@@ -42,7 +52,8 @@ function cellOf(subject: Subject, fault: Fault, results: Results): Cell {
     return { ...about, verdict: "not run", says: runs.length === 0 ? "not run yet" : says, runs, shown };
   }
   const charged = shown?.charges.find(({ charge }) => charge === worst) ?? shown?.charges[0];
-  return { ...about, verdict, says: charged?.text ?? shown?.why ?? "", runs, shown };
+  const earlier = present.length === 0;
+  return { ...about, verdict, says: charged?.text ?? shown?.why ?? "", runs, shown, earlier };
 }
 
 /** A cell in a word or two. */

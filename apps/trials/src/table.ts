@@ -87,7 +87,9 @@ const legend = `| word | meaning |
 | unknown | too little happened to tell |
 | – | the fault does not fit |
 
-\\* its documents say that it does not promise to survive this; the source stands with the conviction.`;
+\\* its documents say that it does not promise to survive this; the source stands with the conviction.
+
+† measured before the present code of this lock; the trials run it again.`;
 
 function verdicts(cells: readonly Cell[]): string[] {
   return [
@@ -95,13 +97,13 @@ function verdicts(cells: readonly Cell[]): string[] {
     row(["---", ...faults.map(() => "---")]),
     ...subjects.map((subject) => {
       const own = cells.filter((cell) => cell.subject === subject);
-      return row([subject.name, ...own.map((cell) => `${wordOf(cell)}${isOutOfScope(cell) ? " \\*" : ""}`)]);
+      return row([subject.name, ...own.map((cell) => `${wordOf(cell)}${marksOf(cell)}`)]);
     }),
   ];
 }
 
-const isOutOfScope = ({ verdict, outOfScope }: Cell): boolean =>
-  verdict === "convicted" && outOfScope !== null;
+const marksOf = ({ verdict, outOfScope, earlier }: Cell): string =>
+  `${verdict === "convicted" && outOfScope !== null ? " \\*" : ""}${earlier ? " †" : ""}`;
 
 function conviction(cell: Cell): string[] {
   const { subject, fault, shown, says, verdict, outOfScope } = cell;

@@ -50,13 +50,24 @@ it("a cell that was convicted with later seeds first is not kept by a run with a
   expect(verdictOf(results.of(result({})))).toBe("open");
 });
 
-it("what was seen of another version, or by another trial, says nothing of this one", () => {
+it("what was seen of another version, by another trial or of other code says nothing of this one", () => {
   const results = new Results(file());
   results.add(result({}));
   expect(nextSeed(results.of(result({ version: "6" })), 1)).toBe(1);
   expect(nextSeed(results.of(result({ trial: "b2" })), 1)).toBe(1);
+  expect(nextSeed(results.of(result({ code: "c3" })), 1)).toBe(1);
   results.add(result({ version: "6" }));
   expect(results.versionOf("redlock")).toBe("6");
+});
+
+it("what is shown until a cell is run again is of the code that it was run with last", () => {
+  const results = new Results(file());
+  results.add(result({}));
+  results.add(result({ code: "c1", seed: 2 }));
+  results.add(result({ code: "c1", seed: 3 }));
+  results.add(result({ code: "c2", seed: 4, fault: "pause" }));
+  expect(results.ofLastCode(result({ code: "c3" })).map(({ seed }) => seed)).toEqual([2, 3]);
+  expect(results.ofLastCode(result({ code: "c3", fault: "late" }))).toEqual([]);
 });
 
 it("writes a line for each run", () => {

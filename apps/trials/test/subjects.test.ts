@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { scenarioOf } from "../src/cell.js";
 import { faults } from "../src/faults.js";
+import { codeOf } from "../src/own-code.js";
 import { subjects } from "../src/subjects.js";
 
 const cells = subjects.flatMap((subject) =>
@@ -18,6 +19,13 @@ it.each(cells)("$subject.id under $fault.id is a scenario of the runner whose fa
   // A holder that does not renew is never asked to hold for longer than its lease.
   const longest = Math.max(...groups.map(({ holdMs }) => holdMs[1]));
   if (!subject.renews) expect(longest).toBeLessThan(trial.leaseMs ?? 2_000);
+});
+
+it("runs of our own locks are distinguished by their code too, those of others by their version alone", () => {
+  const codes = subjects.filter(({ id }) => id.startsWith("holdfast-")).map((each) => codeOf(each).code);
+  expect(new Set(codes).size).toBe(3);
+  for (const code of codes) expect(code).toMatch(/^[0-9a-f]{8}$/);
+  for (const each of subjects) if (!each.id.startsWith("holdfast-")) expect(codeOf(each)).toEqual({});
 });
 
 it("what no document says is not marked: each note has its source, and is about a fault of the table", () => {

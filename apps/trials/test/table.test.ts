@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { digestOf, type Fault, faults, type Trial } from "../src/faults.js";
+import { codeOf } from "../src/own-code.js";
 import { page } from "../src/page.js";
 import { type Result, Results } from "../src/results.js";
 import { type Subject, subjects } from "../src/subjects.js";
@@ -54,6 +55,31 @@ it("the text has a word for each cell, and a star where the library says itself 
   // Seen once, which does not count yet.
   expect(of("cut")).toBe("not run");
   expect(of("session")).toBe("–");
+});
+
+it("a verdict of earlier code of ours stays, with a mark, until the cell is run again", () => {
+  const subject = subjects.find(({ id }) => id === "holdfast-redis") as Subject;
+  const fault = faults.find(({ id }) => id === "none") as Fault;
+  const run: Result = {
+    subject: subject.id,
+    version: "0.1.0",
+    fault: fault.id,
+    trial: digestOf(fault.of(subject) as Trial, subject),
+    code: "earlier",
+    seed: 1,
+    verdict: "kept",
+    charges: [],
+    why: "",
+    servers: {},
+    figures: {},
+    tookMs: 1,
+  };
+  const word = (): string => lineOf(table(results, new Map()), "| holdfast on Redis").split(" | ")[1] ?? "";
+  results.add(run);
+  expect(word()).toBe("kept †");
+  expect(page(results, new Map())).toContain("kept †");
+  results.add({ ...run, ...codeOf(subject) });
+  expect(word()).toBe("kept");
 });
 
 it("each conviction stands with what shows it, its seeds, its source and the line that shows it again", () => {

@@ -1,5 +1,5 @@
 import type { History, Hold, KeyHistory } from "../history/history.js";
-import type { EffectRecord } from "../history/record.js";
+import type { EffectRecord, Nanos } from "../history/record.js";
 import { Examples, seconds } from "./examples.js";
 import { hasWriters } from "./kinds.js";
 import type { CheckResult } from "./verdict.js";
@@ -77,13 +77,18 @@ function overwritten(about: KeyHistory, examples: Examples): void {
   }
 }
 
-/** Finds stale writes: by tokens where there are any, else by who wrote first. Writes of one owner's nested holds belong together. */
+/** A place in the order of the run: when something happened, and as which record. */
+type Moment = Pick<EffectRecord, "t" | "i">;
+
+/**
+ * Finds stale writes: by tokens where there are any, else by the order in which holds began. Who wrote first says nothing: a holder that
+ * stood still may write for the first time after its successor has.
+ */
 function stale(about: KeyHistory, examples: Examples): void {
   const holds = new Map<string, Hold>();
   for (const hold of about.holds) if (hold.mode === "write") holds.set(hold.id, hold);
-  const ranks = new Map<string, number>();
-  let newest: EffectRecord | null = null;
-  let newestRank = 0;
+  const beginnings = beginningsOf([...holds.values()]);
+  let newest: { write: EffectRecord; began: Moment } | null = null;
   let highest: { token: bigint; write: EffectRecord } | null = null;
   for (const write of about.effects) {
     if (!write.accepted) continue;
@@ -96,21 +101,32 @@ function stale(about: KeyHistory, examples: Examples): void {
       } else highest = { token, write };
       continue;
     }
-    const owner = hold?.owner.includes("/") ? hold.owner : write.hold;
-    const rank = ranks.get(owner);
-    if (rank === undefined || (rank < newestRank && hold !== undefined && regained(hold, newest))) {
-      ranks.set(owner, ++newestRank);
-      newest = write;
-    } else if (rank < newestRank) {
-      const over = newest;
-      examples.add([over?.i ?? -1, write.i], () => staleText(about.key, write, over ?? write));
-    }
+    // A hold of which there is no record began with its first write, by all that is known.
+    const began = beginnings.get(write.hold) ?? write;
+    beginnings.set(write.hold, began);
+    const over = newest;
+    if (over !== null && isBefore(began, over.began)) {
+      examples.add([over.write.i, write.i], () => staleText(about.key, write, over.write));
+    } else newest = { write, began };
   }
 }
 
-/** An owner whose hold began after the newer one's write has the lock again. */
-const regained = (hold: Hold, newest: EffectRecord | null): boolean =>
-  newest !== null && hold.from >= newest.t;
+/** When each hold began, by its name; one within another of its owner began with that. `holds` must be sorted by `from`. */
+function beginningsOf(holds: readonly Hold[]): Map<string, Moment> {
+  const beginnings = new Map<string, Moment>();
+  const outermost = new Map<string, { readonly began: Moment; readonly to: Nanos }>();
+  for (const { id, owner, from, to, grant } of holds) {
+    const outer = outermost.get(owner);
+    const nested = outer !== undefined && from < outer.to;
+    const began = nested ? outer.began : { t: from, i: grant };
+    outermost.set(owner, { began, to: nested ? Math.max(outer.to, to) : to });
+    beginnings.set(id, began);
+  }
+  return beginnings;
+}
+
+const isBefore = (one: Moment, other: Moment): boolean =>
+  one.t < other.t || (one.t === other.t && one.i < other.i);
 
 const staleText = (key: string, write: EffectRecord, over: EffectRecord): string =>
   `${key}: a write of ${write.hold}${token(write)} was accepted at ${seconds(write.t)} after ${over.hold}${token(over)} had written`;

@@ -1,6 +1,6 @@
 import type { History } from "../history/history.js";
 import { Examples, millis, seconds } from "./examples.js";
-import { isExclusive } from "./kinds.js";
+import { hasWriters } from "./kinds.js";
 import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
 import { diedAt, faultWithin, healedAt, pausedWithin } from "./workers.js";
@@ -16,9 +16,11 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
   let slowest = 0;
   for (const about of history.keys.values()) {
     const { key, meta, holds, operations } = about;
-    // A client that has it for longer than the limit rightly keeps all others out.
-    const longHolds = isExclusive(about)
-      ? holds.filter(({ from, to }) => Math.min(to, history.endedAt) - from >= limitNs)
+    // A client that has it for longer than the limit rightly keeps all others out; a reader keeps out writers alone.
+    const longHolds = hasWriters(about)
+      ? holds.filter(
+          ({ mode, from, to }) => mode === "write" && Math.min(to, history.endedAt) - from >= limitNs,
+        )
       : [];
     for (const asked of operations) {
       const { f } = asked;

@@ -46,16 +46,20 @@ export function refusals(history: History): CheckResult {
 
 /** The time until which each grant may have lasted; an acquire whose end is not known may last for good. */
 function possiblyUntil(about: KeyHistory): Map<Operation, number> {
-  const grants = new Map(about.holds.map((hold) => [hold.grant, hold]));
+  const untils = new Map<number, number>();
+  for (const hold of about.holds) {
+    // A killed process's entry lives on for a lease, a lost one's no longer than that.
+    const lease = hold.cause === "release" ? 0 : about.meta.leaseMs * 1e6;
+    // A read that was a write before is had by the acquire of that write.
+    const { grant } = hold.downgradedFrom ?? hold;
+    untils.set(grant, Math.max(untils.get(grant) ?? 0, hold.surelyOverAt + lease));
+  }
   const overs = new Map<Operation, number>();
   for (const done of about.operations) {
     if (!done.acquires) continue;
-    const hold = done.outcome === "ok" ? grants.get(done.end) : undefined;
-    if (hold !== undefined) {
-      // A killed process's entry lives on for a lease, a lost one's no longer than that.
-      const lease = hold.cause === "release" ? 0 : about.meta.leaseMs * 1e6;
-      overs.set(done, hold.surelyOverAt + lease);
-    } else if (done.outcome === "info") overs.set(done, Number.POSITIVE_INFINITY);
+    const until = done.outcome === "ok" ? untils.get(done.end) : undefined;
+    if (until !== undefined) overs.set(done, until);
+    else if (done.outcome === "info") overs.set(done, Number.POSITIVE_INFINITY);
   }
   return overs;
 }

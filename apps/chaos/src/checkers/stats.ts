@@ -1,4 +1,4 @@
-import type { History } from "../history/history.js";
+import { type History, isMiss } from "../history/history.js";
 import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
 
@@ -25,10 +25,11 @@ export function stats(history: History, options: CheckOptions): CheckResult {
   }
   if (operations === 0) missing.push("nobody asked for anything");
   for (const [f, ok] of asked) if (ok === 0) missing.push(`no ${f} came back well`);
-  for (const fault of history.faults) {
+  const faults = history.faults.filter(({ end }) => end === null || !isMiss(end));
+  for (const fault of faults) {
     if (!fault.evident) missing.push(`nothing shows that ${fault.name} ${fault.target} really happened`);
   }
-  const happened = new Set(history.faults.map(({ name }) => name));
+  const happened = new Set(faults.map(({ name }) => name));
   for (const name of options.planned ?? []) if (!happened.has(name)) missing.push(`${name} did not happen`);
   const lastedS = history.endedAt / 1e9;
   return {
@@ -36,14 +37,14 @@ export function stats(history: History, options: CheckOptions): CheckResult {
     verdict: missing.length === 0 ? "pass" : "unknown",
     summary:
       missing.length === 0
-        ? `${operations} operations, ${grants} grants, ${history.faults.length} faults`
+        ? `${operations} operations, ${grants} grants, ${faults.length} faults`
         : missing.slice(0, 5).join("; "),
     examples: missing.slice(0, 20).map((text) => ({ records: [], text })),
     metrics: {
       operations,
       grants,
       kept,
-      faults: history.faults.length,
+      faults: faults.length,
       records: history.records,
       seconds: Math.round(lastedS * 1e3) / 1e3,
       longestGapMs: longestGap(granted),

@@ -94,7 +94,9 @@ export class Nemesis {
       if (open === null) return;
       if (planned.forMs === undefined) return;
       await pass(planned.forMs, signal);
+      const early = signal.aborted;
       await this.#end(open);
+      if (early) throw new Error(`it was taken back before its ${planned.forMs} ms were over`);
     } catch (error) {
       this.failures.push(`${planned.fault} ${planned.target ?? ""}: ${(error as Error).message}`);
     }
@@ -155,7 +157,7 @@ export class Nemesis {
         },
         missed: (target, evidence) => {
           begun.delete(target);
-          record("end", target, evidence);
+          record("end", target, { ...Object(evidence), hit: false });
         },
       });
     } catch (error) {

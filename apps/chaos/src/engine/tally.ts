@@ -1,3 +1,4 @@
+import { isMiss } from "../history/history.js";
 import type { HistoryRecord, OutcomeRecord } from "../history/record.js";
 
 /** A hold that a worker was granted and has not given back, as far as records have arrived. */
@@ -78,7 +79,7 @@ export class Tally {
         break;
       case "fault": {
         const counts = record.phase === "begin" ? this.#begun : this.#ended;
-        counts.set(record.f, (counts.get(record.f) ?? 0) + 1);
+        if (!isMiss(record)) counts.set(record.f, (counts.get(record.f) ?? 0) + 1);
         if (record.phase === "begin") this.#faults += 1;
         this.#faultAt = Math.max(this.#faultAt, record.t);
         break;

@@ -146,6 +146,10 @@ export interface Fault {
   evident: boolean;
 }
 
+/** Whether this is the end of a try that missed its target and was taken back: it is no fault that happened. */
+export const isMiss = ({ evidence }: Pick<FaultRecord, "evidence">): boolean =>
+  (evidence as { hit?: unknown } | null | undefined)?.hit === false;
+
 /** Everything about one key; every list in the order of time. */
 export interface KeyHistory {
   readonly key: string;

@@ -103,8 +103,8 @@ export const zookeeperScenarios: readonly Scenario[] = [
       },
     ],
     expect: {
-      pass: [...fencedOff, "advertised", "effect"],
-      report: ["belief", "mutex", "lost-notice", "lost-update", "fifo"],
+      pass: [...fencedOff, "advertised", "effect", "lost-update"],
+      report: ["belief", "mutex", "lost-notice", "fifo"],
       figures: { "fence-effect.rejected": { least: 1 } },
     },
     check: { minGrants: 10 },

@@ -58,6 +58,26 @@ it("convicts a token that is lower than that of an earlier hold, also where both
   expect([told(false), told(true)]).toEqual(["violation", "pass"]);
 });
 
+it("does not convict a refusal beside a read that was a write before, however long that is held", () => {
+  const script = new Script({ k: { kind: "read-write" } });
+  const write = script.grant("a#0", "k", 1, 2);
+  const read = script.downgrade("a#0", "k", write, 10, 11);
+  script.asks("b#0", "k", 3_000, { f: "try-acquire", outcome: "fail", ended: 3_001 });
+  script.release("a#0", "k", read, 5_000, 5_001);
+  expect(verdicts(script).refusals).toBe("pass");
+});
+
+it.each([
+  { mode: "write", verdict: "pass" },
+  { mode: "read", verdict: "violation" },
+] as const)("a reader that a $mode keeps out for longer than the limit: $verdict", ({ mode, verdict }) => {
+  const script = new Script({ k: { kind: "read-write" } });
+  script.grant("a#0", "k", 1, 2, { mode });
+  script.asks("b#0", "k", 10, { mode: "read" });
+  script.queue("k", 30_000, []);
+  expect(verdicts(script)["heal-liveness"]).toBe(verdict);
+});
+
 it("convicts a release that never comes to an end", () => {
   const script = new Script({ k: {} });
   const stuck = script.grant("a#0", "k", 1, 2);
@@ -98,6 +118,36 @@ it("convicts an update that overwrote another, and the write of an older holder 
   stale.write("k", next, 20, 0, { token: 2 });
   stale.write("k", old, 21, 1, { token: 1 });
   expect(verdicts(stale)).toMatchObject({ "lost-update": "pass", effect: "violation" });
+});
+
+it("orders holders without tokens by their grants: the older one is stale, also where its first write comes late", () => {
+  const script = new Script({ k: { kind: "naive" } });
+  const older = script.grant("a#0", "k", 1, 2);
+  const newer = script.grant("b#0", "k", 10, 11);
+  script.write("k", newer, 20, 0);
+  script.write("k", older, 21, 1);
+  script.write("k", newer, 22, 2);
+  script.write("k", older, 23, 3);
+  const [effect] = judge(historyOf(script.records), { only: ["effect"] });
+  expect(effect?.examples.map(({ text }) => text.slice(0, text.indexOf(" was accepted")))).toEqual([
+    `k: a write of ${older}`,
+    `k: a write of ${older}`,
+  ]);
+});
+
+it.each([
+  { between: false, verdict: "pass" },
+  { between: true, verdict: "violation" },
+])("nested holds without tokens are judged as one, another's write between ($between): $verdict", (row) => {
+  const script = new Script({ k: { kind: "reentrant" } });
+  const thread = { thread: "t" };
+  const outer = script.grant("a#0", "k", 1, 2, thread);
+  script.write("k", outer, 5, 0);
+  const inner = script.grant("a#0", "k", 11, 12, thread);
+  if (row.between) script.write("k", script.grant("b#0", "k", 6, 7), 13, 1);
+  script.write("k", inner, 14, row.between ? 2 : 1);
+  script.write("k", outer, 20, row.between ? 3 : 2);
+  expect(verdicts(script).effect).toBe(row.verdict);
 });
 
 it("convicts a loss that was reported after the next grant", () => {

@@ -165,7 +165,7 @@ describe("the nemesis", () => {
     expect(did).toEqual(["zk2 after half begin zk3 -"]);
     expect(faults()).toEqual([
       "half begin zk1 -",
-      'half end zk1 {"missed":1}',
+      'half end zk1 {"missed":1,"hit":false}',
       "half begin zk2 -",
       "half begin zk3 -",
       "half end zk2 -",
@@ -177,13 +177,14 @@ describe("the nemesis", () => {
     ]);
   });
 
-  it("is healed early from the middle of a fault, once", async () => {
+  it("is healed early from the middle of a fault, once, and says that it was shorter than planned", async () => {
     const { nemesis, did } = bench([{ fault: "stop", atMs: 0, forMs: 60_000 }]);
     const running = nemesis.run();
     await expect.poll(() => did).toEqual(["stop"]);
     await nemesis.heal();
     await running;
     expect(did).toEqual(["stop", "stop healed"]);
+    expect(nemesis.failures).toEqual(["stop : it was taken back before its 60000 ms were over"]);
   });
 });
 

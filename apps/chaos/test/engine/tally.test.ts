@@ -83,6 +83,15 @@ describe("the tally", () => {
     expect([...tally.of("k1").grantedTo]).toEqual(["w1#0"]);
   });
 
+  it("does not count the end of a try that missed its target as the end of a fault", () => {
+    const { tally, log } = start();
+    const ends = { type: "fault", p: "nemesis", f: "worker.kill", phase: "end" } as const;
+    log.add({ ...ends, t: 5, evidence: { missed: "w0#0:1", hit: false } });
+    expect(tally.ended("worker.kill")).toBe(0);
+    log.add({ ...ends, t: 9, evidence: { pid: 7 } });
+    expect(tally.ended("worker.kill")).toBe(1);
+  });
+
   it("counts anew to which clients a key was granted once these were forgotten", () => {
     const { tally, log } = start();
     log.add(invoke("w0#0", "acquire", "k1", 1), granted("w0#0", "k1", 1));

@@ -1,18 +1,39 @@
-import type { ProxyMode } from "@holdfast/test-servers";
+import type { ProxyMode, TcpProxy } from "@holdfast/test-servers";
 import { strike } from "./aim.js";
 import { type FaultContext, type FaultKind, type OngoingFault, soonBack } from "./fault.js";
+
+/** What a cut met, looked at from just before it was made. */
+interface Cut {
+  /** How many connections of each proxy were open. */
+  readonly connections: readonly number[];
+  /** Whether there was something to cut: what was open, or tried to come meanwhile. What the kernel refuses is not seen here. */
+  met(): boolean;
+}
+
+export function cutOf(proxies: readonly Pick<TcpProxy, "open" | "accepted">[], mode: ProxyMode): Cut {
+  const before = proxies.map(({ open, accepted }) => ({ open, accepted }));
+  return {
+    connections: before.map(({ open }) => open),
+    met: () =>
+      mode === "refuse" ||
+      proxies.some(({ accepted }, at) => {
+        const known = before[at];
+        return (known?.open ?? 0) > 0 || accepted > (known?.accepted ?? 0);
+      }),
+  };
+}
 
 /** Puts all proxies on a worker's way into a mode until healed. */
 function mode(of: ProxyMode): FaultKind {
   return {
     async begin(context: FaultContext): Promise<OngoingFault> {
-      let before: readonly { readonly open: number; readonly accepted: number }[] = [];
+      let cut = cutOf([], of);
       const { worker, of: aimed } = await strike(
         context,
         async ({ worker }) => {
           if (worker.link.proxies.length === 0)
             throw new Error(`${worker.name} has no proxies: its group must be proxied`);
-          before = worker.link.proxies.map(({ open, accepted }) => ({ open, accepted }));
+          cut = cutOf(worker.link.proxies, of);
           await worker.link.setMode(of);
           // What was under way before arrives in this time.
           await new Promise((resolve) => setTimeout(resolve, 20));
@@ -20,21 +41,14 @@ function mode(of: ProxyMode): FaultKind {
         async ({ worker }) => worker.link.setMode("ok"),
       );
       const { link } = worker;
-      const evidence = { p: worker.p, mode: of, connections: before.map(({ open }) => open), of: aimed };
-      // Cut is what was open, or tried to come meanwhile. What the kernel refuses is not seen here.
-      const touched = (): boolean =>
-        of === "refuse" ||
-        link.proxies.some(({ accepted }, at) => {
-          const known = before[at];
-          return (known?.open ?? 0) > 0 || accepted > (known?.accepted ?? 0);
-        });
+      const evidence = { p: worker.p, mode: of, connections: cut.connections, of: aimed };
       return {
         target: worker.name,
-        evidence: touched() ? evidence : null,
+        evidence: cut.met() ? evidence : null,
         heal: async () => {
-          const cut = touched();
+          const met = cut.met();
           await link.setMode("ok");
-          return cut ? evidence : undefined;
+          return met ? evidence : undefined;
         },
       };
     },

@@ -2,6 +2,7 @@ import { eventually, type ProxyMode, RedisProxy, type RespRule, type TcpProxy } 
 import type { Worker } from "../crew.js";
 import { aim } from "./aim.js";
 import { type FaultContext, type FaultKind, soonBack } from "./fault.js";
+import { cutOf } from "./link.js";
 
 /** Within what a worker whose subscriptions are deaf must have missed a message. */
 const lostWithinMs = 15_000;
@@ -27,20 +28,28 @@ function waysTo(context: FaultContext, worker: Worker, names: string): { server:
   return ways;
 }
 
-/** A worker reaches all servers but those of `options.servers`. `options.mode`: how its ways to them are; default `reset`. */
+/**
+ * A worker reaches all servers but those of `options.servers`. `options.mode`: how its ways to them are; default `reset`. It has happened
+ * when a connection to one of them was open, or one tried to come meanwhile.
+ */
 const unreach: FaultKind = {
   async begin(context) {
     const worker = await workerOf(context);
-    const { servers = "", mode = "reset" } = context.planned.options ?? {};
+    const { servers = "", mode: given = "reset" } = context.planned.options ?? {};
+    const mode = String(given) as ProxyMode;
     const ways = waysTo(context, worker, String(servers));
+    const proxies = ways.map(({ proxy }) => proxy);
+    const cut = cutOf(proxies, mode);
+    const evidence = { p: worker.p, unreached: ways.map(({ server }) => server), mode };
     context.begins(worker.name);
-    await Promise.all(ways.map(({ proxy }) => proxy.setMode(String(mode) as ProxyMode)));
+    await Promise.all(proxies.map((proxy) => proxy.setMode(mode)));
     return {
       target: worker.name,
-      evidence: { p: worker.p, unreached: ways.map(({ server }) => server), mode },
+      evidence: cut.met() ? evidence : null,
       async heal() {
-        await Promise.all(ways.map(({ proxy }) => proxy.setMode("ok")));
-        return undefined;
+        const met = cut.met();
+        await Promise.all(proxies.map((proxy) => proxy.setMode("ok")));
+        return met ? evidence : undefined;
       },
     };
   },

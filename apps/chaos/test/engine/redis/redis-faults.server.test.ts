@@ -179,6 +179,11 @@ describe("faults of one Redis", () => {
 describe("faults of independent masters", () => {
   it("makes chosen servers unreachable for one worker", async () => {
     const { link, begin } = await bench({ kind: "masters", count: 3 });
+    const { port } = proxyTo(link, 1);
+    const connection = await RedisConnection.connect({ port, timeoutMs: 5_000 });
+    open.push({ close: async () => connection.close() });
+    // Answered, it is open at the proxy too.
+    await connection.command("PING");
     const { evidence, heal } = await begin({
       fault: "redis.unreach",
       target: "worker(a0)",
