@@ -37,7 +37,7 @@ export const keepingMutants: readonly Mutant[] = [
     guard: "a kept lock is lent only after a look at session, lease and all that the sockets have",
     package: "core",
     file: "grants/keeping",
-    find: 'const may = this.grant.mayLend?.() ?? "no"; if (may === "no") { this.end("lost"); return; } if (may === "soon") return; if (!this.#books.heardAll() && !turned) { this.#afterTurn(); return; }',
+    find: 'const may = this.grant.mayLend?.() ?? "no"; if (this.#phase !== "idle") return; if (may === "no") { this.end("lost"); return; } if (may === "soon") return; if (!this.#books.heardAll() && !turned) { this.#afterTurn(); return; }',
     replace: "void turned;",
     scenarios: ["Z03f-kept"],
     convicts: [],

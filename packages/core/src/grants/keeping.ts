@@ -251,7 +251,10 @@ export class Keeping extends Alarm implements KeepingState {
 
   // -------- lending
 
-  /** `turned`: the loop has read all that had arrived when this waiter came. All else is read here and now. */
+  /**
+   * `turned`: the loop has read all that had arrived when this waiter came. All else is read here and now: the driver may have news in
+   * `mayLend()`, and then the keeping is over.
+   */
   #serve(turned = false): void {
     const [next] = this.#waiters;
     if (this.#phase !== "idle" || next === undefined) return;
@@ -260,7 +263,6 @@ export class Keeping extends Alarm implements KeepingState {
       return;
     }
     const may = this.grant.mayLend?.() ?? "no";
-    // The driver may have had news in `mayLend()`, and then the keeping is over.
     if (this.#phase !== "idle") return;
     if (may === "no") {
       this.end("lost");
