@@ -23,6 +23,7 @@ export {
   encodeConnectResponse,
 } from "./handshake.js";
 export { defaultMaxFrameBytes, maxRequestBytes, passwordLength } from "./limits.js";
+export { ListedChildren } from "./listed-children.js";
 export {
   type MultiOp,
   type MultiRequest,

@@ -24,6 +24,10 @@ export class Reader {
     this.#offset = offset;
   }
 
+  get offset(): number {
+    return this.#offset;
+  }
+
   get remaining(): number {
     return this.#buffer.length - this.#offset;
   }
@@ -74,6 +78,17 @@ export class Reader {
 
   string(field: string): string {
     return this.stringOrNull(field) ?? this.#refuseNull(field);
+  }
+
+  /** Checks the length of a string, and goes on behind it. */
+  skipString(field: string): void {
+    const length = this.#length(field);
+    if (length === -1) this.#refuseNull(field);
+    this.#take(length, field);
+  }
+
+  skip(count: number, field: string): void {
+    this.#take(count, field);
   }
 
   strings(field: string): string[] {

@@ -106,6 +106,9 @@ export interface Stat {
   readonly pzxid: bigint;
 }
 
+/** What a `Stat` takes on the wire. */
+export const statBytes = 68;
+
 export function writeStat(writer: Writer, stat: Stat): void {
   writer.long(stat.czxid);
   writer.long(stat.mzxid);

@@ -17,6 +17,7 @@ import {
   encodeResponse,
   encodeWatcherEvent,
   FrameReader,
+  ListedChildren,
   type OpName,
   opCodes,
   ProtocolError,
@@ -91,7 +92,19 @@ function response<K extends OpName>(op: K): Codec<ResponseOf<K>> {
   };
 }
 
+/** `ListedChildren`, which decodes what it refused or accepted before. */
+function decodeListing(bytes: Uint8Array): ResponseOf<"getChildren2"> {
+  const { children, stat } = new ListedChildren(Buffer.from(bytes), 0);
+  return { children, stat };
+}
+
 const others = [
+  {
+    name: "listed children",
+    encode: (record: ResponseOf<"getChildren2">) => encodeResponse("getChildren2", record),
+    decode: decodeListing,
+    records: arbitraries.responses.getChildren2,
+  },
   {
     name: "request header",
     encode: encodeRequestHeader,
@@ -180,6 +193,20 @@ describe("malformed bytes are refused with a ProtocolError and nothing else", ()
   );
 });
 
+test("children whose names are decoded late are refused, or read, as those that are decoded at once", () => {
+  const encode = (record: ResponseOf<"getChildren2">): Buffer => encodeResponse("getChildren2", record);
+  const damages = fc.array(damage, { maxLength: 3 });
+  fc.assert(
+    fc.property(arbitraries.responses.getChildren2, damages, (record, done) => {
+      const bytes = done.reduce(damaged, encode(record));
+      expect(decodedOrRefused(() => decodeListing(bytes))).toEqual(
+        decodedOrRefused(() => decodeResponse("getChildren2", bytes)),
+      );
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
 describe("a lying length", () => {
   const huge = "7fffffff";
 
@@ -189,6 +216,11 @@ describe("a lying length", () => {
     [
       "a list of children",
       () => decodeResponse("getChildren", Buffer.from(`${huge}00000000`, "hex")),
+      "children: truncated",
+    ],
+    [
+      "children that are decoded late",
+      () => new ListedChildren(Buffer.from(`${huge}00000000`, "hex"), 0),
       "children: truncated",
     ],
     [

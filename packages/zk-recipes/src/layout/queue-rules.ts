@@ -184,10 +184,10 @@ function positionOf(
   return numbers[from] === number ? from : -1;
 }
 
-const zero = 0x30;
+export const zero = 0x30;
 
 /** The ten digits behind a base name, with which the server has numbered a contender; `null` for any other name. */
-function numberOf(name: string, bases: readonly string[]): number | null {
+export function numberOf(name: string, bases: readonly string[]): number | null {
   const start = name.length - 10;
   // This is a loop because closures, one for each child, were a quarter of what a hand-off among 128 owners left to the garbage collector.
   let hasBase = false;

@@ -1,6 +1,7 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import {
   decodeResponse,
+  ListedChildren,
   type OpName,
   ProtocolError,
   type ReplyHeader,
@@ -184,7 +185,7 @@ class Call<K extends OpName> extends Packet {
     }
     let value: ResponseOf<K>;
     try {
-      value = decodeResponse(this.op, frame, replyHeaderBytes);
+      value = decoded(this.op, frame);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#sender.garbled(error);
@@ -210,6 +211,13 @@ class Call<K extends OpName> extends Packet {
     this.#sender.settled(this as unknown as Call<OpName>, name);
     settle(outcome);
   }
+}
+
+function decoded<K extends OpName>(op: K, frame: Buffer): ResponseOf<K> {
+  if (op !== "getChildren2") return decodeResponse(op, frame, replyHeaderBytes);
+  // Queues are listed at each hand-over, and hardly ever are all their names read.
+  const listing: ResponseOf<"getChildren2"> = new ListedChildren(frame, replyHeaderBytes);
+  return listing as ResponseOf<K>;
 }
 
 function pathOf(request: unknown): string | undefined {

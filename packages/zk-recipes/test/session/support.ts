@@ -46,7 +46,7 @@ export function statesOf(session: ZooKeeperSession): string[] {
 
 /** `send` as a promise for the outcome, which never rejects. */
 export function outcomeOf<
-  K extends "create2" | "delete" | "exists" | "getData" | "setData" | "sync" | "multi",
+  K extends "create2" | "delete" | "exists" | "getChildren2" | "getData" | "setData" | "sync" | "multi",
 >(session: ZooKeeperSession, op: K, request: RequestOf<K>): Promise<Outcome<ResponseOf<K>>> {
   return new Promise((resolve) => session.send(op, request, resolve));
 }

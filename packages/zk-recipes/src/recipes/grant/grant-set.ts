@@ -105,10 +105,11 @@ export class GrantSet {
    * A listing was answered. A granted node that is not in it is gone, although no watch was there to say so. Frames come in
    * order, so a node that is known here was made before its lock was listed.
    */
-  reconcile(parent: string, children: readonly string[]): void {
+  reconcile(parent: string, listing: { readonly children: readonly string[] }): void {
     const held = this.#byParent.get(parent);
+    // The names are read only where something is held.
     if (held === undefined) return;
-    const listed = new Set(children);
+    const listed = new Set(listing.children);
     for (const [path, grant] of [...held]) if (!listed.has(baseName(path))) grant.gone();
   }
 

@@ -1,5 +1,6 @@
 import type { HoldfastError, Millis } from "@holdfast/core";
-import { joinPath, type Stat, type ZooKeeperError } from "@holdfast/zk-protocol";
+import { joinPath, type ResponseOf, type Stat, type ZooKeeperError } from "@holdfast/zk-protocol";
+import { namesThatDecide } from "../../layout/queue-glance.js";
 import { mayBeKept } from "../../layout/queue-order.js";
 import { type QueueRule, type QueueView, viewQueue } from "../../layout/queue-rules.js";
 import { saysNoNode } from "../../session/errors.js";
@@ -95,7 +96,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     if (!outcome.ok) return this.#listFailed(outcome.error);
     let view: QueueView;
     try {
-      view = look(this.#context, this.spec, this.node, outcome.value.children);
+      view = look(this.#context, this.spec, this.node, outcome.value);
     } catch (conflict) {
       return this.#fail(conflict as HoldfastError);
     }
@@ -272,7 +273,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
  */
 export function isFree(context: SessionContext, spec: PlaceSpec, node: OwnNode, listing: Children): boolean {
   if (!listing.ok) return false;
-  const { present, predecessor } = look(context, spec, node, listing.value.children);
+  const { present, predecessor } = look(context, spec, node, listing.value);
   return present && predecessor === null && context.leaseAhead;
 }
 
@@ -281,9 +282,10 @@ function look(
   context: SessionContext,
   spec: PlaceSpec,
   node: OwnNode,
-  children: readonly string[],
+  listing: ResponseOf<"getChildren2">,
 ): QueueView {
   const { lockName, parent, rule } = spec;
-  context.grants.reconcile(parent, children);
+  context.grants.reconcile(parent, listing);
+  const children = namesThatDecide(listing, node.name, rule);
   return viewQueue(lockName, parent, children, node.name, rule);
 }

@@ -37,9 +37,9 @@ export class PermitGate implements ReadingListener {
     this.#listener = listener;
     this.#taken = new PermitReading(context, this, {
       arm: (watcher) => session.watchChildren(leases, watcher),
-      valueOf: ({ children }) => {
-        context.grants.reconcile(leases, children);
-        return children.length;
+      valueOf: (listing) => {
+        context.grants.reconcile(leases, listing);
+        return listing.children.length;
       },
       whenAbsent: 0,
       failure: (error) => requestFailure(`listing ${leases}`, error, session, lockName),

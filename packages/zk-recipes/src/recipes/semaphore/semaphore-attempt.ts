@@ -186,7 +186,7 @@ export class SemaphoreAttempt
       return this.failed(requestFailure(`listing ${this.#leases}`, error, this.context.session, lockName));
     }
     const { children } = listing.value;
-    this.context.grants.reconcile(this.#leases, children);
+    this.context.grants.reconcile(this.#leases, listing.value);
     const listed = new Set(children);
     const missing = this.#taken.find(({ name }) => !listed.has(name));
     if (missing !== undefined) return this.evicted(lockName, missing.path);

@@ -195,7 +195,7 @@ describe("a grant whose caller does not have it yet, and whose node is reported 
 
   it("is in doubt by a listing that lacks its node, too", () => {
     grantUndelivered();
-    hold.context.grants.reconcile("/l", ["another"]);
+    hold.context.grants.reconcile("/l", { children: ["another"] });
     expect(heard).toEqual(["uncertain"]);
   });
 });
@@ -291,10 +291,10 @@ describe("a revocable hold", () => {
 describe("the holds of a session", () => {
   it("hear of a loss from a listing that lacks their node, though no watch has fired", () => {
     const { grants } = hold.context;
-    grants.reconcile("/other", []);
-    grants.reconcile("/l", [node.name, "another"]);
+    grants.reconcile("/other", { children: [] });
+    grants.reconcile("/l", { children: [node.name, "another"] });
     expect(heard).toEqual([]);
-    grants.reconcile("/l", ["another"]);
+    grants.reconcile("/l", { children: ["another"] });
     expect(heard).toEqual(["lost stolen"]);
   });
 });

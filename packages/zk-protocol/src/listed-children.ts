@@ -1,0 +1,46 @@
+import { Reader } from "./jute.js";
+import { readStat, type Stat, statBytes } from "./node-records.js";
+import type { Children2Response } from "./records.js";
+
+/**
+ * The answer to `getChildren2` as it came. The names and the `Stat` are decoded when they are read for the first time: a client that wants to
+ * know only a few of some hundred names finds these in the bytes, and makes no text of the others.
+ *
+ * It keeps the whole frame alive for as long as it is referred to.
+ */
+export class ListedChildren implements Children2Response {
+  readonly bytes: Buffer;
+  /** How many names there are. */
+  readonly count: number;
+  /** Where the names begin in `bytes`. In front of each stands its length, in four bytes, big-endian. */
+  readonly namesAt: number;
+  readonly #statAt: number;
+  #children: string[] | null = null;
+  #stat: Stat | null = null;
+
+  /** `offset`: where the body of the reply begins. Throws `ProtocolError` where `decodeResponse` does: what is read later is complete. */
+  constructor(bytes: Buffer, offset: number) {
+    const reader = new Reader(bytes, offset);
+    this.bytes = bytes;
+    this.count = reader.count("children");
+    this.namesAt = reader.offset;
+    for (let i = 0; i < this.count; i++) reader.skipString("children");
+    this.#statAt = reader.offset;
+    reader.skip(statBytes, "stat");
+  }
+
+  /** The same array each time. */
+  get children(): string[] {
+    if (this.#children !== null) return this.#children;
+    const reader = new Reader(this.bytes, this.namesAt);
+    const children: string[] = [];
+    for (let i = 0; i < this.count; i++) children.push(reader.string("children"));
+    this.#children = children;
+    return children;
+  }
+
+  get stat(): Stat {
+    this.#stat ??= readStat(new Reader(this.bytes, this.#statAt));
+    return this.#stat;
+  }
+}
