@@ -128,15 +128,15 @@ export class ZooKeeperDriver implements LockDriver {
     }
     const { context } = this.#sessions;
     const settings = this.#options;
+    if (kind !== "naive-mutex" && kind !== "semaphore" && kind !== "semaphore-mutex") {
+      return new QueueAttempt(context, settings, [this.#queueSpec(request)], listener);
+    }
     const path = this.#pathOf(name);
     const spec = { lockName: name, path, data: this.#dataOf(request), mayWait, revocable };
     if (kind === "naive-mutex") return new NaiveAttempt(context, settings, spec, listener);
-    if (kind === "semaphore" || kind === "semaphore-mutex") {
-      const limited = { ...spec, permits, limit: this.#countOf(request.limit) };
-      checkBatch(limited, settings);
-      return new SemaphoreAttempt(context, settings, limited, listener);
-    }
-    return new QueueAttempt(context, settings, [this.#queueSpec(request)], listener);
+    const limited = { ...spec, permits, limit: this.#countOf(request.limit) };
+    checkBatch(limited, settings);
+    return new SemaphoreAttempt(context, settings, limited, listener);
   }
 
   #several(requests: readonly GrantRequest[], listener: AttemptListener): SessionAttempt {
