@@ -58,11 +58,15 @@ function checkPath(path: string, what: string): void {
   }
 }
 
+/** Most names are such: nothing of them has to be encoded. */
+const plainName = /^[\w-][\w.-]*$/;
+
 /**
  * Percent-encodes what must not stand in one path segment: the slash, the percent sign, leading dots, and everything
  * ZooKeeper refuses in a path (controls, surrogates, private use, U+FFF0 and up).
  */
 export function encodeSegment(name: string): string {
+  if (plainName.test(name)) return name;
   let encoded = "";
   let leading = true;
   for (const char of name) {

@@ -14,6 +14,8 @@ describe("names to paths", () => {
     ["..", "/holdfast/%2E%2E"],
     [".hidden", "/holdfast/%2Ehidden"],
     ["a.b", "/holdfast/a.b"],
+    ["-a_B.9-", "/holdfast/-a_B.9-"],
+    ["ab\n", "/holdfast/ab%0A"],
     ["tab\there", "/holdfast/tab%09here"],
     ["schloß", "/holdfast/schloß"],
     ["/curator/lock", "/curator/lock"],
