@@ -108,8 +108,8 @@ export class Incoming {
       this.#served = true;
       this.#listener.served();
     }
-    // Only values over 0 are zxids.
-    if (header.zxid > 0n) frame.copy(this.#manager.zxid, 0, 4, 12);
+    // Only values over 0 are zxids. Byte by byte, since `copy` makes a view of the frame for it.
+    if (header.zxid > 0n) for (let i = 0; i < 8; i++) this.#manager.zxid[i] = frame[4 + i] as number;
     if (!(head instanceof Packet)) return this.#library.answer(head, header, frame);
     this.#pending.shift();
     try {
