@@ -72,14 +72,10 @@ export class WatchRegistry {
       const table = this.#tables[name];
       const there = table.get(event.path);
       if (there === undefined) continue;
-      const armed = there.filter((watch) => watch.phase === "armed");
-      if (armed.length === there.length) table.delete(event.path);
-      else if (armed.length > 0)
-        table.set(
-          event.path,
-          there.filter((watch) => watch.phase !== "armed"),
-        );
-      fired.push(...armed);
+      const asked: Watch[] = [];
+      for (const watch of there) (watch.phase === "armed" ? fired : asked).push(watch);
+      if (asked.length === 0) table.delete(event.path);
+      else table.set(event.path, asked);
     }
     for (const watch of fired) {
       if (watch.phase !== "armed") continue; // dropped by one that was called before it
