@@ -41,6 +41,8 @@ export class Watchdog {
   readonly #runtime: Runtime;
   #cancel: (() => void) | null = null;
   #dueMs: Millis = Number.POSITIVE_INFINITY;
+  /** A request left since the last tick. */
+  #sending = false;
   #stopped = false;
   #lastBytesMs: Millis;
   #heard = false;
@@ -82,6 +84,7 @@ export class Watchdog {
 
   /** A request left at `atMs`: its answer is watched from now on. */
   sent(atMs: Millis): void {
+    this.#sending = true;
     this.#arm(atMs + nudgeAfterMs);
   }
 
@@ -93,11 +96,14 @@ export class Watchdog {
       this.#session.expire();
       return;
     }
+    // While requests are sent, the next one finds the timer as near as it needs it, and sets none.
+    const beatMs = this.#sending ? now + nudgeAfterMs : Number.POSITIVE_INFINITY;
     if (this.#link.up) this.#muteAttempts = 0;
     const nextMs = this.#link.up ? this.#watchConnection(now) : this.#watchAttempt(now);
     this.#session.rest();
     const endMs = this.#lease.endMs();
-    this.#arm(Math.max(now + leastTickMs, endMs === -Infinity ? nextMs : Math.min(nextMs, endMs)));
+    const lookMs = Math.min(nextMs, beatMs, endMs === -Infinity ? Number.POSITIVE_INFINITY : endMs);
+    this.#arm(Math.max(now + leastTickMs, lookMs));
   }
 
   /**
@@ -180,6 +186,8 @@ export class Watchdog {
       this.#noticeBlock(this.#runtime.nowMs());
       this.#dueMs = Number.POSITIVE_INFINITY;
       this.check();
+      // What the tick itself has sent, a keep-alive, is no reason for another.
+      this.#sending = false;
     });
   }
 }

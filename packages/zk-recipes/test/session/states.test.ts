@@ -480,6 +480,51 @@ describe("answers that a server sits on", () => {
   });
 });
 
+describe("the timer of a session", () => {
+  test("is not set anew for the next request while some are sent, and rests until the next keep-alive once none are", async () => {
+    const server = await ScriptedServer.start();
+    server.timeoutMs = 40_000;
+    const delays: number[] = [];
+    let cancelled = 0;
+    let ticked = (): void => {};
+    const session = await connectedTo(server, {
+      runtime: {
+        ...runtime,
+        setTimer: (delayMs, fn, options) => {
+          delays.push(delayMs);
+          let due = true;
+          const tick = (): void => {
+            due = false;
+            fn();
+            ticked();
+          };
+          const cancel = runtime.setTimer(delayMs, tick, options);
+          return () => {
+            if (due) cancelled += 1;
+            due = false;
+            cancel();
+          };
+        },
+      },
+    });
+    const tick = (): Promise<void> =>
+      new Promise((resolve) => {
+        ticked = resolve;
+      });
+    await session.request("exists", { path: "/a", watch: false });
+    cancelled = 0;
+    for (let round = 0; round < 3; round++) {
+      await tick();
+      await session.request("exists", { path: "/a", watch: false });
+    }
+    expect(cancelled).toBe(0);
+    await tick();
+    expect(delays.at(-1)).toBeLessThanOrEqual(100);
+    await tick();
+    expect(delays.at(-1)).toBeGreaterThan(5_000);
+  });
+});
+
 describe("a new connection", () => {
   test("gets the credentials, then the watches, then `connected`, then requests", async () => {
     const server = await ScriptedServer.start();
