@@ -1,5 +1,9 @@
+import { simulatedRuntime } from "@holdfast/core/testing";
 import { expect, test } from "vitest";
 import { grantChannel } from "../../src/layout/channels.js";
+import type { WireOwners } from "../../src/layout/owners.js";
+import { type Held, Holds } from "../../src/recipes/grants/holds.js";
+import type { Requests } from "../../src/recipes/requests/requests.js";
 import { mutexHeartbeat } from "../../src/scripts/mutex/heartbeat.js";
 import { keyList, keys, lockName, Scene } from "./scene.js";
 import type { SimulatedClient } from "./simulated-client.js";
@@ -32,6 +36,35 @@ test("rule 2: a hold that is released before its first renewal is due sends none
   await scene.runtime.advance(100);
   expect(scene.count("renew")).toBe(0);
   expect(scene.holder).toBeUndefined();
+});
+
+test("rule 2: of two holds that were handed over, the end of one leaves the first renewal of the other, and that of both no timer", async () => {
+  const runtime = simulatedRuntime(1);
+  const settings = { aliveMs: 3_500, claimLeaseMs: 3_000 };
+  const holds = new Holds({ runtime, settings } as unknown as Requests, {} as WireOwners);
+  const claimed: string[] = [];
+  const handedOver = (name: string): Held => {
+    const spec = { owner: name, field: name, lock: { key: name, sharing: "none" } };
+    const claim = async (): Promise<void> => void claimed.push(name);
+    const hold = { slot: null, delivered: true, spec, claim } as unknown as Held;
+    holds.add(hold, true);
+    holds.claimSoon(hold);
+    return hold;
+  };
+  const first = handedOver("first");
+  await runtime.advance(5);
+  const second = handedOver("second");
+  holds.remove(first);
+  await runtime.advance(10);
+  expect(claimed).toEqual(["second"]);
+  expect(runtime.pendingTimers).toBe(0);
+  holds.remove(second);
+  const third = handedOver("third");
+  holds.remove(third);
+  expect(runtime.pendingTimers).toBe(0);
+  handedOver("fourth");
+  await runtime.advance(10);
+  expect(claimed).toEqual(["second", "fourth"]);
 });
 
 test("rule 3: a lost message is made good by the next heartbeat", async () => {

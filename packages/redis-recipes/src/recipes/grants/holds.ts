@@ -161,7 +161,8 @@ export class Holds {
   }
 
   remove(hold: Held): void {
-    this.#claiming.delete(hold);
+    // With nothing left to claim the timer would wake the process for nothing, as it would for nearly each hand-over in a crowd.
+    if (this.#claiming.delete(hold) && this.#claiming.size === 0) this.#claims.clear();
     this.#undelivered.delete(hold);
     const { field, lock } = hold.spec;
     if (this.#holds.get(field) === hold) this.#holds.delete(field);
