@@ -48,8 +48,15 @@ interface Sent extends Unanswered {
   readonly stream: Redis["stream"];
   readonly what: Command | ScriptRun;
   readonly meters: MeteredFlight | undefined;
+  /** `false`: it is not given up before its connection ends, as the question for the role. */
+  readonly watched: boolean;
   /** `null` once it was called. */
   done: ((outcome: Outcome, nowMs: Millis) => void) | null;
+}
+
+/** What ioredis calls to limit the time without a byte. */
+interface Limited {
+  setSocketTimeout: () => void;
 }
 
 const againMs: Millis = 200;
@@ -85,9 +92,13 @@ export class NodeConnection {
     this.redis = redis;
     this.#options = options;
     const { runtime, times, extraWaitMs } = options;
-    this.#unanswered = new AnswerWatch(runtime, times.commandTimeoutMs + extraWaitMs, (sent) =>
-      this.#missed(sent),
-    );
+    const silentMs = silenceMs(times) + extraWaitMs;
+    this.#unanswered = new AnswerWatch(runtime, {
+      limitMs: times.commandTimeoutMs + extraWaitMs,
+      silentMs: options.own ? silentMs : Infinity,
+      late: (sent) => this.#missed(sent),
+      dead: ({ stream }) => stream.destroy(new Error(`nothing came from the server for ${silentMs} ms`)),
+    });
     this.#queue = new WriteQueue(runtime, () => this.#unanswered.words);
     redis.on("ready", this.#ready);
     redis.on("connecting", this.#connecting);
@@ -188,6 +199,7 @@ export class NodeConnection {
     this.redis.off("end", this.#over);
     this.redis.off("error", this.#failed);
     this.redis.stream?.off("data", this.#heard);
+    this.#limitSilence("in ioredis");
     this.#unanswered.close();
     this.#breakOff();
   }
@@ -204,8 +216,21 @@ export class NodeConnection {
     // Each connection has a stream of its own.
     this.redis.stream.off("data", this.#heard).on("data", this.#heard);
     if (this.#options.own) writeTextsAsOne(this.redis.stream as Socket);
+    this.#limitSilence("here");
     void this.#introduce();
   };
+
+  /**
+   * For `socketTimeout` ioredis sets a timer and a listener for each command that finds its connection idle. So it is only while a connection
+   * of ours is made: from then on `AnswerWatch`, whose one timer is there anyway, ends one whose server is silent. The method is replaced and
+   * not the option, because ioredis renews a limit that runs whatever the option says by then, and that limit would be a millisecond.
+   */
+  #limitSilence(where: "here" | "in ioredis"): void {
+    if (!this.#options.own) return;
+    const limited = this.redis as unknown as Limited;
+    limited.setSocketTimeout =
+      where === "here" ? () => {} : (Object.getPrototypeOf(limited) as Limited).setSocketTimeout;
+  }
 
   readonly #heard = (): void => {
     this.#unanswered.heard();
@@ -237,6 +262,7 @@ export class NodeConnection {
 
   #gone(): void {
     this.#epoch++;
+    this.#limitSilence("in ioredis");
     this.#stop();
     this.#breakOff();
     if (!this.#closed) this.#options.onFailed();
@@ -392,13 +418,14 @@ export class NodeConnection {
 
   #write(
     what: Command | ScriptRun,
-    { sentMs, meters, watched }: Pick<Sent, "sentMs" | "meters"> & { readonly watched: boolean },
+    { sentMs, meters, watched }: Pick<Sent, "sentMs" | "meters" | "watched">,
     done: (outcome: Outcome, nowMs: Millis) => void,
   ): void {
     this.#corkTurn();
-    const words = "script" in what ? what.keys.length + what.args.length : what.length;
-    const sent: Sent = { epoch: this.#epoch, stream: this.redis.stream, what, words, sentMs, meters, done };
-    if (watched) this.#unanswered.add(sent);
+    const words = !watched ? 0 : "script" in what ? what.keys.length + what.args.length : what.length;
+    const { stream } = this.redis;
+    const sent: Sent = { epoch: this.#epoch, stream, what, words, sentMs, meters, watched, done };
+    this.#unanswered.add(sent);
     this.#call(what).then(
       (reply) => this.#answered(sent, null, reply),
       (error: Error) => this.#answered(sent, error, undefined),
@@ -440,6 +467,7 @@ export class NodeConnection {
   }
 
   #missed(sent: Sent): void {
+    if (!sent.watched) return;
     const { runtime, extraWaitMs, times } = this.#options;
     const limitMs = times.commandTimeoutMs + extraWaitMs;
     this.#done(sent, { error: this.#unknown(`nothing was answered for ${limitMs} ms`) }, runtime.nowMs());

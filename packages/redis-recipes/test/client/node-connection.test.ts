@@ -10,6 +10,11 @@ const refused = new Error("Stream isn't writeable and enableOfflineQueue options
 
 class IdleStream extends EventEmitter {
   readonly writable = true;
+  /** Why it was ended. */
+  endedBy: Error | null = null;
+  destroy(error: Error): void {
+    this.endedBy = error;
+  }
   cork(): void {}
   uncork(): void {}
 }
@@ -25,7 +30,13 @@ class IdleClient extends EventEmitter {
   readonly written: string[] = [];
   /** How often it was asked for its role, after the first time. */
   roleAsked = 0;
+  /** How often ioredis itself would have limited the silence of its connection. */
+  limits = 0;
   #introductions = 3;
+
+  setSocketTimeout(): void {
+    this.limits++;
+  }
 
   call(name: string, about = ""): Promise<unknown> {
     if (this.#introductions-- > 0)
@@ -66,6 +77,10 @@ class HandClock implements Pick<Runtime, "nowMs" | "setTimer"> {
       ring();
     }
     await settled();
+  }
+
+  async passInSteps(ms: Millis): Promise<void> {
+    for (let left = ms; left > 0; left -= 100) await this.pass(100);
   }
 }
 
@@ -186,6 +201,64 @@ test.each([
   }
   await clock.pass(1_000);
   expect(client.roleAsked).toBe(1);
+});
+
+test("a connection ends once nothing has come for three seconds to what was asked, and a byte within them keeps it", async () => {
+  const clock = new HandClock();
+  const { client, connection } = await open(clock);
+  const flight = connection.flight([["get", "a"]]);
+  await clock.passInSteps(2_900);
+  expect((await flight).outcomes).toEqual([{ error: expect.any(OutcomeUnknownError) }]);
+  client.stream.emit("data");
+  await clock.passInSteps(2_900);
+  expect(client.stream.endedBy).toBeNull();
+  await clock.passInSteps(100);
+  expect(client.stream.endedBy?.message).toContain("nothing came from the server for 3000 ms");
+});
+
+test("a connection ends once nothing has come for three seconds to the question for the role, where nothing else is asked", async () => {
+  const clock = new HandClock();
+  const { client } = await open(clock);
+  await clock.passInSteps(1_000);
+  expect(client.roleAsked).toBe(1);
+  await clock.passInSteps(2_900);
+  expect(client.stream.endedBy).toBeNull();
+  await clock.passInSteps(100);
+  expect(client.stream.endedBy?.message).toContain("nothing came from the server for 3000 ms");
+});
+
+test("what was answered at last, or went with its connection, ends none", async () => {
+  const clock = new HandClock();
+  const { client, connection } = await open(clock, () => false);
+  const answered = connection.flight([["get", "a"]]);
+  await clock.passInSteps(1_200);
+  expect((await answered).outcomes).toEqual([{ error: expect.any(OutcomeUnknownError) }]);
+  // The question for the role was written behind it.
+  client.answers[0]?.("1");
+  client.reject(new Error("Connection is closed."));
+  client.emit("close");
+  const before = client.stream;
+  client.stream = new IdleStream();
+  client.emit("ready");
+  await clock.passInSteps(2_000);
+  expect(before.endedBy).toBeNull();
+  expect(client.stream.endedBy).toBeNull();
+});
+
+test("ioredis limits the silence of a connection that is being made, and no command of one that is there", async () => {
+  const { client, connection } = await open();
+  client.setSocketTimeout();
+  expect(client.limits).toBe(0);
+  client.emit("close");
+  client.setSocketTimeout();
+  expect(client.limits).toBe(1);
+  client.emit("ready");
+  client.setSocketTimeout();
+  expect(client.limits).toBe(1);
+  // One of a cluster stays with ioredis.
+  connection.close();
+  client.setSocketTimeout();
+  expect(client.limits).toBe(2);
 });
 
 test("an answer that lay unread while the process was late is read before it is missed", async () => {
