@@ -138,7 +138,7 @@ export class FairModel extends Wire<FairKeys> {
   #free(args: Publishing, head: string | null): Passed {
     this.space.del(this.keys.lock);
     this.#poke(args, head);
-    return { status: "freed", serverMs: this.serverMs, next: head ?? "", publishError: "" };
+    return { status: "freed", serverMs: this.serverMs, publishError: "" };
   }
 
   giveUp(owner: string, waitMs: number): boolean {

@@ -115,7 +115,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
         run: this.runId,
       });
       if (args.changes !== "") space.publish(args.changes, "1");
-      return { status: "handed", serverMs, next: head.owner, publishError: "" };
+      return { status: "handed", serverMs, publishError: "" };
     }
     space.del(keys.run);
     const turns = head === null ? [] : [this.ownTurn(args), this.javasTurn(args, beganMs)];
@@ -124,7 +124,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     this.tellRedisson(args, this.freed());
     this.nudge(head);
     if (args.changes !== "") space.publish(args.changes, "1");
-    return { status: "freed", serverMs, next: head?.owner ?? "", publishError: "" };
+    return { status: "freed", serverMs, publishError: "" };
   }
 
   /** The other clients of ours that may come in after a plain release. */
@@ -152,7 +152,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     if (space.type(keys.waiters) !== "none" || space.type(keys.run) !== "none") return null;
     if (args.changes !== "" || args.publish === "none" || args.publish === "both") return null;
     this.tellRedisson(args, this.freed());
-    return { status: "freed", serverMs: 0, next: "", publishError: "" };
+    return { status: "freed", serverMs: 0, publishError: "" };
   }
 
   protected gone(): Gone {

@@ -37,7 +37,7 @@ export class SpinModel extends Wire<Pick<MutexKeys, "lock" | "token">> {
     const found = lookAtMutex(space, keys.lock);
     if (found.state !== "held" || found.holder !== owner) return { status: "gone", serverMs };
     space.del(keys.lock);
-    return { status: "freed", serverMs, next: "", publishError: "" };
+    return { status: "freed", serverMs, publishError: "" };
   }
 }
 

@@ -1,9 +1,13 @@
 import { expect, test } from "vitest";
 import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
+import { mutexCancel } from "../../src/scripts/mutex/cancel.js";
 import { mutexHeartbeat } from "../../src/scripts/mutex/heartbeat.js";
 import { mutexRelease } from "../../src/scripts/mutex/release.js";
 import { renew } from "../../src/scripts/mutex/renew.js";
 import { checkedIds } from "../../src/scripts/permit/answers.js";
+import { readRelease } from "../../src/scripts/read-write/read-release.js";
+import { writeCancel } from "../../src/scripts/read-write/write-cancel.js";
+import { writeRelease } from "../../src/scripts/read-write/write-release.js";
 import { ReplyShapeError } from "../../src/scripts/script.js";
 
 test.each([
@@ -26,15 +30,20 @@ test.each([
   expect(() => mutexAcquire.parse(raw)).toThrow(ReplyShapeError);
 });
 
-test("only an acquire and a release have an answer of one number: the time as token of a whole lease, and that nothing waits", () => {
+test("an answer of one number is the time: the token of a whole lease, or when a hold was handed over; or 1, where nothing waits", () => {
   expect(mutexAcquire.parse(1_500_000)).toEqual({
     status: "granted",
     serverMs: 1500,
     token: 1_500_000n,
     pttlMs: Infinity,
   });
-  expect(mutexRelease.parse(1)).toEqual({ status: "freed", serverMs: 0, next: "", publishError: "" });
-  expect(() => mutexRelease.parse(2)).toThrow(ReplyShapeError);
+  expect(mutexRelease.parse(1)).toEqual({ status: "freed", serverMs: 0, publishError: "" });
+  for (const { parse } of [mutexRelease, mutexCancel, writeRelease, writeCancel, readRelease]) {
+    expect(parse(1_500_000)).toEqual({ status: "handed", serverMs: 1500, publishError: "" });
+    for (const raw of [0, -1, 1.5, 2 ** 53]) expect(() => parse(raw)).toThrow(ReplyShapeError);
+  }
+  // Only a release that looked at no clock has an answer without a time.
+  expect(() => mutexCancel.parse(1)).toThrow(ReplyShapeError);
   // A grant that a heartbeat has made has the claim lease, and says how much of it.
   expect(() => mutexHeartbeat.parse([1_500_000])).toThrow(ReplyShapeError);
 });
@@ -47,6 +56,11 @@ test("answers are read as they are sent", () => {
     pttlMs: 10,
   });
   expect(mutexRelease.parse(["gone", 2_000])).toEqual({ status: "gone", serverMs: 2 });
+  expect(mutexRelease.parse(["handed", 2_000, "NOPERM"])).toEqual({
+    status: "handed",
+    serverMs: 2,
+    publishError: "NOPERM",
+  });
   expect(mutexHeartbeat.parse([["late", 1_000]])).toEqual([{ status: "late", serverMs: 1 }]);
   expect(() => mutexHeartbeat.parse("x")).toThrow(ReplyShapeError);
   expect(() => renew.parse([["kept", 1]])).toThrow(ReplyShapeError);

@@ -22,7 +22,7 @@ export interface FairCancelEntry {
  * The last request of owners of one client: takes them out of Redisson's queue, and ends their holds as a release would.
  *
  * Keys of each entry: lock, token, queue, deadlines, alive. Arguments: the fleet's wait ms, how to publish; then for each entry owner and
- * Redisson's channel. Answer for each entry: freed (head, publish error) / removed / none, with the publish error; server time in each.
+ * Redisson's channel. Answer for each entry: freed / removed / none, with the publish error; server time in each.
  *
  * As Redisson's giving up: the whole wait is taken off the deadlines of all behind it. Unlike it, a head that leaves while the lock
  * is free pokes the next one. All owners that leave one queue are taken out in one pass over it, since a provider that closes may
@@ -61,7 +61,7 @@ for _, these in ipairs(order) do
     if state == 'held' and holder == each.owner then
       redis.call('DEL', k.lock)
       poke(how, these.channel, head)
-      answers[each.place] = {'freed', nowUs, head or '', mute}
+      answers[each.place] = {'freed', nowUs, mute}
     else
       answers[each.place] = {removed[each.owner] and 'removed' or 'none', nowUs, mute}
     end

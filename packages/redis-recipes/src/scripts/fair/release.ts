@@ -22,8 +22,8 @@ export function fairEndArgs(given: FairEndArgs): (string | number)[] {
 /**
  * Ends the owner's hold of a fair lock and pokes the head of the queue.
  *
- * Keys: lock, token, queue, deadlines, alive. Arguments: owner, the fleet's wait ms, how to publish, Redisson's channel. Answer: freed (head of
- * the queue, publish error) / gone; server time in each.
+ * Keys: lock, token, queue, deadlines, alive. Arguments: owner, the fleet's wait ms, how to publish, Redisson's channel. Answer: freed
+ * (publish error) / gone; server time in each.
  *
  * As Redisson's: sweep first; key deleted; `0` on the channel of the new head, which stays in the queue until it takes the
  * lock itself. Also pokes the head when the lock had lapsed; but then says gone, where Redisson reports success.
@@ -38,7 +38,7 @@ local head = sweep(k, tonumber(ARGV[2]))
 if state == 'held' and holder == ARGV[1] then
   redis.call('DEL', k.lock)
   poke(ARGV[3], ARGV[4], head)
-  return {'freed', nowUs, head or '', mute}
+  return {'freed', nowUs, mute}
 end
 if state == 'free' then poke(ARGV[3], ARGV[4], head) end
 return {'gone', nowUs}

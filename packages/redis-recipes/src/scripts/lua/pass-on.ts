@@ -6,7 +6,8 @@ import { longestTurnMs } from "./stand.js";
  * waiter of ours becomes holder with the claim lease and gets a message, unless so many hand-offs went before that a Java
  * waiter has to get its chance. Then, or where no client of ours waits, the lock is freed: Redisson's waiters get their message and our
  * first waiter a nudge. A token key that holds something else also frees: the next client that asks gets a layout conflict. So do keys of the
- * queue that hold something else. The hold is over by then, so nothing in here may fail.
+ * queue that hold something else. The hold is over by then, so nothing in here may fail. The server's time alone is the answer where the
+ * lock was handed over and its message published: the caller reads nothing else.
  *
  * The run key says how many hand-offs there were in a row and when the first was. Once freed for Java it says `j` and until when
  * the lock is Java's: `stand` grants nothing before. One race would not do, since a JVM that has to wake a thread loses it nearly
@@ -66,6 +67,7 @@ local function passOn(k, opts)
     nudge(k, head)
   end
   if opts.changes ~= '' then say('PUBLISH', opts.changes, '1') end
-  return {told, nowUs, head or '', mute}
+  if told == 'handed' and mute == '' then return nowUs end
+  return {told, nowUs, mute}
 end
 `;

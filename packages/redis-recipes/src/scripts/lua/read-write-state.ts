@@ -37,7 +37,7 @@ local function endWrite(k, opts)
   if redis.call('HLEN', k.lock) > 1 then
     redis.call('HSET', k.lock, 'mode', 'read')
     tellRedisson(opts.how, opts.channel, '1')
-    return {'downgraded', nowUs, '', mute}
+    return {'downgraded', nowUs, mute}
   end
   redis.call('DEL', k.lock)
   opts.message = '1'

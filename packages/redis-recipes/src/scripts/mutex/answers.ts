@@ -72,22 +72,25 @@ export function standReader(script: string): (raw: unknown) => StandAnswer {
   });
 }
 
+/** A server time in microseconds that is the whole answer. */
+const isTimeAlone = (raw: unknown): raw is number =>
+  typeof raw === "number" && Number.isSafeInteger(raw) && raw > 1;
+
 /** Like `standReader`, for an acquire that has the short way: see `takeFree`. */
 export function acquireReader(script: string): (raw: unknown) => StandAnswer {
   const read = standReader(script);
   return (raw) =>
-    typeof raw === "number" && Number.isSafeInteger(raw) && raw > 0
+    isTimeAlone(raw)
       ? { status: "granted", serverMs: raw / 1000, token: BigInt(raw), pttlMs: Infinity }
       : read(raw);
 }
 
 /** A hold of ours ended. */
 export interface Passed {
-  /** `handed`: `next` holds now. `freed`: the lock has no holder; `next` is our first waiter, `""` where there is none. */
+  /** `handed`: the first live waiter of ours holds now. `freed`: the lock has no holder. */
   readonly status: "handed" | "freed";
   /** 0 where the script did not look at the clock. */
   readonly serverMs: number;
-  readonly next: string;
   /** The first error in publishing, `""` for none: then waiters learn of it by their heartbeat only. */
   readonly publishError: string;
 }
@@ -99,5 +102,10 @@ export interface Gone {
 }
 
 export function readPassed(reply: Reply, status: "handed" | "freed", serverMs: number): Passed {
-  return reply.end({ status, serverMs, next: reply.text(), publishError: reply.text() });
+  return reply.end({ status, serverMs, publishError: reply.text() });
+}
+
+/** The answer of `passOn` where it is the time alone; `null`: it is a list. */
+export function readHanded(raw: unknown): Passed | null {
+  return isTimeAlone(raw) ? { status: "handed", serverMs: raw / 1000, publishError: "" } : null;
 }

@@ -6,7 +6,7 @@ import { leaveQueue } from "../lua/stand.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
 import { type CallScript, Reply } from "../script.js";
-import { type Passed, readPassed } from "./answers.js";
+import { type Passed, readHanded, readPassed } from "./answers.js";
 import { type PassArgs, passArgs, passOptions, runIdAt } from "./release.js";
 
 export interface CancelArgs extends PassArgs {
@@ -21,6 +21,8 @@ export type CancelAnswer =
   | { readonly status: "removed" | "none"; readonly serverMs: number; readonly publishError: string };
 
 export function readCancel(script: string, raw: unknown): CancelAnswer {
+  const handed = readHanded(raw);
+  if (handed !== null) return handed;
   const reply = new Reply(script, raw);
   const status = reply.text();
   const serverMs = reply.serverMs();
@@ -34,8 +36,8 @@ export function readCancel(script: string, raw: unknown): CancelAnswer {
 /**
  * The last request of an owner, whatever became of it: takes it out of the queue, and ends its hold as a release would.
  *
- * Keys: lock, token, waiters, alive, run. Arguments: as `mutex-release`, then the lease that it was queued with. Answer: handed, freed / removed /
- * none, with the publish error; server time in each.
+ * Keys: lock, token, waiters, alive, run. Arguments: as `mutex-release`, then the lease that it was queued with. Answer: server time alone
+ * where it was handed over, else handed / freed / removed / none, with the publish error; server time in each.
  *
  * A waiter that goes from the front of the queue of a lock that is free, or that Java holds, nudges the one behind it, which would else find
  * out late that it is the one to look, or to listen. Redisson's plain mutex has no queue, so giving up writes nothing there.

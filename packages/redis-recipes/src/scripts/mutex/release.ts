@@ -6,7 +6,7 @@ import { publish } from "../lua/publish.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
 import { type CallScript, Reply } from "../script.js";
-import { type Gone, type Passed, readPassed } from "./answers.js";
+import { type Gone, type Passed, readHanded, readPassed } from "./answers.js";
 
 export interface PassArgs {
   readonly claimMs: number;
@@ -75,7 +75,7 @@ if ended == 1 and ARGV[8] == '' and (ARGV[6] == 'publish' or ARGV[6] == 'spublis
   if ARGV[6] == 'publish' then told = redis.pcall('PUBLISH', ARGV[7], '${message}')
   else told = redis.pcall('SPUBLISH', ARGV[7], '${message}') end
   if type(told) == 'number' then return 1 end
-  return {'freed', 0, '', told.err}
+  return {'freed', 0, told.err}
 end
 if type(ended) == 'table' and not string.find(ended.err, '^WRONGTYPE') then return ended end
 `;
@@ -84,10 +84,12 @@ if type(ended) == 'table' and not string.find(ended.err, '^WRONGTYPE') then retu
 export type ReleaseAnswer = Passed | Gone;
 
 /** The answer of the short way. */
-export const freedAlone: Passed = Object.freeze({ status: "freed", serverMs: 0, next: "", publishError: "" });
+export const freedAlone: Passed = Object.freeze({ status: "freed", serverMs: 0, publishError: "" });
 
 export function readRelease(script: string, raw: unknown): ReleaseAnswer {
   if (raw === 1) return freedAlone;
+  const handed = readHanded(raw);
+  if (handed !== null) return handed;
   const reply = new Reply(script, raw);
   const status = reply.text();
   const serverMs = reply.serverMs();
@@ -101,8 +103,8 @@ export function readRelease(script: string, raw: unknown): ReleaseAnswer {
  *
  * Keys: lock, token, waiters, alive, run. Arguments: owner, claim lease ms, alive window ms, longest run of direct hand-offs (-1 for no
  * bound), token TTL ms, how to publish, Redisson's channel, channel of changes, run id (empty where the script has to read it). Answer of the short way:
- * 1, since the lock is free, no client of ours waits and Redisson's got their message; else handed (next holder, publish error) / freed (our first
- * waiter, publish error) / gone; server time in each.
+ * 1, since the lock is free, no client of ours waits and Redisson's got their message. Server time alone: handed to the next. Else handed / freed (publish
+ * error in both) / gone; server time in each.
  *
  * As Redisson's when it frees: key deleted, `0` on its channel. Nothing is written or published for an owner that does not hold.
  * No result is kept for requests sent twice: the owner is fresh for each grant, so the second finds it gone.

@@ -4,7 +4,7 @@ import { publish } from "../lua/publish.js";
 import { readWriteState } from "../lua/read-write-state.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
-import { type Gone, type Passed, readPassed } from "../mutex/answers.js";
+import { type Gone, type Passed, readHanded, readPassed } from "../mutex/answers.js";
 import { passOptions, type ReleaseArgs, runIdAt } from "../mutex/release.js";
 import { type CallScript, Reply } from "../script.js";
 import { type TurnArgs, writeEndArgs } from "./write-release.js";
@@ -22,6 +22,8 @@ export interface StillShared {
 export type ReadReleaseAnswer = Passed | Gone | StillShared;
 
 function readReleased(raw: unknown): ReadReleaseAnswer {
+  const handed = readHanded(raw);
+  if (handed !== null) return handed;
   const reply = new Reply("read-release", raw);
   const status = reply.text();
   const serverMs = reply.serverMs();
@@ -38,7 +40,7 @@ const nearReaders = 100;
  * last, our first live writer is next.
  *
  * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: as `write-release`, then what read-hold keys begin with. Answer:
- * handed / freed / shared / gone; server time in each.
+ * server time alone where it was handed over, else handed / freed / shared / gone; server time in each.
  *
  * As Redisson's: while others read, the hash lives as long as the longest of their holds; readers whose holds are all over do not count,
  * and go with the last live one; `0` on its channel when freed. Of more than 100 others it is enough that one is alive: the

@@ -5,6 +5,7 @@ import { endWrite, readWriteState } from "../lua/read-write-state.js";
 import { leaveQueue } from "../lua/stand.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
+import { readHanded } from "../mutex/answers.js";
 import type { CancelArgs } from "../mutex/cancel.js";
 import { passOptions, runIdAt } from "../mutex/release.js";
 import { type CallScript, Reply } from "../script.js";
@@ -17,6 +18,8 @@ export type WriteCancelAnswer =
   | { readonly status: "removed" | "none"; readonly serverMs: number; readonly publishError: string };
 
 function readCancelled(script: string, raw: unknown): WriteCancelAnswer {
+  const handed = readHanded(raw);
+  if (handed !== null) return handed;
   const reply = new Reply(script, raw);
   const status = reply.text();
   if (status === "removed" || status === "none") {
@@ -30,8 +33,8 @@ function readCancelled(script: string, raw: unknown): WriteCancelAnswer {
 /**
  * The last request of a writer: takes it out of the queue, and ends its hold as a release would.
  *
- * Keys: lock, token, waiters, alive, run. Arguments: as `write-release`, then the lease that it was queued with. Answer: handed, freed,
- * downgraded / removed / none; server time in each.
+ * Keys: lock, token, waiters, alive, run. Arguments: as `write-release`, then the lease that it was queued with. Answer: server time alone
+ * where it was handed over, else handed / freed / downgraded / removed / none; server time in each.
  *
  * When the last waiting writer of ours leaves while the lock is not written, `1` is published: it had kept our readers out.
  */

@@ -4,7 +4,7 @@ import { publish } from "../lua/publish.js";
 import { endWrite, putWriter } from "../lua/read-write-state.js";
 import { token } from "../lua/token.js";
 import { waiters } from "../lua/waiters.js";
-import { type Gone, type Passed, readPassed } from "../mutex/answers.js";
+import { type Gone, type Passed, readHanded, readPassed } from "../mutex/answers.js";
 import {
   endHold,
   freedAlone,
@@ -38,13 +38,14 @@ export function writeEndArgs(given: PassArgs & TurnArgs): (string | number)[] {
 
 export function readEnded(script: string, raw: unknown): WriteReleaseAnswer {
   if (raw === 1) return freedAlone;
+  const handed = readHanded(raw);
+  if (handed !== null) return handed;
   const reply = new Reply(script, raw);
   const status = reply.text();
   const serverMs = reply.serverMs();
   if (status === "gone") return reply.end({ status, serverMs });
   if (status === "handed" || status === "freed") return readPassed(reply, status, serverMs);
   if (status !== "downgraded") throw reply.unknownStatus(status);
-  reply.text();
   return reply.end({ status, serverMs, publishError: reply.text() });
 }
 
@@ -52,7 +53,7 @@ export function readEnded(script: string, raw: unknown): WriteReleaseAnswer {
  * Ends a write hold: hands it to the next live writer of ours, or frees the lock; where the same owner also reads, it stays as a reader.
  *
  * Keys: lock, token, waiters, alive, run. Arguments: as `mutex-release`, then how long readers may pass our waiting writers (ms). Answer:
- * 1 alone as there, or handed / freed / downgraded / gone; server time in each.
+ * one number as there, or handed / freed / downgraded / gone; server time in each.
  *
  * As Redisson's: `1` on its channel when freed, `mode` `read` on a downgrade. Unlike it, a downgrade publishes `1` too, since waiting
  * readers would else come in at the end of a lease only.

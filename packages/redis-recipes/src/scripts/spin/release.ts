@@ -6,7 +6,7 @@ import type { CallScript } from "../script.js";
 /**
  * Ends the owner's hold without a message; also the last request of an acquire that had no answer.
  *
- * Keys: lock. Arguments: owner. Answer: freed (no next owner) / gone; server time in each. As Redisson's spin lock: key deleted, nothing published.
+ * Keys: lock. Arguments: owner. Answer: freed (no publish error) / gone; server time in each. As Redisson's spin lock: key deleted, nothing published.
  */
 export const spinRelease: CallScript<{ readonly owner: string }, ReleaseAnswer> = {
   name: "spin-release",
@@ -15,7 +15,7 @@ export const spinRelease: CallScript<{ readonly owner: string }, ReleaseAnswer> 
 local state, holder = look(KEYS[1])
 if state ~= 'held' or holder ~= ARGV[1] then return {'gone', nowUs} end
 redis.call('DEL', KEYS[1])
-return {'freed', nowUs, '', ''}
+return {'freed', nowUs, ''}
 `,
   args: (given) => [given.owner],
   parse: (raw) => readRelease("spin-release", raw),
