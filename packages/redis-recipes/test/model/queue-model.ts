@@ -13,6 +13,8 @@ export type { Look };
 /** What an owner asks for, of acquire and heartbeat alike. */
 interface Ask extends Omit<StandArgs, "notAfterMs"> {
   readonly grantMs: number;
+  /** Of a place behind others nothing is said of the holder. */
+  readonly short?: boolean;
 }
 
 /** Queue and hand-off as the rules say, written without a look at the Lua. */
@@ -23,7 +25,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
   abstract freed(): string;
 
   acquire(args: StandArgs): StandAnswer {
-    return this.late(args.notAfterMs) ?? this.stand({ ...args, grantMs: args.leaseMs });
+    return this.late(args.notAfterMs) ?? this.stand({ ...args, grantMs: args.leaseMs, short: true });
   }
 
   heartbeat(common: HeartbeatArgs, entries: readonly HeartbeatEntry[]): readonly StandAnswer[] {
@@ -89,7 +91,8 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     this.touch(ask.aliveMs, !whole);
     const position = Math.min(farPlace, space.list(keys.waiters).indexOf(entry));
     if (position === 0 || !still) this.tellKeeper(refused.holder);
-    return { status: "queued", ...refused, position, appended: !still };
+    const said = ask.short === true && position > 0 && !still ? { holderPttlMs: -1, holder: "" } : {};
+    return { status: "queued", ...refused, ...said, position, appended: !still };
   }
 
   /** What of the lock was there has been deleted. */

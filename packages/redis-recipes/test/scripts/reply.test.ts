@@ -25,6 +25,10 @@ test.each([
   ["granted", 1, "5", 10, 0],
   ["granted", "1", "5", 10],
   ["queued", 1, 10, "u:1", "5"],
+  [1, 5],
+  [1, "5", 1],
+  [1, 5, 1, 1],
+  [1.5, 5, 1],
   ["handed", 1, "", ""],
 ])("an acquire does not take %j for an answer", (raw) => {
   expect(() => mutexAcquire.parse(raw)).toThrow(ReplyShapeError);
@@ -55,6 +59,17 @@ test("answers are read as they are sent", () => {
     token: 5n,
     pttlMs: 10,
   });
+  expect(mutexAcquire.parse([1_500_000, 5, 3])).toEqual({
+    status: "queued",
+    serverMs: 1500,
+    holderPttlMs: -1,
+    holder: "",
+    lastToken: 5n,
+    position: 3,
+    appended: true,
+  });
+  // A heartbeat says of each place who holds.
+  expect(() => mutexHeartbeat.parse([[1_500_000, 5, 3]])).toThrow(ReplyShapeError);
   expect(mutexRelease.parse(["gone", 2_000])).toEqual({ status: "gone", serverMs: 2 });
   expect(mutexRelease.parse(["handed", 2_000, "NOPERM"])).toEqual({
     status: "handed",

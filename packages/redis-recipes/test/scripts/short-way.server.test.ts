@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { redissonChannels } from "../../src/layout/channels.js";
 import { mutexKeyList, mutexKeys, readWriteKeys } from "../../src/layout/keys.js";
 import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
+import type { Queued } from "../../src/scripts/mutex/answers.js";
 import { mutexCancel } from "../../src/scripts/mutex/cancel.js";
 import { mutexRelease } from "../../src/scripts/mutex/release.js";
 import { renew } from "../../src/scripts/mutex/renew.js";
@@ -108,6 +109,12 @@ describe("commands at the server, the calls of the scripts among them", () => {
       expect(await release()).toMatchObject({ status: "handed" }),
     );
     expect(commands).toBe(15 + infos);
+  });
+
+  test("an owner stands in line behind others by ten", async () => {
+    await take(anna);
+    await take(bert);
+    expect(await commandsOf(() => take(carl))).toBe(10);
   });
 
   test("a hold is renewed by five, and has its lease then, also where something has taken its time to live away", async () => {
@@ -234,6 +241,18 @@ describe("the answer of the short way", () => {
     ]);
     const { raw } = await raws({ floor: seen, tellsBefore: true });
     expect(raw).toEqual(["granted", expect.any(Number), expect.any(String), 30_000, expect.any(String)]);
+  });
+
+  test("is three numbers for an owner that is appended behind others, and names the holder to the first and to one that asks again", async () => {
+    const asked = async (owner: string) => await see(mutexAcquire, standing(owner));
+    await take(anna);
+    const full = ["queued", expect.any(Number), expect.any(Number), anna, expect.any(String)];
+    expect((await asked(bert)).raw).toEqual([...full, 0, 1]);
+    const { raw, after } = await asked(carl);
+    expect(raw).toEqual([expect.any(Number), expect.any(Number), 1]);
+    const { lastToken } = mutexAcquire.parse(raw) as Queued;
+    expect(after.keys.get(keys.token)?.content).toEqual({ type: "string", value: String(lastToken) });
+    expect((await asked(carl)).raw).toEqual([...full, 1, 0]);
   });
 
   test("of a release is 1 where its message was published, and says why it was not", async () => {

@@ -40,7 +40,7 @@ export const longestTurnMs = 500;
 
 /**
  * `stand(k, ask)`: what acquire and heartbeat do for one owner, over `look` and `put` of the kind of lock. `ask` has owner,
- * leaseMs (wanted), grantMs (given if granted now), mayWait, asksKeeper, aliveMs, tokenTtlMs, floor, changes.
+ * leaseMs (wanted), grantMs (given if granted now), mayWait, asksKeeper, aliveMs, tokenTtlMs, floor, changes, short.
  *
  * Granted before: the answer says so with the time that is left, and nothing is extended. An owner that took this lease for one that
  * begins now would rely on it for too long, and two clients would believe that they hold. Free, not Java's turn, and no live waiter in
@@ -52,6 +52,9 @@ export const longestTurnMs = 500;
  *
  * A holder whose provider may keep the lock gets the message that it is wanted: for each request that was refused or appended, and for each
  * heartbeat of the first waiter, since a message may be lost. `asksKeeper`: a request that may not wait stands first behind such a holder.
+ *
+ * `short`: an owner that was appended behind others is answered by three numbers, since it looks neither at the holder nor at its time: server
+ * time in us, last token, position.
  */
 export const stand: string = `${leaveQueue}${places}${keepPlace}
 local function stand(k, ask)
@@ -83,14 +86,15 @@ local function stand(k, ask)
       return {'granted', nowUs, text, ask.grantMs}
     end
   end
-  local place = {turnMs > 0 and turnMs or redis.call('PTTL', k.lock), holder, string.format('%.0f', last)}
+  local text = string.format('%.0f', last)
   local stands = ask.mayWait or (ask.asksKeeper and mayBeKept(holder) and not liveHead(k))
   if not stands then
     tellKeeper(k.lock, holder)
-    return {'busy', nowUs, place[1], place[2], place[3]}
+    return {'busy', nowUs, turnMs > 0 and turnMs or redis.call('PTTL', k.lock), holder, text}
   end
   local position, appended = keepPlace(k, me, ask)
   if position == 0 or appended == 1 then tellKeeper(k.lock, holder) end
-  return {'queued', nowUs, place[1], place[2], place[3], position, appended}
+  if ask.short and position > 0 and appended == 1 then return {nowUs, last, position} end
+  return {'queued', nowUs, turnMs > 0 and turnMs or redis.call('PTTL', k.lock), holder, text, position, appended}
 end
 `;

@@ -61,7 +61,8 @@ export function acquireLua(fields: string, state: string): string {
   return `${unlessLate}${takeFree(fields)}${state}${publish}${token}${waiters}${stand}
 local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
 return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[4]), grantMs = tonumber(ARGV[4]), mayWait = ARGV[5] == '1',
-  asksKeeper = ARGV[5] == '2', aliveMs = tonumber(ARGV[6]), tokenTtlMs = tonumber(ARGV[7]), floor = tonumber(ARGV[3]), changes = ARGV[8]})
+  asksKeeper = ARGV[5] == '2', aliveMs = tonumber(ARGV[6]), tokenTtlMs = tonumber(ARGV[7]), floor = tonumber(ARGV[3]), changes = ARGV[8],
+  short = true})
 `;
 }
 
@@ -70,9 +71,10 @@ return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[4]), grantMs = tonumbe
  *
  * Keys: lock, token, waiters, alive, run. Arguments: owner, not after (us, 0 for none), token floor, lease ms, may wait (1; 2 only first
  * behind a holder that may keep the lock), alive window ms, token TTL ms, channel of changes, and 1 where the grant of a free lock has to come
- * with the token before its own. Answer of the short way: server time in us alone, which is the token, for the whole lease; else granted (token,
- * PTTL, perhaps the token before) / queued (PTTL and name of the holder, last token, position, whether appended now) / busy / late /
- * conflict (what was found); server time in each.
+ * with the token before its own. Answer of the short way: server time in us alone, which is the token, for the whole lease; of an owner that was
+ * appended behind others: server time in us, last token and position, three numbers; else granted (token, PTTL, perhaps the token before) /
+ * queued (PTTL and name of the holder, last token, position, whether appended now) / busy / late / conflict (what was found); server time in
+ * each.
  *
  * As Redisson's: one field with the count 1 and the lease as TTL, refused with the PTTL. Unlike it: writes the count absolutely
  * and extends nothing when asked again by the holder, so the request may be sent twice; refuses the hash of a read-write

@@ -1,4 +1,4 @@
-import { answerReader, nothingMore, type Reply } from "../script.js";
+import { answerReader, nothingMore, Reply } from "../script.js";
 
 /** What is at the lock's key, or its token's, when it is no lock of this kind: a Redis type, another kind of lock, or `token`. */
 export interface Conflict {
@@ -20,9 +20,9 @@ export interface Granted {
 /** Another owner holds or stands in front. */
 interface Refused {
   readonly serverMs: number;
-  /** PTTL of the present hold: -2 when free, -1 when it never expires. */
+  /** PTTL of the present hold: -2 when free, -1 when it never expires, or where an acquire put its owner behind others. */
   readonly holderPttlMs: number;
-  /** `""` when free, or when readers hold. */
+  /** `""` when free, when readers hold, or where an acquire put its owner behind others. */
   readonly holder: string;
   /** The token key's value: it voids every earlier message with a token that is not above it. */
   readonly lastToken: bigint;
@@ -76,13 +76,31 @@ export function standReader(script: string): (raw: unknown) => StandAnswer {
 const isTimeAlone = (raw: unknown): raw is number =>
   typeof raw === "number" && Number.isSafeInteger(raw) && raw > 1;
 
-/** Like `standReader`, for an acquire that has the short way: see `takeFree`. */
+/** Like `standReader`, for an acquire, whose commonest answers are numbers alone: see `takeFree` and `short` of `stand`. */
 export function acquireReader(script: string): (raw: unknown) => StandAnswer {
   const read = standReader(script);
-  return (raw) =>
-    isTimeAlone(raw)
-      ? { status: "granted", serverMs: raw / 1000, token: BigInt(raw), pttlMs: Infinity }
-      : read(raw);
+  return (raw) => {
+    if (isTimeAlone(raw)) {
+      return { status: "granted", serverMs: raw / 1000, token: BigInt(raw), pttlMs: Infinity };
+    }
+    return Array.isArray(raw) && typeof raw[0] === "number" ? readBehind(script, raw) : read(raw);
+  };
+}
+
+function readBehind(script: string, raw: unknown): Queued {
+  const reply = new Reply(script, raw);
+  const serverMs = reply.serverMs();
+  const lastToken = BigInt(reply.integer());
+  const position = reply.integer();
+  return reply.end({
+    status: "queued",
+    serverMs,
+    holderPttlMs: -1,
+    holder: "",
+    lastToken,
+    position,
+    appended: true,
+  });
 }
 
 /** A hold of ours ended. */
