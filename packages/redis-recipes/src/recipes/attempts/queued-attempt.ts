@@ -307,13 +307,16 @@ export class QueuedAttempt implements Attempt, Wait {
   }
 
   #placed(place: Queued): void {
-    const { lock } = this;
+    const { lock, owner } = this;
     this.#voidUpTo = place.lastToken;
     this.behind = place.position > 0;
     if (place.appended) this.#label();
     this.#requests.sawToken(lock.key, place.lastToken);
-    this.#watch ??= new PlaceWatch(this.#requests, this, () => this.#client.waits.heartbeatNow(this));
-    this.#watch.placed(place);
+    const channel = lock.scripts.channelFor(lock.names, owner, place);
+    // A place behind the first has mostly nothing to look out for.
+    if (!this.behind || channel !== null)
+      this.#watch ??= new PlaceWatch(this.#requests, () => this.#client.waits.heartbeatNow(this));
+    this.#watch?.placed(place, channel);
     if (this.#mayWait) this.#listener.waiting();
   }
 

@@ -3,7 +3,6 @@ import type { Subscription } from "../../client/redis-line.js";
 import type { Queued } from "../../scripts/mutex/answers.js";
 import type { Requests } from "../requests/requests.js";
 import { freshTurns } from "./hand-over.js";
-import type { Wait } from "./waits.js";
 
 /** Redis ends a TTL by its whole milliseconds, and a moment too early costs a request. */
 const expiryGraceMs: Millis = 2;
@@ -11,21 +10,19 @@ const expiryGraceMs: Millis = 2;
 /** What a waiter looks out for besides messages and its regular heartbeats, by the place in which the last answer has found it. */
 export class PlaceWatch {
   readonly #requests: Requests;
-  readonly #wait: Pick<Wait, "lock" | "owner">;
   readonly #heartbeat: () => void;
   #cancelLapse: (() => void) | undefined;
   #java: { readonly channel: string; readonly subscription: Subscription } | undefined;
 
   /** `heartbeat`: asks for the turn now. */
-  constructor(requests: Requests, wait: Pick<Wait, "lock" | "owner">, heartbeat: () => void) {
+  constructor(requests: Requests, heartbeat: () => void) {
     this.#requests = requests;
-    this.#wait = wait;
     this.#heartbeat = heartbeat;
   }
 
-  placed(place: Queued): void {
-    const { lock, owner } = this.#wait;
-    this.#listen(lock.scripts.channelFor(lock.names, owner, place));
+  /** `channel`: on which Java says that it has let go; `null` where nothing has to be heard of it in this place. */
+  placed(place: Queued, channel: string | null): void {
+    this.#listen(channel);
     this.#expectLapse(place);
   }
 
