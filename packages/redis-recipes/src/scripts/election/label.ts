@@ -1,6 +1,6 @@
 import { clock } from "../lua/clock.js";
 import { publish } from "../lua/publish.js";
-import { places } from "../lua/waiters.js";
+import { isQueued } from "../lua/waiters.js";
 import { type CallScript, Reply } from "../script.js";
 
 export interface LabelArgs {
@@ -40,7 +40,7 @@ const mostLooked = 1_000;
 export const electionLabel: CallScript<LabelArgs, LabelAnswer> = {
   name: "election-label",
   keyCount: 4,
-  lua: `${clock}${publish}${places}
+  lua: `${clock}${publish}${isQueued}
 local lock, waiters, alive, labels, owner = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
 local leads = redis.call('HEXISTS', lock, owner) == 1
 if not leads and not isQueued(waiters, owner .. ' ' .. ARGV[2], alive, owner) then return {'gone', nowUs} end

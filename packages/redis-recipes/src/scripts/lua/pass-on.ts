@@ -1,5 +1,17 @@
 import { listeners } from "./listeners.js";
+import { nudge, tellRedisson } from "./publish.js";
 import { longestTurnMs } from "./stand.js";
+
+/** `javasTurn(k, opts, began)`: what the run key says of the turn of Java; nil where there is none. */
+const javasTurn: string = `${listeners}
+local function javasTurn(k, opts, began)
+  local java = opts.maxRun < 0 and 0 or listeners(opts.how, opts.channel)
+  if java == 0 then return nil end
+  local each = (nowMs - began) / (redis.call('LLEN', k.waiters) + 1)
+  local turnMs = math.max(20, math.min(${longestTurnMs}, math.floor(each * java)))
+  return 'j' .. string.format('%.0f', nowMs + turnMs)
+end
+`;
 
 /**
  * `passOn(k, opts)`: picks who is next after a hold that the script has just ended; the key of the lock is gone. The first live
@@ -19,23 +31,11 @@ import { longestTurnMs } from "./stand.js";
  * The run id in the message is that of the server which writes the grant. A connection of ours gives it as an argument: it has read it from
  * the server at its other end and never sends a command twice. For a given client the script reads it, since such a client may send a
  * command again on a connection to another server. That costs as much as five commands.
+ *
+ * Needs `put` of the kind of lock, `messages`, `token` and `firstWaiter`. What only a plain release asks for is defined there: making it
+ * would cost each hand-over as much as a command.
  */
-export const passOn: string = `${listeners}
-local function runId(told)
-  if told ~= '' then return told end
-  local info = redis.pcall('INFO', 'server')
-  return type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
-end
-local function nudge(k, head)
-  if head then tellOwner(head, {type = 'nudge', key = k.lock, owner = head}) end
-end
-local function javasTurn(k, opts, began)
-  local java = opts.maxRun < 0 and 0 or listeners(opts.how, opts.channel)
-  if java == 0 then return nil end
-  local each = (nowMs - began) / (redis.call('LLEN', k.waiters) + 1)
-  local turnMs = math.max(20, math.min(${longestTurnMs}, math.floor(each * java)))
-  return 'j' .. string.format('%.0f', nowMs + turnMs)
-end
+export const passOn: string = `
 local function passOn(k, opts)
   local last = lastToken(k.token)
   local turns = redis.pcall('GET', k.run)
@@ -52,10 +52,16 @@ local function passOn(k, opts)
     put(k.lock, head, leaseMs)
     local text = nextToken(k.token, last, opts.tokenTtlMs)
     redis.call('SET', k.run, string.format('%.0f %.0f', run + 1, began), 'PX', 10 * opts.aliveMs)
+    local runId = opts.runId
+    if runId == '' then
+      local info = redis.pcall('INFO', 'server')
+      runId = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+    end
     tellOwner(head, {type = 'granted', key = k.lock, owner = head, token = text,
-      pttl = string.format('%.0f', leaseMs), at = string.format('%.0f', nowUs), run = runId(opts.runId)})
+      pttl = string.format('%.0f', leaseMs), at = string.format('%.0f', nowUs), run = runId})
     told = 'handed'
   else
+    ${tellRedisson}${nudge}${javasTurn}
     redis.call('DEL', k.run)
     if head then
       local turns = {}

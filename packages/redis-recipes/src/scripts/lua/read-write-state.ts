@@ -1,3 +1,5 @@
+import { tellRedisson } from "./publish.js";
+
 /** The hash of a read-write lock that `owner` writes. */
 export const writerFields = (owner: string): string => `'mode', 'write', ${owner} .. ':write', '1'`;
 
@@ -11,9 +13,9 @@ end
 
 /**
  * The hash of a read-write lock. `look(lock, owner)`: `free`; `held`, the writer (empty for readers) and the mode; or `conflict` and what is
- * there instead. A hash without `mode` is a mutex, in which a read hold would stand beside the holder. `holdOf` is the key of a read hold.
+ * there instead. A hash without `mode` is a mutex, in which a read hold would stand beside the holder.
  */
-export const readWriteState: string = `${putWriter}
+export const lookAtReadWrite = `
 local function look(lock, owner)
   local mode = redis.pcall('HGET', lock, 'mode')
   if type(mode) == 'table' then return 'conflict', redis.call('TYPE', lock).ok end
@@ -28,14 +30,19 @@ local function look(lock, owner)
   end
   return 'held', '', 'write'
 end
+`;
+
+/** `look`, `put`, and `holdOf`, the key of a read hold. */
+export const readWriteState: string = `${lookAtReadWrite}${putWriter}
 local function holdOf(prefix, owner, level) return prefix .. owner .. ':rwlock_timeout:' .. level end
 `;
 
 /** `endWrite(k, opts)`: what follows the end of a write hold; a read hold of the same owner makes it a downgrade. Needs `passOn`. */
-export const endWrite = `
+export const endWrite: string = `
 local function endWrite(k, opts)
   if redis.call('HLEN', k.lock) > 1 then
     redis.call('HSET', k.lock, 'mode', 'read')
+    ${tellRedisson}
     tellRedisson(opts.how, opts.channel, '1')
     return {'downgraded', nowUs, mute}
   end

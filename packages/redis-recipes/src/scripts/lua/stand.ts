@@ -1,6 +1,8 @@
-import { farPlace, places } from "./waiters.js";
+import { keepers } from "./publish.js";
+import { nextToken } from "./token.js";
+import { entryOf, farPlace, firstWaiter, isQueued, placeOf, touching } from "./waiters.js";
 
-/** `leave(k, owner, leaseMs)`: out of our queue; whether it was in it. */
+/** `leave(k, owner, leaseMs)`: out of our queue; whether it was in it. Needs `entryOf`. */
 export const leaveQueue = `
 local function leave(k, owner, leaseMs)
   local removed = redis.call('LREM', k.waiters, 1, entryOf(owner, leaseMs))
@@ -39,7 +41,8 @@ end
 export const longestTurnMs = 500;
 
 /**
- * `stand(k, ask)`: what acquire and heartbeat do for one owner, over `look` and `put` of the kind of lock. `ask` has owner,
+ * `stand(k, ask)`: what acquire and heartbeat do for one owner, over `look` and `put` of the kind of lock, of which `put` is given. Needs
+ * `messages`, `lastToken` and `raiseToken`. What only a free lock asks for is defined there: most calls find one that is held. `ask` has owner,
  * leaseMs (wanted), grantMs (given if granted now), mayWait, asksKeeper, aliveMs, tokenTtlMs, floor, changes, short.
  *
  * Granted before: the answer says so with the time that is left, and nothing is extended. An owner that took this lease for one that
@@ -56,7 +59,8 @@ export const longestTurnMs = 500;
  * `short`: an owner that was appended behind others is answered by three numbers, since it looks neither at the holder nor at its time: server
  * time in us, last token, position.
  */
-export const stand: string = `${leaveQueue}${places}${keepPlace}
+export function stand(put: string): string {
+  return `${keepers}${entryOf}${placeOf}${touching}${keepPlace}
 local function stand(k, ask)
   local state, holder = look(k.lock, ask.owner)
   if state == 'conflict' then return {'conflict', nowUs, holder} end
@@ -72,6 +76,7 @@ local function stand(k, ask)
   end
   local turnMs = 0
   if state == 'free' then
+    ${isQueued}${leaveQueue}${firstWaiter}${put}${nextToken}
     local queued = isQueued(k.waiters, me, k.alive, ask.owner)
     if queued then redis.call('ZADD', k.alive, nowMs + ask.aliveMs, ask.owner) end
     local head = liveHead(k, ask.aliveMs)
@@ -87,7 +92,11 @@ local function stand(k, ask)
     end
   end
   local text = string.format('%.0f', last)
-  local stands = ask.mayWait or (ask.asksKeeper and mayBeKept(holder) and not liveHead(k))
+  local stands = ask.mayWait
+  if not stands and ask.asksKeeper and mayBeKept(holder) then
+    ${firstWaiter}
+    stands = not liveHead(k)
+  end
   if not stands then
     tellKeeper(k.lock, holder)
     return {'busy', nowUs, turnMs > 0 and turnMs or redis.call('PTTL', k.lock), holder, text}
@@ -98,3 +107,4 @@ local function stand(k, ask)
   return {'queued', nowUs, turnMs > 0 and turnMs or redis.call('PTTL', k.lock), holder, text, position, appended}
 end
 `;
+}

@@ -7,11 +7,8 @@ local function raiseToken(key, value, ttlMs)
 end
 `;
 
-/**
- * `lastToken(key)`: the last fencing token, 0 where there is none, nil when something else is kept there or the next
- * one would not be exact. `raiseToken`, `nextToken`: write it as decimal text, with the TTL where that is above 0.
- */
-export const token: string = `
+/** `lastToken(key)`: the last fencing token, 0 where there is none, nil when something else is kept there or the next one would not be exact. */
+export const lastToken = `
 local function lastToken(key)
   local value = redis.pcall('GET', key)
   if value == false then return 0 end
@@ -19,7 +16,13 @@ local function lastToken(key)
   value = tonumber(value)
   return value < 9007199254740000 and value or nil
 end
-${raiseToken}local function nextToken(key, last, ttlMs)
+`;
+
+/** `nextToken(key, last, ttlMs)`: that of a new holder, written as `raiseToken` does, which it needs. */
+export const nextToken = `
+local function nextToken(key, last, ttlMs)
   return raiseToken(key, math.max(last + 1, nowUs), ttlMs)
 end
 `;
+
+export const token: string = lastToken + raiseToken + nextToken;

@@ -1,8 +1,8 @@
 import { clock } from "../lua/clock.js";
 import { mutexState } from "../lua/mutex-state.js";
-import { publish } from "../lua/publish.js";
+import { keepers, messages } from "../lua/publish.js";
 import { token } from "../lua/token.js";
-import { waiters } from "../lua/waiters.js";
+import { firstWaiter } from "../lua/waiters.js";
 import { answerReader, notAfterUs, nothingMore, Reply, type Script } from "../script.js";
 import { type Busy, type Conflict, conflictPart, type Granted, type Late, refusedPart } from "./answers.js";
 
@@ -55,7 +55,7 @@ export const mutexAcquireAll: Script<AcquireAllAnswer> & {
 } = {
   name,
   keyCount: 5,
-  lua: `${clock}${publish}${token}${waiters}${mutexState}
+  lua: `${clock}${messages}${keepers}${token}${firstWaiter}${mutexState}
 if tonumber(ARGV[1]) > 0 and nowUs > tonumber(ARGV[1]) then return {'late', nowUs} end
 local tokenTtlMs = tonumber(ARGV[2])
 local parts = {}

@@ -1,10 +1,9 @@
 import { clock } from "../lua/clock.js";
-import { mutexFields, mutexState } from "../lua/mutex-state.js";
-import { publish } from "../lua/publish.js";
+import { lookAtMutex, mutexFields, putMutex } from "../lua/mutex-state.js";
+import { messages } from "../lua/publish.js";
 import { stand } from "../lua/stand.js";
 import { takeFree } from "../lua/take-free.js";
-import { token } from "../lua/token.js";
-import { waiters } from "../lua/waiters.js";
+import { lastToken, raiseToken } from "../lua/token.js";
 import { type CallScript, notAfterUs } from "../script.js";
 import { acquireReader, type StandAnswer } from "./answers.js";
 
@@ -54,11 +53,11 @@ if notAfterUs > 0 and nowUs > notAfterUs then return {'late', nowUs} end
 `;
 
 /**
- * What mutex and write lock share. The short way stands first: the rest is not even defined there. `fields`: for `takeFree`; `state`: `look`
- * and `put`.
+ * What mutex and write lock share. The short way stands first: the rest is not even defined there. `fields`: for `takeFree`; `look` and
+ * `put`: of the kind.
  */
-export function acquireLua(fields: string, state: string): string {
-  return `${unlessLate}${takeFree(fields)}${state}${publish}${token}${waiters}${stand}
+export function acquireLua(fields: string, look: string, put: string): string {
+  return `${unlessLate}${takeFree(fields)}${look}${messages}${lastToken}${raiseToken}${stand(put)}
 local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
 return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[4]), grantMs = tonumber(ARGV[4]), mayWait = ARGV[5] == '1',
   asksKeeper = ARGV[5] == '2', aliveMs = tonumber(ARGV[6]), tokenTtlMs = tonumber(ARGV[7]), floor = tonumber(ARGV[3]), changes = ARGV[8],
@@ -83,7 +82,7 @@ return stand(k, {owner = ARGV[1], leaseMs = tonumber(ARGV[4]), grantMs = tonumbe
 export const mutexAcquire: CallScript<StandArgs, StandAnswer> = {
   name: "mutex-acquire",
   keyCount: 5,
-  lua: acquireLua(mutexFields("ARGV[1]"), mutexState),
+  lua: acquireLua(mutexFields("ARGV[1]"), lookAtMutex, putMutex),
   args: (given) => standArgs(given, given.changes),
   parse: acquireReader("mutex-acquire"),
 };

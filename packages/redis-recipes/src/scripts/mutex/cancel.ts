@@ -1,10 +1,10 @@
 import { clock } from "../lua/clock.js";
 import { mutexState } from "../lua/mutex-state.js";
 import { passOn } from "../lua/pass-on.js";
-import { publish } from "../lua/publish.js";
+import { messages, nudge } from "../lua/publish.js";
 import { leaveQueue } from "../lua/stand.js";
 import { token } from "../lua/token.js";
-import { waiters } from "../lua/waiters.js";
+import { entryOf, firstWaiter } from "../lua/waiters.js";
 import { type CallScript, Reply } from "../script.js";
 import { type Passed, readHanded, readPassed } from "./answers.js";
 import { type PassArgs, passArgs, passOptions, runIdAt } from "./release.js";
@@ -46,7 +46,7 @@ export const mutexCancel: CallScript<CancelArgs, CancelAnswer> = {
   name: "mutex-cancel",
   keyCount: 5,
   runIdAt,
-  lua: `${clock}${publish}${token}${waiters}${mutexState}${leaveQueue}${passOn}${passOptions}
+  lua: `${clock}${messages}${nudge}${token}${entryOf}${firstWaiter}${mutexState}${leaveQueue}${passOn}${passOptions}
 local state, holder = look(k.lock)
 local first = redis.call('LINDEX', k.waiters, 0) == entryOf(ARGV[1], tonumber(ARGV[10]))
 local removed = leave(k, ARGV[1], tonumber(ARGV[10]))

@@ -1,10 +1,8 @@
 import type { RedissonPublish } from "../../layout/channels.js";
 import { clock } from "../lua/clock.js";
 import { mutexState } from "../lua/mutex-state.js";
-import { passOn } from "../lua/pass-on.js";
-import { publish } from "../lua/publish.js";
-import { token } from "../lua/token.js";
-import { waiters } from "../lua/waiters.js";
+import { nudge, publish } from "../lua/publish.js";
+import { firstWaiter } from "../lua/waiters.js";
 import { answerReader, type CallScript, nothingMore } from "../script.js";
 import { type Conflict, conflictPart } from "./answers.js";
 
@@ -50,7 +48,7 @@ export function forceReader(script: string): (raw: unknown) => ForceAnswer {
 export const mutexForce: CallScript<ForceArgs, ForceAnswer> = {
   name: "mutex-force",
   keyCount: 5,
-  lua: `${clock}${publish}${token}${waiters}${mutexState}${passOn}
+  lua: `${clock}${publish}${nudge}${firstWaiter}${mutexState}
 local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
 local state, holder = look(k.lock)
 if state == 'conflict' then return {'conflict', nowUs, holder} end

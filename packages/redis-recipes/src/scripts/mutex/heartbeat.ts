@@ -1,9 +1,8 @@
 import { clock } from "../lua/clock.js";
-import { mutexState } from "../lua/mutex-state.js";
-import { publish } from "../lua/publish.js";
+import { lookAtMutex, putMutex } from "../lua/mutex-state.js";
+import { messages } from "../lua/publish.js";
 import { stand } from "../lua/stand.js";
-import { token } from "../lua/token.js";
-import { waiters } from "../lua/waiters.js";
+import { lastToken, raiseToken } from "../lua/token.js";
 import { type BatchScript, eachReader, notAfterUs } from "../script.js";
 import { type StandAnswer, standReader } from "./answers.js";
 
@@ -38,8 +37,9 @@ export function heartbeatArgs(
   ];
 }
 
-/** The common body for mutex and write lock; `look` and `put` come before it. */
-export const heartbeatBody = `
+/** What mutex and write lock share: see `acquireLua`. */
+export function heartbeatLua(look: string, put: string): string {
+  return `${clock}${look}${messages}${lastToken}${raiseToken}${stand(put)}
 local late = tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3])
 local answers = {}
 for i = 0, #KEYS / 5 - 1 do
@@ -56,6 +56,7 @@ for i = 0, #KEYS / 5 - 1 do
 end
 return answers
 `;
+}
 
 export function standsReader(script: string): (raw: unknown) => readonly StandAnswer[] {
   return eachReader(script, standReader(script));
@@ -73,7 +74,7 @@ export function standsReader(script: string): (raw: unknown) => readonly StandAn
 export const mutexHeartbeat: BatchScript<HeartbeatArgs, HeartbeatEntry, StandAnswer> = {
   name: "mutex-heartbeat",
   keyCount: 5,
-  lua: clock + publish + token + waiters + mutexState + stand + heartbeatBody,
+  lua: heartbeatLua(lookAtMutex, putMutex),
   args: (common, entries) => heartbeatArgs(common, common.changes, entries),
   parse: standsReader("mutex-heartbeat"),
 };

@@ -3,7 +3,7 @@ import { evenWhenFull } from "../lua/even-when-full.js";
 import { lease } from "../lua/lease.js";
 import { listeners } from "../lua/listeners.js";
 import { token } from "../lua/token.js";
-import { waiters } from "../lua/waiters.js";
+import { firstWaiter } from "../lua/waiters.js";
 import { answerReader, type BatchScript, eachReader, nothingMore } from "../script.js";
 
 export interface ProveArgs {
@@ -58,7 +58,7 @@ export const mostReserved: number = 2 ** 19;
 export const prove: BatchScript<ProveArgs, ProveEntry, ProveAnswer> = {
   name: "prove",
   keyCount: 4,
-  lua: `${evenWhenFull}${clock}${lease}${listeners}${token}${waiters}
+  lua: `${evenWhenFull}${clock}${lease}${listeners}${token}${firstWaiter}
 local answers = {}
 local how, ttlMs = ARGV[1], tonumber(ARGV[2])
 for i = 0, #KEYS / 4 - 1 do

@@ -2,9 +2,9 @@ import type { RedissonPublish } from "../../layout/channels.js";
 import { clock } from "../lua/clock.js";
 import { putMutex } from "../lua/mutex-state.js";
 import { passOn } from "../lua/pass-on.js";
-import { publish } from "../lua/publish.js";
+import { messages } from "../lua/publish.js";
 import { token } from "../lua/token.js";
-import { waiters } from "../lua/waiters.js";
+import { firstWaiter } from "../lua/waiters.js";
 import { type CallScript, Reply } from "../script.js";
 import { type Gone, type Passed, readHanded, readPassed } from "./answers.js";
 
@@ -125,7 +125,7 @@ export const mutexRelease: CallScript<ReleaseArgs, ReleaseAnswer> = {
     message: "0",
   })}${clock}
 if ended ~= 1 or left > 2 then return {'gone', nowUs} end
-${publish}${token}${waiters}${putMutex}${passOn}${passOptions}
+${messages}${token}${firstWaiter}${putMutex}${passOn}${passOptions}
 return passOn(k, opts)
 `,
   args: (given) => [given.owner, ...passArgs(given)],

@@ -1,10 +1,8 @@
 import type { RedissonPublish } from "../../layout/channels.js";
 import { clock } from "../lua/clock.js";
-import { passOn } from "../lua/pass-on.js";
-import { publish } from "../lua/publish.js";
+import { nudge, publish } from "../lua/publish.js";
 import { readWriteState } from "../lua/read-write-state.js";
-import { token } from "../lua/token.js";
-import { waiters } from "../lua/waiters.js";
+import { firstWaiter } from "../lua/waiters.js";
 import type { Conflict } from "../mutex/answers.js";
 import { type CallScript, Reply } from "../script.js";
 
@@ -64,7 +62,7 @@ function readForced(raw: unknown): ReadWriteForceAnswer {
 export const readWriteForce: CallScript<ReadWriteForceArgs, ReadWriteForceAnswer> = {
   name: "read-write-force",
   keyCount: 5,
-  lua: `${clock}${publish}${token}${waiters}${readWriteState}${passOn}
+  lua: `${clock}${publish}${nudge}${firstWaiter}${readWriteState}
 local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
 local state, holder, mode = look(k.lock)
 if state == 'conflict' then return {'conflict', nowUs, holder} end

@@ -1,8 +1,8 @@
 import { clock } from "../lua/clock.js";
-import { publish } from "../lua/publish.js";
+import { keepers, messages } from "../lua/publish.js";
 import { readWriteState } from "../lua/read-write-state.js";
 import { token } from "../lua/token.js";
-import { waiters } from "../lua/waiters.js";
+import { firstWaiter } from "../lua/waiters.js";
 import { type Conflict, conflictPart, type Granted, type Late } from "../mutex/answers.js";
 import { answerReader, type CallScript, notAfterUs, nothingMore } from "../script.js";
 
@@ -62,7 +62,7 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
 export const readAcquire: CallScript<ReadArgs, ReadAnswer> = {
   name: "read-acquire",
   keyCount: 6,
-  lua: `${clock}${publish}${token}${waiters}${readWriteState}
+  lua: `${clock}${messages}${keepers}${token}${firstWaiter}${readWriteState}
 local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
 local owner, leaseMs, ttlMs, floor = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), tonumber(ARGV[5])
 if tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3]) then return {'late', nowUs} end

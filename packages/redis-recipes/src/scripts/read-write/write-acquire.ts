@@ -1,4 +1,4 @@
-import { readWriteState, writerFields } from "../lua/read-write-state.js";
+import { lookAtReadWrite, putWriter, writerFields } from "../lua/read-write-state.js";
 import { acquireLua, type StandArgs, standArgs } from "../mutex/acquire.js";
 import { acquireReader, type StandAnswer } from "../mutex/answers.js";
 import type { CallScript } from "../script.js";
@@ -15,7 +15,7 @@ import type { CallScript } from "../script.js";
 export const writeAcquire: CallScript<StandArgs, StandAnswer> = {
   name: "write-acquire",
   keyCount: 5,
-  lua: acquireLua(writerFields("ARGV[1]"), readWriteState),
+  lua: acquireLua(writerFields("ARGV[1]"), lookAtReadWrite, putWriter),
   args: (given) => standArgs(given, given.changes),
   parse: acquireReader("write-acquire"),
 };

@@ -1,15 +1,10 @@
-import { clock } from "../lua/clock.js";
-import { publish } from "../lua/publish.js";
-import { readWriteState } from "../lua/read-write-state.js";
-import { stand } from "../lua/stand.js";
-import { token } from "../lua/token.js";
-import { waiters } from "../lua/waiters.js";
+import { lookAtReadWrite, putWriter } from "../lua/read-write-state.js";
 import type { StandAnswer } from "../mutex/answers.js";
 import {
   type HeartbeatArgs,
   type HeartbeatEntry,
   heartbeatArgs,
-  heartbeatBody,
+  heartbeatLua,
   standsReader,
 } from "../mutex/heartbeat.js";
 import type { BatchScript } from "../script.js";
@@ -18,7 +13,7 @@ import type { BatchScript } from "../script.js";
 export const writeHeartbeat: BatchScript<HeartbeatArgs, HeartbeatEntry, StandAnswer> = {
   name: "write-heartbeat",
   keyCount: 5,
-  lua: clock + publish + token + waiters + readWriteState + stand + heartbeatBody,
+  lua: heartbeatLua(lookAtReadWrite, putWriter),
   args: (common, entries) => heartbeatArgs(common, common.changes, entries),
   parse: standsReader("write-heartbeat"),
 };
