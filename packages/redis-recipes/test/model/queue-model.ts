@@ -104,6 +104,9 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     const beganMs = Number(began ?? space.nowMs);
     const head = this.liveHead();
     const bounded = args.maxDirectRun >= 0 && run >= args.maxDirectRun;
+    const text = space.string(keys.token);
+    // Put back as it was, but for a time to live.
+    if (head?.alive === true && !bounded && last === null && text !== null) space.set(keys.token, text);
     if (head?.alive === true && last !== null && !bounded) {
       space.shift(keys.waiters);
       space.unscore(keys.alive, head.owner);

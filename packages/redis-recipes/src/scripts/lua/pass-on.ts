@@ -1,6 +1,7 @@
 import { listeners } from "./listeners.js";
 import { nudge, tellRedisson } from "./publish.js";
 import { longestTurnMs } from "./stand.js";
+import { drawToken } from "./token.js";
 
 /** `javasTurn(k, opts, began)`: what the run key says of the turn of Java; nil where there is none. */
 const javasTurn: string = `${listeners}
@@ -32,25 +33,24 @@ end
  * the server at its other end and never sends a command twice. For a given client the script reads it, since such a client may send a
  * command again on a connection to another server. That costs as much as five commands.
  *
- * Needs `put` of the kind of lock, `messages`, `token` and `firstWaiter`. What only a plain release asks for is defined there: making it
+ * Needs `put` of the kind of lock, `messages` and `firstWaiter`. What only a plain release asks for is defined there: making it
  * would cost each hand-over as much as a command.
  */
-export const passOn: string = `
+export const passOn: string = `${drawToken}
 local function passOn(k, opts)
-  local last = lastToken(k.token)
   local turns = redis.pcall('GET', k.run)
   local count, began = string.match(type(turns) == 'string' and turns or '', '^(%d+) (%d+)$')
   local run = tonumber(count or '0')
   began = tonumber(began) or nowMs
   local readable, head, leaseMs, alive = pcall(liveHead, k)
   if not readable then head = nil end
-  local told = 'freed'
-  if head and alive and last and (opts.maxRun < 0 or run < opts.maxRun) then
+  local direct = head and alive and (opts.maxRun < 0 or run < opts.maxRun)
+  local text = direct and drawToken(k.token, opts.tokenTtlMs)
+  if text then
     redis.call('LPOP', k.waiters)
     redis.call('ZREM', k.alive, head)
     leaseMs = math.min(opts.claimMs, leaseMs)
     put(k.lock, head, leaseMs)
-    local text = nextToken(k.token, last, opts.tokenTtlMs)
     redis.call('SET', k.run, string.format('%.0f %.0f', run + 1, began), 'PX', 10 * opts.aliveMs)
     local runId = opts.runId
     if runId == '' then
@@ -59,7 +59,6 @@ local function passOn(k, opts)
     end
     tellOwner(head, {type = 'granted', key = k.lock, owner = head, token = text,
       pttl = string.format('%.0f', leaseMs), at = string.format('%.0f', nowUs), run = runId})
-    told = 'handed'
   else
     ${tellRedisson}${nudge}${javasTurn}
     redis.call('DEL', k.run)
@@ -73,7 +72,7 @@ local function passOn(k, opts)
     nudge(k, head)
   end
   if opts.changes ~= '' then say('PUBLISH', opts.changes, '1') end
-  if told == 'handed' and mute == '' then return nowUs end
-  return {told, nowUs, mute}
+  if text and mute == '' then return nowUs end
+  return {text and 'handed' or 'freed', nowUs, mute}
 end
 `;

@@ -25,4 +25,26 @@ local function nextToken(key, last, ttlMs)
 end
 `;
 
+/**
+ * `drawToken(key, ttlMs)`: that of a new holder where the last one was not read. It takes one command where that is below the server's
+ * microseconds, as nearly always: these are written, and what was there before comes back. nil where that is no token: a text is put back,
+ * without the time to live that it may have had.
+ */
+export const drawToken: string = `
+local function drawToken(key, ttlMs)
+  local text, before = string.format('%.0f', nowUs), nil
+  if ttlMs > 0 then before = redis.pcall('SET', key, text, 'GET', 'PX', ttlMs)
+  else before = redis.pcall('SET', key, text, 'GET') end
+  if not before then return text end
+  local last = type(before) == 'string' and string.match(before, '^%d+$') and tonumber(before)
+  if last and last < nowUs then return text end
+  if last and last < 9007199254740000 then
+    ${raiseToken}
+    return raiseToken(key, last + 1, ttlMs)
+  end
+  if type(before) == 'string' then redis.call('SET', key, before) end
+  return nil
+end
+`;
+
 export const token: string = lastToken + raiseToken + nextToken;

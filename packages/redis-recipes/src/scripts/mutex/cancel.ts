@@ -3,7 +3,6 @@ import { mutexState } from "../lua/mutex-state.js";
 import { passOn } from "../lua/pass-on.js";
 import { messages, nudge } from "../lua/publish.js";
 import { leaveQueue } from "../lua/stand.js";
-import { token } from "../lua/token.js";
 import { entryOf, firstWaiter } from "../lua/waiters.js";
 import { type CallScript, Reply } from "../script.js";
 import { type Passed, readHanded, readPassed } from "./answers.js";
@@ -46,7 +45,7 @@ export const mutexCancel: CallScript<CancelArgs, CancelAnswer> = {
   name: "mutex-cancel",
   keyCount: 5,
   runIdAt,
-  lua: `${clock}${messages}${nudge}${token}${entryOf}${firstWaiter}${mutexState}${leaveQueue}${passOn}${passOptions}
+  lua: `${clock}${messages}${nudge}${entryOf}${firstWaiter}${mutexState}${leaveQueue}${passOn}${passOptions}
 local state, holder = look(k.lock)
 local first = redis.call('LINDEX', k.waiters, 0) == entryOf(ARGV[1], tonumber(ARGV[10]))
 local removed = leave(k, ARGV[1], tonumber(ARGV[10]))

@@ -3,7 +3,6 @@ import { clock } from "../lua/clock.js";
 import { putMutex } from "../lua/mutex-state.js";
 import { passOn } from "../lua/pass-on.js";
 import { messages } from "../lua/publish.js";
-import { token } from "../lua/token.js";
 import { firstWaiter } from "../lua/waiters.js";
 import { type CallScript, Reply } from "../script.js";
 import { type Gone, type Passed, readHanded, readPassed } from "./answers.js";
@@ -125,7 +124,7 @@ export const mutexRelease: CallScript<ReleaseArgs, ReleaseAnswer> = {
     message: "0",
   })}${clock}
 if ended ~= 1 or left > 2 then return {'gone', nowUs} end
-${messages}${token}${firstWaiter}${putMutex}${passOn}${passOptions}
+${messages}${firstWaiter}${putMutex}${passOn}${passOptions}
 return passOn(k, opts)
 `,
   args: (given) => [given.owner, ...passArgs(given)],

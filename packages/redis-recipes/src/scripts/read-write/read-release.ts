@@ -2,7 +2,6 @@ import { clock } from "../lua/clock.js";
 import { passOn } from "../lua/pass-on.js";
 import { messages } from "../lua/publish.js";
 import { readWriteState } from "../lua/read-write-state.js";
-import { token } from "../lua/token.js";
 import { firstWaiter } from "../lua/waiters.js";
 import { type Gone, type Passed, readHanded, readPassed } from "../mutex/answers.js";
 import { passOptions, type ReleaseArgs, runIdAt } from "../mutex/release.js";
@@ -53,7 +52,7 @@ export const readRelease: CallScript<ReadReleaseArgs, ReadReleaseAnswer> = {
   name: "read-release",
   keyCount: 6,
   runIdAt,
-  lua: `${clock}${messages}${token}${firstWaiter}${readWriteState}${passOn}${passOptions}
+  lua: `${clock}${messages}${firstWaiter}${readWriteState}${passOn}${passOptions}
 opts.turnMs = tonumber(ARGV[10])
 local state, _, mode = look(k.lock, ARGV[1])
 if state ~= 'held' or redis.call('HEXISTS', k.lock, ARGV[1]) == 0 then return {'gone', nowUs} end

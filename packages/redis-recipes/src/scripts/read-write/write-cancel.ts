@@ -3,7 +3,6 @@ import { passOn } from "../lua/pass-on.js";
 import { nudge, publish } from "../lua/publish.js";
 import { endWrite, readWriteState } from "../lua/read-write-state.js";
 import { leaveQueue } from "../lua/stand.js";
-import { token } from "../lua/token.js";
 import { entryOf, firstWaiter } from "../lua/waiters.js";
 import { readHanded } from "../mutex/answers.js";
 import type { CancelArgs } from "../mutex/cancel.js";
@@ -42,7 +41,7 @@ export const writeCancel: CallScript<WriteCancelArgs, WriteCancelAnswer> = {
   name: "write-cancel",
   keyCount: 5,
   runIdAt,
-  lua: `${clock}${publish}${nudge}${token}${entryOf}${firstWaiter}${readWriteState}${leaveQueue}${passOn}${endWrite}${passOptions}
+  lua: `${clock}${publish}${nudge}${entryOf}${firstWaiter}${readWriteState}${leaveQueue}${passOn}${endWrite}${passOptions}
 opts.turnMs = tonumber(ARGV[10])
 local state, holder, mode = look(k.lock, ARGV[1])
 local first = redis.call('LINDEX', k.waiters, 0) == entryOf(ARGV[1], tonumber(ARGV[11]))

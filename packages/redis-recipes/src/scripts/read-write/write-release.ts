@@ -2,7 +2,6 @@ import { clock } from "../lua/clock.js";
 import { passOn } from "../lua/pass-on.js";
 import { messages } from "../lua/publish.js";
 import { endWrite, putWriter } from "../lua/read-write-state.js";
-import { token } from "../lua/token.js";
 import { firstWaiter } from "../lua/waiters.js";
 import { type Gone, type Passed, readHanded, readPassed } from "../mutex/answers.js";
 import {
@@ -71,7 +70,7 @@ export const writeRelease: CallScript<WriteReleaseArgs, WriteReleaseAnswer> = {
     message: "1",
   })}${clock}
 if ended ~= 1 or redis.call('HGET', KEYS[1], 'mode') ~= 'write' then return {'gone', nowUs} end
-${messages}${token}${firstWaiter}${putWriter}${passOn}${endWrite}${passOptions}
+${messages}${firstWaiter}${putWriter}${passOn}${endWrite}${passOptions}
 opts.turnMs = tonumber(ARGV[10])
 return endWrite(k, opts)
 `,
