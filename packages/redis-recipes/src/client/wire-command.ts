@@ -20,7 +20,7 @@ class WireCommand extends Command {
 
 function bulk(arg: string | number): string {
   const text = String(arg);
-  return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
+  return `$${typeof arg === "number" ? text.length : Buffer.byteLength(text)}\r\n${text}\r\n`;
 }
 
 function bulks(args: readonly (string | number)[], runId: string, runIdAt: number): string {

@@ -192,10 +192,11 @@ export class QueuedAttempt implements Attempt, Wait {
 
   async #ask(): Promise<void> {
     const requests = this.#requests;
+    const { grantChannel, keptGrants } = this.#client;
     // A request to let go that is not heard is not sent again.
-    if (this.#parts.some(({ request }) => request.revocable)) await this.#client.grantChannel.subscribed();
-    const turns = this.#parts.map(({ lock }) => this.#client.keptGrants?.javasTurn(lock.key));
-    if (turns.some((turn) => turn !== undefined)) await Promise.all(turns);
+    if (this.#parts.some(({ request }) => request.revocable)) await grantChannel.subscribed();
+    const turns = keptGrants && this.#parts.map(({ lock }) => keptGrants.javasTurn(lock.key));
+    if (turns?.some((turn) => turn !== undefined)) await Promise.all(turns);
     if (this.#phase !== "asking") return;
     if (requests.lacksClock(this.lock.key)) {
       const entry = { field: this.lock.fieldOf(this.owner), leaseMs: this.leaseMs };
