@@ -10,7 +10,7 @@ export interface Unanswered {
   readonly words: number;
 }
 
-export interface AnswerWatchOptions<T> {
+interface AnswerWatchOptions<T> {
   readonly limitMs: Millis;
   /** At least `limitMs`; `Infinity`: no silence is too long. */
   readonly silentMs: Millis;

@@ -20,7 +20,7 @@ export class PlaceWatch {
     this.#heartbeat = heartbeat;
   }
 
-  /** `channel`: on which Java says that it has let go; `null` where nothing has to be heard of it in this place. */
+  /** `channel`: what `channelFor` says of this place. */
   placed(place: Queued, channel: string | null): void {
     this.#listen(channel);
     this.#expectLapse(place);
