@@ -126,7 +126,6 @@ export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions
   checkMillis(of("minValidityMs"), options.minValidityMs, { minimumMs: 0, infinite: false });
   checkMillis(of("maxHoldMs"), options.maxHoldMs, { minimumMs: 1, infinite: true });
   checkBoolean(of("restartGuard"), options.restartGuard);
-  checkString(of("keyPrefix"), options.keyPrefix);
   const { leaseMs = 30_000, minValidityMs = 0, maxHoldMs = Infinity, restartGuard = true } = options;
   const { maxLeaseMs = leaseMs, nodeTimeoutMs = Math.max(50, Math.ceil(leaseMs / 200)) } = options;
   if (maxLeaseMs < leaseMs) {

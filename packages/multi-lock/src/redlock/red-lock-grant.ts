@@ -1,6 +1,6 @@
 import { BackendError, type FencingToken, type Millis } from "@holdfast/core";
 import type { AttemptListener, Grant, GrantState } from "@holdfast/core/driver";
-import { pause } from "@holdfast/core/internal";
+import { EarliestTimer, pause } from "@holdfast/core/internal";
 import { marginMs } from "@holdfast/redis-recipes/internal";
 import { type Ballot, holdRound, repliesOf, tooFewError } from "./ballot.js";
 import type { NodeLock } from "./node-locks.js";
@@ -48,7 +48,8 @@ export class RedLockGrant implements QuorumHold {
   #ended = false;
   #withdrawn: Promise<ReadonlySet<VotingNode>> | undefined;
   #cancelPoll: (() => void) | undefined;
-  #cancelEnd: (() => void) | undefined;
+  /** For an end that is earlier than core was last given: core's timer still stands at the later time. */
+  readonly #endTimer: EarliestTimer;
 
   /** Reports itself to the listener. */
   constructor(quorum: Quorum, listener: AttemptListener, won: Won) {
@@ -58,6 +59,7 @@ export class RedLockGrant implements QuorumHold {
     this.backendId = won.owner;
     this.roundTrips = won.roundTrips;
     this.contended = won.contended;
+    this.#endTimer = new EarliestTimer(quorum.runtime, () => this.#ringEnd());
     this.#validUntilMs = endOf(won.startedMs, won.leaseMs);
     this.#votes = new StandingVotes(quorum.majority, won.votes, won.startedMs, this.#validUntilMs);
     [this.#state] = listener.granted([this]);
@@ -167,21 +169,15 @@ export class RedLockGrant implements QuorumHold {
     const endMs = this.#votes.endMs();
     if (endMs < this.#validUntilMs) {
       this.#validUntilMs = endMs;
-      this.#armEnd();
+      this.#endTimer.ringBy(endMs);
     }
     return true;
   }
 
-  /** The end is earlier than core was last given, and core's timer still stands at the later time. */
-  #armEnd(): void {
-    const { runtime } = this.#quorum;
-    this.#cancelEnd?.();
-    // Rounded up, and looked at again, because Node.js cuts a fraction of a millisecond off and may call a timer early.
-    const leftMs = Math.ceil(Math.max(0, this.#validUntilMs - runtime.nowMs()));
-    this.#cancelEnd = runtime.setTimer(leftMs, () => {
-      if (runtime.nowMs() < this.#validUntilMs) this.#armEnd();
-      else this.#judge();
-    });
+  /** The end may have moved on meanwhile, and Node.js may call a timer early. */
+  #ringEnd(): void {
+    if (this.#quorum.runtime.nowMs() < this.#validUntilMs) this.#endTimer.ringBy(this.#validUntilMs);
+    else this.#judge();
   }
 
   /** Nodes without a vote of ours are asked for one. */
@@ -239,7 +235,7 @@ export class RedLockGrant implements QuorumHold {
   #end(): void {
     this.#ended = true;
     this.#cancelPoll?.();
-    this.#cancelEnd?.();
+    this.#endTimer.clear();
     this.#quorum.holds.delete(this);
   }
 }

@@ -195,10 +195,7 @@ export class PolledAttempt implements Attempt {
     this.#mayBeThere = before;
     switch (reply.status) {
       case "late":
-        throw new BackendError(
-          `a request for the ${what} "${this.#name}" came to Redis too late`,
-          ofLock(this.#name),
-        );
+        throw this.#error(`a request for the ${what} "${this.#name}" came to Redis too late`);
       case "conflict":
         throw new LayoutConflictError(
           `the key ${JSON.stringify(this.#key)} cannot be used as a ${what}: there is something else (${reply.found})${reply.advice ?? ""}`,
@@ -212,10 +209,11 @@ export class PolledAttempt implements Attempt {
 
   #blockedBy(missing: string | undefined): Error | undefined {
     if (missing === undefined) return undefined;
-    return new BackendError(
-      `the ${this.#scripts.what} "${this.#name}" grants nothing: ${missing}`,
-      ofLock(this.#name),
-    );
+    return this.#error(`the ${this.#scripts.what} "${this.#name}" grants nothing: ${missing}`);
+  }
+
+  #error(message: string): BackendError {
+    return new BackendError(message, ofLock(this.#name));
   }
 
   readonly #messaged = (): void => {

@@ -229,18 +229,10 @@ export class QueuedAttempt implements Attempt, Wait {
     const requests = this.#requests;
     if (this.#alone) {
       const { owner, leaseMs, lock, request } = this.#parts[0];
+      const { kind, mayWait, keepable: tellsBefore } = request;
       const floor = requests.floorOf(lock.key);
-      const asksKeeper = keepable.has(request.kind) && requests.settings.keepAskMs > 0;
-      const tellsBefore = request.keepable;
-      return lock.acquire({
-        owner,
-        leaseMs,
-        floor,
-        mayWait: this.#mayWait,
-        notAfterMs,
-        asksKeeper,
-        tellsBefore,
-      });
+      const asksKeeper = keepable.has(kind) && requests.settings.keepAskMs > 0;
+      return lock.acquire({ owner, leaseMs, floor, mayWait, notAfterMs, asksKeeper, tellsBefore });
     }
     const entries = this.#parts.map(({ owner, leaseMs, lock }) => ({
       owner,

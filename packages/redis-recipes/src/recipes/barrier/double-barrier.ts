@@ -19,15 +19,11 @@ export function redisDoubleBarrier(
       // The seat of a call that was given up would make one member two.
       await afterPending(engine, bounds, ourChannels.doubleBarrier(name));
       const seat = new Seat(runs, name, freshMember(), parties);
-      const entering = { providerClosed: () => void seat.giveUp().catch(() => {}) };
-      engine.waiting.add(entering);
       try {
         await awaitValue(engine, bounds, seat, (full) => full);
       } catch (error) {
         await seat.withdraw();
         throw error;
-      } finally {
-        engine.waiting.delete(entering);
       }
       seat.passed();
       return seat;

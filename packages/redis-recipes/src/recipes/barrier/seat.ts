@@ -2,6 +2,7 @@ import type { LossReason, Millis } from "@holdfast/core";
 import {
   awaitValue,
   type BarrierSeat,
+  EarliestTimer,
   inBounds,
   takenBack,
   type WaitBounds,
@@ -19,7 +20,7 @@ import type { RetryingRequests } from "../requests/retrying-requests.js";
 import { marginMs } from "../requests/server-clock.js";
 
 /** `leaving`: a request to leave was sent, and may be done although its answer is lost. */
-type Phase = "entering" | "in" | "leaving" | "left" | "over";
+type Phase = "entering" | "in" | "leaving" | "over";
 
 /** A member from the moment it asks. While it enters, each look takes the seat again; once it has passed, a seat that is gone is lost. */
 export class Seat implements BarrierSeat, Watched<boolean> {
@@ -37,7 +38,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   /** The members that leaving waits for: those that were there when it began. */
   #company: readonly string[] = [];
   #listener: (reason: LossReason) => void = () => {};
-  #stop: () => void = () => {};
+  #stop: () => void = () => this.#runs.engine.waiting.delete(this);
 
   constructor(runs: RetryingRequests, name: string, member: string, parties: number) {
     const keys = doubleBarrierKeys(name);
@@ -46,6 +47,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     this.#parties = parties;
     this.#keys = [keys.full, keys.members];
     this.#channel = ourChannels.doubleBarrier(name);
+    runs.engine.waiting.add(this);
   }
 
   subscribe(changed: () => void): () => void {
@@ -80,20 +82,15 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     const stay = (): void => this.#stay();
     const stopNotices = line.onRenewed(stay);
     const stopTimer = every(engine.runtime, () => requests.settings.heartbeatMs, stay);
-    let stopDeadline = (): void => {};
     const guard = (): void => {
-      const leftMs = this.#countsUntilMs - engine.runtime.nowMs();
-      if (leftMs <= 0) this.#lose("lease-expired");
-      else stopDeadline = engine.runtime.setTimer(Math.ceil(leftMs), guard);
+      if (this.lost === null) deadline.ringBy(this.#countsUntilMs);
     };
-    const member = { providerClosed: () => this.#providerClosed() };
-    engine.waiting.add(member);
+    const deadline = new EarliestTimer(engine.runtime, guard);
     this.#stop = () => {
-      this.#stop = () => {};
       stopNotices();
       stopTimer();
-      stopDeadline();
-      engine.waiting.delete(member);
+      deadline.clear();
+      engine.waiting.delete(this);
     };
     guard();
   }
@@ -119,7 +116,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
       this.#phase = "leaving";
       const { members } = await inBounds(engine, bounds, this.#call("leave", true), false);
       // Lost while the request was under way: the others may have gone on without us.
-      if (this.#counts) this.#end("left");
+      if (this.#counts) this.#end();
       this.#company = members.filter((each) => each !== this.#member);
     }
     const remaining: Watched<number> = {
@@ -133,15 +130,23 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   }
 
   async giveUp(): Promise<void> {
-    this.#end("over");
+    this.#end();
     await this.#call("leave", false);
   }
 
   /** Takes back the seat of a member that has not passed. Waits for a server that answers; a seat that is left behind ends by itself. */
   async withdraw(): Promise<void> {
-    this.#end("over");
+    this.#end();
     const gone = this.#looking.then(() => this.#call("leave", false));
     await takenBack(this.#runs.engine, this.#channel, gone);
+  }
+
+  /** `close()` waits for the answer only where the others count on us. */
+  providerClosed(): void {
+    const counted = this.#counts;
+    this.#lose("provider-closed");
+    const left = this.giveUp().catch(() => {});
+    if (counted) this.#runs.engine.trackCleaning(left);
   }
 
   /** The others count on us. */
@@ -190,21 +195,15 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     return this.#runs.run(doubleBarrier, { keys: this.#keys, args, repeatable: true, patient });
   }
 
-  #providerClosed(): void {
-    const { engine } = this.#runs;
-    this.#lose("provider-closed");
-    engine.trackCleaning(this.#call("leave", false).catch(() => {}));
-  }
-
   #lose(reason: LossReason): void {
     if (!this.#counts) return;
-    this.#end("over");
+    this.#end();
     this.#lost = reason;
     this.#listener(reason);
   }
 
-  #end(phase: Phase): void {
-    this.#phase = phase;
+  #end(): void {
+    this.#phase = "over";
     this.#stop();
   }
 }

@@ -257,8 +257,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
    * until then; afterwards core's come by the clock, which for a long lease would be too late. `Holds.claimSoon` calls this.
    */
   async claim(): Promise<void> {
-    const { leaseMs } = this.spec;
-    await this.#renewOwn(leaseMs, () => this.#requests.runtime.nowMs() < this.#validUntilMs);
+    await this.#renewOwn(this.spec.leaseMs, () => this.nowMs() < this.#validUntilMs);
   }
 
   /** Rules 8 and 9, and after a step of the server's clock: only an answer shows whether the grant still stands. Resolves as `#renewOwn`. */

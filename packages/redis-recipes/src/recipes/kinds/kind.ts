@@ -245,7 +245,6 @@ export function heartbeats(
 
 /** What every script needs that may pass a lock on. */
 export function passingArgs({ channel, changes }: LockKeys, { settings, publish }: BatchContext): EndArgs {
-  const { heartbeatMs } = settings;
   return {
     claimMs: settings.claimLeaseMs,
     aliveMs: settings.aliveMs,
@@ -254,7 +253,7 @@ export function passingArgs({ channel, changes }: LockKeys, { settings, publish 
     tokenTtlMs: settings.tokenTtlMs,
     waitMs: settings.fairLockWaitTimeoutMs,
     // Long enough for a message to be heard and answered, short enough for a writer to come next; a heartbeat finds the end of it.
-    readersTurnMs: Math.max(50, Math.round(heartbeatMs / 4)),
+    readersTurnMs: Math.max(50, Math.round(settings.heartbeatMs / 4)),
     publish,
     channel,
     changes,

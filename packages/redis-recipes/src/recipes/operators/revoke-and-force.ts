@@ -1,6 +1,5 @@
-import { LayoutConflictError } from "@holdfast/core";
-import { ofLock } from "../../client/errors.js";
 import type { FieldsKind, RedisKind } from "../kinds/kind.js";
+import { foundElse } from "../requests/foreign-key.js";
 import type { Requests } from "../requests/requests.js";
 import type { Inspected } from "./inspect.js";
 
@@ -13,7 +12,7 @@ export async function requestRevoke(
   let asked = false;
   for (const side of sides) {
     const { reply } = await requests.run(ask(of.keys, requests, side));
-    if (reply.status === "conflict") throw conflictError(of, reply.found);
+    if (reply.status === "conflict") throw foundElse(of.name, of.keys.key, reply.found, `a ${of.kind}`);
     asked = asked || reply.status === "asked";
   }
   return asked;
@@ -27,12 +26,8 @@ export async function forceRelease(
 ): Promise<boolean> {
   for (const side of sides) {
     const { reply } = await requests.run(force(of.keys, requests, side));
-    if (reply.status === "conflict") throw conflictError(of, reply.found);
+    if (reply.status === "conflict") throw foundElse(of.name, of.keys.key, reply.found, `a ${of.kind}`);
     if (reply.status === "forced") return true;
   }
   return false;
-}
-
-function conflictError({ name, kind }: Inspected, found: string): LayoutConflictError {
-  return new LayoutConflictError(`"${name}" is no ${kind}: its key holds a ${found}`, ofLock(name));
 }

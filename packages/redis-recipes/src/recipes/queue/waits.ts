@@ -53,10 +53,7 @@ const rememberedEnded = 10_000;
 export class Waits {
   readonly #requests: Requests;
   readonly #holds: Holds;
-  /** Owners whose acquire is under way: messages for them may overtake its answer. */
-  readonly #asking = new Map<string, Wait>();
-  /** The owners among these that ask for their turn as soon as they are queued. */
-  readonly #hurried = new Set<string>();
+  /** By owner, also for those whose acquire is under way: messages for them may overtake its answer. */
   readonly #heartbeats = new Map<string, Heartbeat>();
   readonly #ended: RecentMap<string, Ended>;
   /** The waits that stand first, or whose kind asks for each turn: they ask whether it has come. */
@@ -81,7 +78,7 @@ export class Waits {
   }
 
   get size(): number {
-    return this.#asking.size + this.#heartbeats.size;
+    return this.#heartbeats.size;
   }
 
   /** How many have a place in the queue of a lock, as far as they know. */
@@ -90,17 +87,15 @@ export class Waits {
   }
 
   add(wait: Wait): void {
-    this.#asking.set(wait.owner, wait);
+    this.#heartbeats.set(wait.owner, { wait, rounds: null, inFlight: false, again: false });
   }
 
   find(owner: string): Wait | undefined {
-    return this.#asking.get(owner) ?? this.#heartbeats.get(owner)?.wait;
+    return this.#heartbeats.get(owner)?.wait;
   }
 
   /** It has a grant, or nothing of it can be at the server. */
   remove({ owner }: Pick<Wait, "owner">): void {
-    this.#asking.delete(owner);
-    this.#hurried.delete(owner);
     const heartbeat = this.#heartbeats.get(owner);
     if (heartbeat === undefined) return;
     this.#heartbeats.delete(owner);
@@ -140,7 +135,6 @@ export class Waits {
 
   /** Rule 8, and after the first subscription: at once, and in as few batches as the turns of the event loop can bear. */
   heartbeatAll(): void {
-    for (const owner of this.#asking.keys()) this.#hurried.add(owner);
     const all = [...this.#heartbeats.values()];
     inSlices(this.#requests.runtime, all, (heartbeat) => this.#heartbeatSoon(heartbeat));
   }
@@ -149,19 +143,13 @@ export class Waits {
   heartbeatNow(wait: Wait): void {
     const heartbeat = this.#heartbeats.get(wait.owner);
     if (heartbeat !== undefined) this.#heartbeatSoon(heartbeat);
-    else if (this.#asking.has(wait.owner)) this.#hurried.add(wait.owner);
   }
 
   /** It has a place in the queue: from now on it has its turns. */
   queued(wait: Wait): void {
-    const { owner } = wait;
-    const known = this.#heartbeats.get(owner);
-    if (known === undefined && !this.#asking.delete(owner)) return;
-    const heartbeat = known ?? { wait, rounds: null, inFlight: false, again: this.#hurried.delete(owner) };
-    if (known === undefined) {
-      this.#heartbeats.set(owner, heartbeat);
-      this.#takeTurns(heartbeat);
-    }
+    const heartbeat = this.#heartbeats.get(wait.owner);
+    if (heartbeat === undefined) return;
+    this.#takeTurns(heartbeat);
     if (heartbeat.again) this.#heartbeat(heartbeat);
   }
 
@@ -169,8 +157,6 @@ export class Waits {
     this.#closed = true;
     this.#front.close();
     this.#behind.close();
-    this.#asking.clear();
-    this.#hurried.clear();
     this.#heartbeats.clear();
     this.#ended.clear();
   }

@@ -3,12 +3,10 @@ import { joinPath, ZooKeeperError } from "@holdfast/zk-protocol";
 import { saysNoNode } from "../../session/errors.js";
 import type { Outcome, RequestError } from "../../session/types.js";
 import type { OwnNode } from "../grant/own-node-watch.js";
-import { isPassing, longestPauseMs } from "../session/failures.js";
+import { firstPauseMs, isPassing, longerPauseMs } from "../session/failures.js";
 import { sendSync } from "../session/sync.js";
 import type { SessionContext } from "../session-context.js";
 import { type Children, listAll, type OwnNodes, ownNode } from "./node-creates.js";
-
-const firstPauseMs: Millis = 250;
 
 /** A node that may be there: its name begins with a UUID that we made. */
 export interface SoughtNode {
@@ -120,7 +118,7 @@ export class NodeSearch {
       const left = this.#find(listings).filter((path) => path !== null);
       deletions.deleteAll(left, () => {});
       const seen = listings.every((listing) => listing.ok || saysNoNode(listing.error));
-      if (!seen || sync.failure !== null) this.#clearLater(Math.min(2 * delayMs, longestPauseMs));
+      if (!seen || sync.failure !== null) this.#clearLater(longerPauseMs(delayMs));
     });
   }
 

@@ -2,7 +2,7 @@ import type { LossReason, Millis, Runtime } from "@holdfast/core";
 import { inSlices } from "@holdfast/core/internal";
 import { baseName, parentOf } from "@holdfast/zk-protocol";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
-import { isFinal, longestPauseMs } from "../session/failures.js";
+import { firstPauseMs, isFinal, longerPauseMs } from "../session/failures.js";
 import { type Attended, Lasting } from "../session/lasting.js";
 import { type Sync, sendSync } from "../session/sync.js";
 
@@ -11,8 +11,6 @@ import { type Sync, sendSync } from "../session/sync.js";
  * it after twice this time.
  */
 const attendEveryMs: Millis = 125;
-
-const recoverAgainMs: Millis = 250;
 
 /** A `ZooKeeperGrant` as its session knows it. */
 export interface SessionGrant extends Attended {
@@ -121,7 +119,7 @@ export class GrantSet {
   }
 
   /** One `sync` for all, then an `exists` each; the session has re-sent the watches before. `refusedMs`: the pause after a refusal for good. */
-  #recoverAll(refusedMs: Millis = recoverAgainMs): void {
+  #recoverAll(refusedMs: Millis = firstPauseMs): void {
     const session = this.#session;
     const round = ++this.#round;
     if (session.state !== "connected") return;
@@ -135,20 +133,15 @@ export class GrantSet {
       grant.look(sync, (verdict) => {
         if (verdict === "ours") return grant.recover();
         if (verdict === "not-ours") return;
-        const againMs = isFinal(verdict) ? refusedMs : recoverAgainMs;
-        if (againMs >= pauseMs) return;
+        // A server too busy to answer is asked again soon, and one that refuses for good ever later.
+        const againMs = isFinal(verdict) ? refusedMs : firstPauseMs;
+        // Where contact broke, the next `connected` does it.
+        if (againMs >= pauseMs || session.state !== "connected") return;
         pauseMs = againMs;
-        this.#recoverLater(againMs, refusedMs);
+        this.#endPause();
+        this.#endPause = this.#runtime.setTimer(againMs, () => this.#recoverAll(longerPauseMs(refusedMs)));
       });
     });
-  }
-
-  /** A server too busy to answer is asked again soon, and one that refuses for good ever later; where contact broke, the next `connected` does it. */
-  #recoverLater(pauseMs: Millis, refusedMs: Millis): void {
-    if (this.#session.state !== "connected") return;
-    const nextMs = Math.min(2 * refusedMs, longestPauseMs);
-    this.#endPause();
-    this.#endPause = this.#runtime.setTimer(pauseMs, () => this.#recoverAll(nextMs));
   }
 
   #loseAll(how: "lost" | "closed"): void {

@@ -156,11 +156,8 @@ export class NaiveAttempt extends SessionAttempt {
 
   #isOurs({ czxid, ephemeralOwner }: { czxid: bigint; ephemeralOwner: bigint }): boolean {
     if (this.#czxid !== null) return czxid === this.#czxid;
-    return (
-      this.#doubt &&
-      ephemeralOwner === this.context.session.id &&
-      !this.context.isClaimed(this.#spec.path, czxid)
-    );
+    if (!this.#doubt || ephemeralOwner !== this.context.session.id) return false;
+    return !this.context.isClaimed(this.#spec.path, czxid);
   }
 
   #ours(czxid: bigint): void {

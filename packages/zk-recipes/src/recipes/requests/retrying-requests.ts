@@ -110,13 +110,10 @@ export class RetryingRequests {
 
   /** The node as the leader has it: a `sync`, and the read behind it. `null` where there is none. */
   readSynced(call: CallInfo): Promise<ResponseOf<"getData"> | null> {
-    return this.repeat(call, ({ session }) => {
-      return new Promise((resolve) => {
-        const sync = sendSync(session);
-        session.send("getData", { path: call.path, watch: false }, (outcome) => {
-          resolve(sync.failure === null ? orAbsent(outcome) : { ok: false, error: sync.failure });
-        });
-      });
+    return this.repeat(call, async ({ session }) => {
+      const sync = sendSync(session);
+      const outcome = await outcomeOf(session, "getData", { path: call.path, watch: false });
+      return sync.failure === null ? orAbsent(outcome) : { ok: false, error: sync.failure };
     });
   }
 

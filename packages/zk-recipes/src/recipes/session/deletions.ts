@@ -2,7 +2,7 @@ import type { Millis, Runtime } from "@holdfast/core";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import { saysNoNode } from "../../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
-import { isFinal, isPassing, longestPauseMs } from "./failures.js";
+import { firstPauseMs, isFinal, isPassing, longerPauseMs } from "./failures.js";
 import { sendSync } from "./sync.js";
 
 /**
@@ -30,8 +30,6 @@ interface Deletion {
   pauseMs: Millis;
   readonly settled: ((outcome: DeletionOutcome, error: RequestError | null) => void)[];
 }
-
-const sendAgainMs: Millis = 250;
 
 /**
  * Deletes of queue nodes of one session, each repeated after every reconnect until the server has confirmed it or the
@@ -82,7 +80,7 @@ export class Deletions {
       shared,
       sentOn: 0,
       unanswered: false,
-      pauseMs: sendAgainMs,
+      pauseMs: firstPauseMs,
       settled: [settled],
     };
     this.#open.set(key, deletion);
@@ -131,8 +129,7 @@ export class Deletions {
       // A look that the server refuses says nothing of the node. It is repeated, as the node would else stay until the session ends.
       else if (outcome.ok || (outcome.error instanceof ZooKeeperError && !saysNoNode(outcome.error))) {
         this.#sendLater(deletion);
-        if (!outcome.ok && isFinal(outcome.error))
-          deletion.pauseMs = Math.min(2 * deletion.pauseMs, longestPauseMs);
+        if (!outcome.ok && isFinal(outcome.error)) deletion.pauseMs = longerPauseMs(deletion.pauseMs);
       } else this.#refused(deletion, outcome.error);
     });
   }
@@ -165,7 +162,7 @@ export class Deletions {
       // Unless it was sent on the next connection meanwhile.
       if (this.#isOpen(deletion) && deletion.sentOn === sentOn) this.#sendOrLook(deletion);
     };
-    this.#runtime.setTimer(pauseMs, sendAgain, { ref: pauseMs === sendAgainMs });
+    this.#runtime.setTimer(pauseMs, sendAgain, { ref: pauseMs === firstPauseMs });
   }
 
   #isOpen(deletion: Deletion): boolean {

@@ -17,8 +17,14 @@ const advice = new Map<number, string>([
   [errorCodes.ThrottledOp, "the server is overloaded and refused the request"],
 ]);
 
-/** What no caller waits for, and is refused for good, is asked for ever less often, and at least this often. */
-export const longestPauseMs: Millis = 30_000;
+/** Before a request is sent again that was refused for the moment, or for good for the first time. */
+export const firstPauseMs: Millis = 250;
+const longestPauseMs: Millis = 30_000;
+
+/** The pause after the next refusal: what no caller waits for, and is refused for good, is asked for ever less often. */
+export function longerPauseMs(pauseMs: Millis): Millis {
+  return Math.min(2 * pauseMs, longestPauseMs);
+}
 
 /** Whether the server may well say yes to the same request a little later. */
 export function isPassing(error: RequestError | Error): boolean {
