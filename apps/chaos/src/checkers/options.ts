@@ -6,8 +6,10 @@ export interface CheckOptions {
   readonly handoverLimitMs?: number;
   /** Whether faults excuse a lock that stands free beside a waiter. Default true; false where they only touch what wakes waiters. */
   readonly excuses?: boolean;
-  /** Within what every key must be granted to two clients after the last fault. Default 10 s. */
+  /** Within what every key must be granted to `healClients` clients after the last fault. Default 10 s. */
   readonly healLimitMs?: number;
+  /** Default 2. 1 for a lock without a queue: its last holder may rightly take it again and again, past all that wait. */
+  readonly healClients?: number;
   /** How much later than its wait an acquire may return. Default 250 ms, and one lease more where faults were. */
   readonly lateMs?: number;
   /** How much later than the next grant a holder may hear that it lost. Default 0. */

@@ -248,7 +248,7 @@ class Stage {
     return nemesis.failures;
   }
 
-  /** Waits until each key was granted to two clients after the last fault and often enough, or the limit is over. The checkers judge that. */
+  /** Waits until each key was granted to enough clients after the last fault and often enough, or the limit is over. The checkers judge that. */
   async #liveness(): Promise<void> {
     const { check } = this.#scenario;
     const { signal } = this.#over;
@@ -257,8 +257,9 @@ class Stage {
       keys.every(({ id }) => this.#tally.of(id).grants >= (check?.minGrants ?? 20));
     if (this.#plan.length > 0) {
       this.#tally.forgetClients();
-      const toTwo = (): boolean => keys.every(({ id }) => this.#tally.of(id).grantedTo.size >= 2);
-      await this.#tally.until(toTwo, { signal, withinMs: this.#healLimitMs + 1_000 });
+      const clients = check?.healClients ?? 2;
+      const healed = (): boolean => keys.every(({ id }) => this.#tally.of(id).grantedTo.size >= clients);
+      await this.#tally.until(healed, { signal, withinMs: this.#healLimitMs + 1_000 });
     }
     await this.#tally.until(enough, { signal, withinMs: 15_000 });
     signal.throwIfAborted();

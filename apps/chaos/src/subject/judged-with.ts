@@ -81,7 +81,12 @@ export function judgedWith(
       ];
     }),
     expect: { pass, report: judged.filter((checker) => !pass.includes(checker)) },
-    check: { ...scenario.check, only: judged, ...(provides.tellsLoss === true && { tellsLoss: true }) },
+    check: {
+      ...scenario.check,
+      only: judged,
+      ...(provides.tellsLoss === true && { tellsLoss: true }),
+      ...(provides.fair !== true && { healClients: 1 }),
+    },
     mode: name,
     subject,
   };

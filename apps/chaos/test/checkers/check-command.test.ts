@@ -78,6 +78,23 @@ it.each([
   expect(verdicts(script)["heal-liveness"]).toBe(verdict);
 });
 
+it.each([
+  { healClients: 2, of: ["a#0", "a#0"], verdict: "violation" },
+  { healClients: 1, of: ["a#0", "a#0"], verdict: "pass" },
+  { healClients: 2, of: ["a#0", "b#0"], verdict: "pass" },
+  { healClients: 1, of: [], verdict: "violation" },
+])(
+  "after a fault $healClients clients have to be served, and $of were: $verdict",
+  ({ healClients, of, verdict }) => {
+    const script = new Script({ k: {} });
+    script.fault("zk.kill", 10, 20);
+    for (const [i, client] of of.entries()) script.hold(client, "k", 1_000 * (i + 1), 1_000 * (i + 1) + 10);
+    script.queue("k", 15_000, []);
+    const judged = judge(historyOf(script.records), { healClients });
+    expect(judged.find(({ checker }) => checker === "heal-liveness")?.verdict).toBe(verdict);
+  },
+);
+
 it("convicts a release that never comes to an end", () => {
   const script = new Script({ k: {} });
   const stuck = script.grant("a#0", "k", 1, 2);

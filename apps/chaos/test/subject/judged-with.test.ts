@@ -53,6 +53,11 @@ describe("a client in place of those of a scenario", () => {
     expect(judgedWith(scenario("R03"), "mine", plain).check?.only).toContain("leaks");
   });
 
+  it("has to serve two clients after a fault only where grants come in the order of the requests", () => {
+    expect(judgedWith(scenario("R03"), "mine", plain).check?.healClients).toBe(1);
+    expect(judgedWith(scenario("R03"), "mine", { ...plain, fair: true }).check?.healClients).toBeUndefined();
+  });
+
   it("is judged by all that it provides", () => {
     const all = { ...plain, tokens: true, tellsLoss: true, promises: true, fair: true };
     const { subject, keys, groups } = judgedWith(scenario("R03f"), "mine", all);
