@@ -27,6 +27,7 @@ export {
   checkMillis,
   checkObject,
   checkSignal,
+  checkSignalAlone,
   checkString,
   messageOf,
   show,
@@ -34,6 +35,7 @@ export {
 export { validateLockName } from "./options/lock-name.js";
 export { nearest } from "./options/nearest.js";
 export { type ResolvedProviderOptions, resolveProviderOptions } from "./options/provider-options.js";
+export { checkReleaseOptions } from "./options/release-options.js";
 export { DriverProvider, type ProviderParts } from "./provider/driver-provider.js";
 export { RecentMap } from "./recent-map.js";
 export { type ViewParts, viewPartsOf } from "./recipes/view.js";

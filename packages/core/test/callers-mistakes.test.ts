@@ -1,4 +1,4 @@
-import { BackendError, type RetryPolicy } from "@holdfast/core";
+import { BackendError, InvalidArgumentError, memoryLocks, type RetryPolicy } from "@holdfast/core";
 import { simulatedRuntime } from "@holdfast/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { scripted } from "./scripted-driver.js";
@@ -23,6 +23,32 @@ describe("a listener of acquire-started that aborts the call", () => {
     expect(outcomes).toEqual(["aborted"]);
     expect(requests).toHaveLength(0);
   });
+});
+
+it("options that a call does not know, or that are no object, reject with what is wrong, and do nothing", async () => {
+  const locks = memoryLocks();
+  const lock = locks.mutex("a");
+  const write = await locks.readWriteLock("w").write.acquire();
+  const calls: readonly (readonly [method: string, call: (options: never) => Promise<unknown>])[] = [
+    ["ready", (options) => locks.ready(options)],
+    ["inspect", (options) => lock.inspect(options)],
+    ["requestRevoke", (options) => lock.requestRevoke(options)],
+    ["confirm", (options) => write.confirm(options)],
+    ["downgrade", (options) => write.downgrade(options)],
+    ["release", (options) => write.release(options)],
+  ];
+  for (const [method, call] of calls) {
+    const wrong: readonly (readonly [options: unknown, message: string])[] = [
+      [{ zzz: 1 }, `${method} does not know the option "zzz"`],
+      [null, `${method}: options must be an object; got null`],
+    ];
+    for (const [options, message] of wrong) {
+      const refused = call(options as never);
+      await expect(refused).rejects.toBeInstanceOf(InvalidArgumentError);
+      await expect(refused).rejects.toThrow(message);
+    }
+  }
+  expect(write.state).toBe("held");
 });
 
 describe("a retry policy with a mistake", () => {

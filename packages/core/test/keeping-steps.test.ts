@@ -107,6 +107,20 @@ it("is lent to no owner where its driver hears of another client as it is asked 
   expect(ended).toEqual(["wanted"]);
 });
 
+it("lets those that stand for it ask the backend although its driver throws instead of rejecting", async () => {
+  const { keeping, grant, ended, heard, tenants, wait } = alone();
+  const mistake = new Error("a mistake of the driver's");
+  grant.release = () => {
+    throw mistake;
+  };
+  keeping.tenant.giveBack(true);
+  wait("first");
+  wait("second");
+  await expect(tenants[0]?.release()).rejects.toBe(mistake);
+  expect(heard).toEqual(["first has it", "second must wait", "second asks"]);
+  expect(ended).toEqual(["released"]);
+});
+
 it("is lent behind one turn of the loop, however long that takes, and behind one more for each owner", () => {
   const { keeping, heard, tenants, wait, turn } = alone(false);
   keeping.tenant.giveBack(true);

@@ -190,6 +190,17 @@ describe("events", () => {
     expect(seen).toEqual(["granted"]);
   });
 
+  it("whose listener rejects are no unhandled rejection: the failure is a warning too", async () => {
+    const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
+    onTestFinished(() => warn.mockRestore());
+    const locks = memoryLocks();
+    locks.events.on("released", async () => {
+      throw new Error("a bad async listener");
+    });
+    await (await locks.mutex("a").acquire()).release();
+    await vi.waitFor(() => expect(String(warn.mock.calls[0]?.[0])).toContain("a bad async listener"));
+  });
+
   it("are published on diagnostics channels", async () => {
     const seen: [string, object][] = [];
     const names = ["holdfast:lock:lost", "holdfast:lock:released", "holdfast:session:state"];

@@ -11,7 +11,15 @@ import {
   type Owner,
   type ReleaseOutcome,
 } from "@holdfast/core";
-import { checkSignal, Handle, inspectBy, LateSignal, messageOf, show } from "@holdfast/core/internal";
+import {
+  checkReleaseOptions,
+  checkSignalAlone,
+  Handle,
+  inspectBy,
+  LateSignal,
+  messageOf,
+  show,
+} from "@holdfast/core/internal";
 import { giveBack, onPartLost, partLossError, unlessAborted } from "./part-handle.js";
 
 /** Several holds as one: good as long as all of them are, and lost with the first. */
@@ -120,7 +128,7 @@ export class HeldTogether implements MultiHandle {
   }
 
   async confirm(options?: { signal?: AbortSignal }): Promise<void> {
-    checkSignal("confirm: signal", options?.signal);
+    checkSignalAlone("confirm", options);
     options?.signal?.throwIfAborted();
     this.#assertNotOver();
     try {
@@ -134,7 +142,7 @@ export class HeldTogether implements MultiHandle {
 
   release(options?: { signal?: AbortSignal }): Promise<ReleaseOutcome> {
     try {
-      checkSignal("release: signal", options?.signal);
+      checkReleaseOptions(options);
     } catch (error) {
       return Promise.reject(error);
     }

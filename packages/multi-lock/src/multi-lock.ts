@@ -3,7 +3,7 @@ import { scopeArguments } from "@holdfast/core/internal";
 import { gather, Missing, timeoutError } from "./gathering.js";
 import { HeldTogether } from "./multi-handle.js";
 import { type MultiAsk, resolveAsk } from "./options.js";
-import { checkParts, type Parts } from "./parts.js";
+import { checkParts, type Parts, partsOf } from "./parts.js";
 import { type MultiBody, runMultiScope } from "./run-scope.js";
 
 /**
@@ -18,7 +18,8 @@ import { type MultiBody, runMultiScope } from "./run-scope.js";
  * Compatible with Curator's `InterProcessMultiLock` part by part: the nodes are those of the mutexes. Curator takes the parts
  * in the order in which they are passed, and waits the whole time for each of them.
  *
- * Throws `InvalidArgumentError` for an empty list, for a part that is not a lock, and for the same lock twice.
+ * Throws `InvalidArgumentError` for an empty list, for a part that is not a lock, and for the same lock twice, also within
+ * multi-locks that are parts.
  *
  * @example
  * ```ts
@@ -43,6 +44,7 @@ class LocksTogether implements MultiLock {
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    partsOf.set(this, parts);
   }
 
   async acquire(options?: MultiLockOptions): Promise<MultiHandle> {

@@ -12,6 +12,9 @@ export interface Part {
 
 export type Parts = readonly [Part, ...Part[]];
 
+/** The parts of each multi-lock, which may be a part of another one. */
+export const partsOf: WeakMap<object, Parts> = new WeakMap();
+
 /** Throws `InvalidArgumentError` for nothing, for what cannot be acquired, and for the same lock twice. */
 export function checkParts(locks: readonly MultiLockPart[]): Parts {
   if (!Array.isArray(locks) || locks.length === 0) {
@@ -20,20 +23,24 @@ export function checkParts(locks: readonly MultiLockPart[]): Parts {
     );
   }
   const parts: Part[] = [];
+  const taken: (readonly [lock: Part, index: number])[] = [];
   for (const [i, lock] of locks.entries()) {
     if (lock === undefined) throw new InvalidArgumentError(`multiLock: parts[${i}] is undefined`);
     checkMethods(`multiLock: parts[${i}]`, lock, ["acquire", "tryAcquire"]);
     const { name } = lock as { name?: unknown };
     const part = { lock, name: typeof name === "string" ? name : undefined, view: viewPartsOf(lock) };
     checkGivenBack(part, i);
-    const same = parts.findIndex((other) => isSame(other, part));
-    if (same !== -1) {
+    const inside = locksIn(part);
+    for (const one of inside) {
+      const same = taken.find(([other]) => isSame(other, one));
+      if (same === undefined) continue;
       throw new InvalidArgumentError(
-        `multiLock: parts[${same}] and parts[${i}] are the same lock${part.name === undefined ? "" : `, "${part.name}"`}: ` +
+        `multiLock: parts[${same[1]}] and parts[${i}] take the same lock${one.name === undefined ? "" : `, "${one.name}"`}: ` +
           "the second would wait for the first for ever",
-        part.name === undefined ? {} : { lockName: part.name },
+        one.name === undefined ? {} : { lockName: one.name },
       );
     }
+    taken.push(...inside.map((one) => [one, i] as const));
     parts.push(part);
   }
   return parts as unknown as Parts;
@@ -47,6 +54,11 @@ function checkGivenBack({ view, name }: Part, index: number): void {
     `multiLock: parts[${index}] has holdAtLeastMs = ${holdAtLeastMs}, which no part of several locks can have`,
     name === undefined ? {} : { lockName: name },
   );
+}
+
+/** What a part takes: itself, or all that a multi-lock takes. */
+function locksIn(part: Part): readonly Part[] {
+  return partsOf.get(part.lock)?.flatMap(locksIn) ?? [part];
 }
 
 /** The kind makes no difference: two kinds on one name of one provider stand in each other's way, or are one lock. */

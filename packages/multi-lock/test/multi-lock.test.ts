@@ -88,9 +88,34 @@ describe("multiLock", () => {
       [mutex, locks.reentrantMutex("a")],
       [locks.readWriteLock("a").read, locks.readWriteLock("a").write],
     ];
-    for (const parts of twice) expect(() => multiLock(parts)).toThrow(/are the same lock, "a"/);
+    for (const parts of twice) expect(() => multiLock(parts)).toThrow(/take the same lock, "a"/);
     // The same name of another provider may be another lock.
     multiLock([mutex, memoryLocks().mutex("a")]);
+  });
+
+  it("refuses the same lock twice within the multi-locks that are its parts, however deep", () => {
+    const both = multiLock(mutexes("ab"));
+    const deep = multiLock([multiLock([both, locks.mutex("c")]), locks.mutex("d")]);
+    const twice: readonly (readonly MultiLockPart[])[] = [
+      [locks.mutex("b"), both],
+      [both, both],
+      [multiLock(mutexes("bx")), deep],
+    ];
+    for (const parts of twice) {
+      expect(() => multiLock(parts)).toThrow(InvalidArgumentError);
+      expect(() => multiLock(parts)).toThrow(/parts\[0\] and parts\[1\] take the same lock, "[ab]"/);
+    }
+    multiLock([deep, multiLock(mutexes("xy"))]);
+  });
+
+  it("has handles that refuse options which no part knows, and give nothing back then", async () => {
+    const handle = await multiLock(mutexes("ab")).acquire();
+    for (const options of [null, { zzz: 1 }]) {
+      await expect(handle.confirm(options as never)).rejects.toThrow(InvalidArgumentError);
+      await expect(handle.release(options as never)).rejects.toThrow(InvalidArgumentError);
+    }
+    expect(handle.state).toBe("held");
+    expect(await handle.release()).toBe("released");
   });
 
   it("refuses a part that stays taken after its release, since a part goes back when a later one is missing", () => {

@@ -98,7 +98,7 @@ export interface LeaderElection<Token extends AnyToken = AnyToken> {
    * Yields the present leader at once, then each change, also of the leader's label. A reader that is slower than the
    * changes gets the latest one and not all. Goes on through outages. Ends without an error when `signal` aborts, and with
    * `ProviderClosedError` when the provider closes. Throws `UnsupportedError` at once where the backend does not report
-   * changes, and `InvalidArgumentError` for a `signal` that is not one.
+   * changes, and `InvalidArgumentError` for an option that is unknown or wrong.
    *
    * @example
    * ```ts

@@ -197,8 +197,8 @@ export interface LockEventMap {
 /** The events of one provider. */
 export interface LockEvents {
   /**
-   * Calls `listener` for each event of this type until the result is disposed. Listeners run synchronously; an error that
-   * one throws is reported by `process.emitWarning`, and the call that caused the event goes on. A listener runs outside of
+   * Calls `listener` for each event of this type until the result is disposed. Listeners run synchronously; an error that one
+   * throws, or rejects with, is reported by `process.emitWarning`, and the call that caused the event goes on. A listener runs outside of
    * every `withLock` scope, also when a call in such a body causes the event: an acquire of a re-entrant lock in it asks for
    * a new owner.
    *

@@ -86,7 +86,7 @@ export interface LockHandle<Token extends AnyToken = AnyToken> extends AsyncDisp
    *
    * Rejects with `LockLostError` when the hold is lost, with `NotHeldError` after `release()`, with `BackendError` or
    * `QuorumError` when there was no answer (the hold is then as good as `remainingMs()` says), with `signal.reason`, and
-   * with `InvalidArgumentError` for a `signal` that is not one.
+   * with `InvalidArgumentError` for an option that is unknown or wrong.
    *
    * @example
    * ```ts
@@ -102,7 +102,7 @@ export interface LockHandle<Token extends AnyToken = AnyToken> extends AsyncDisp
    * Otherwise it resolves at the first of: the backend has confirmed (`released`); the session or the lease is over
    * (`lost`); `signal` aborts or the provider's `releaseTimeoutMs` has passed (`unconfirmed`: the request goes on in the
    * background, and the event `release-failed` reports it). Rejects with `BackendError` only where the server refuses, such
-   * as NoAuth, and with `InvalidArgumentError` for a `signal` that is not one.
+   * as NoAuth, and with `InvalidArgumentError` for an option that is unknown or wrong: then nothing is given back.
    *
    * Where the provider keeps locks (`keepMs`) it may resolve to `kept` at once, without a request: the lock stays taken for the next
    * owner of this provider, until another client wants it. That says nothing of whether the hold has stood until then: `confirm()`

@@ -79,7 +79,7 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
   /**
    * Resolves when `state` is `connected`, for readiness probes. Rejects with `BackendError` (RedLock: `QuorumError`)
    * after `waitMs` (milliseconds, default `connectTimeoutMs`) or earlier where no server can be reached, with
-   * `signal.reason`, and with `ProviderClosedError`.
+   * `signal.reason`, with `InvalidArgumentError` for wrong options, and with `ProviderClosedError`.
    */
   ready(options?: { waitMs?: Millis; signal?: AbortSignal }): Promise<void>;
 

@@ -47,7 +47,7 @@ export interface WriteHandle<Token extends AnyToken = AnyToken> extends LockHand
    * - `NotHeldError`: the write was released, or another call is downgrading it;
    * - `BackendError`: the server refuses, or the provider's retry policy gives up;
    * - `UnsupportedError`: the backend cannot grant a read beside a write;
-   * - `InvalidArgumentError`: `signal` is not a signal.
+   * - `InvalidArgumentError`: an option is unknown or wrong.
    *
    * Once the read is granted it is the result, whatever becomes of the release of the write: the event `release-failed`
    * reports a release without an answer, and `signal` only ends the wait for it.

@@ -109,7 +109,8 @@ export interface BarrierMembership extends AsyncDisposable {
   /**
    * Resolves once all members of the round have left. Rejects with `LockLostError` when the own place is gone, and
    * otherwise as the waits of `CountDownLatch`; after such a rejection it may be called again. `waitMs` defaults to the
-   * provider's `defaultWaitMs`. Disposing takes the own place away at once and waits for no other member.
+   * provider's `defaultWaitMs`. Disposing takes the own place away at once and waits for no other member, and for the server no longer
+   * than `releaseTimeoutMs`.
    *
    * @example
    * ```ts

@@ -58,7 +58,9 @@ export class EventHub implements LockEvents {
       if (published) channel.publish(event);
       for (const listener of listeners ?? []) {
         try {
-          (listener as Listener<K>)(event);
+          const returned: unknown = (listener as Listener<K>)(event);
+          // An async listener rejects where another throws.
+          if (returned instanceof Promise) returned.catch((error) => warnOfListener(type, error));
         } catch (error) {
           warnOfListener(type, error);
         }

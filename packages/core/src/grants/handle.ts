@@ -2,7 +2,8 @@ import { InvalidArgumentError, type LockLostError, NotHeldError } from "../api/e
 import type { LockHandle, ReleaseOptions } from "../api/handle.js";
 import type { FencingToken, HoldState, LockMode, Millis, Owner, ReleaseOutcome } from "../api/values.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
-import { checkBoolean, checkSignal, show } from "../options/checks.js";
+import { checkSignalAlone, show } from "../options/checks.js";
+import { checkReleaseOptions } from "../options/release-options.js";
 import { abortable } from "../signals/abortable.js";
 import { LateSignal } from "../signals/late-signal.js";
 import { renewedOrOver } from "./confirm.js";
@@ -110,7 +111,7 @@ export class Handle implements LockHandle {
   }
 
   async confirm(options?: { signal?: AbortSignal }): Promise<void> {
-    checkSignal("confirm: signal", options?.signal);
+    checkSignalAlone("confirm", options);
     options?.signal?.throwIfAborted();
     if (this.#isOver()) throw this.#notHeldError(0);
     const { engine, name } = this.#hold;
@@ -119,13 +120,12 @@ export class Handle implements LockHandle {
   }
 
   release(options?: ReleaseOptions): Promise<ReleaseOutcome> {
-    const { signal, keep } = options ?? {};
     try {
-      checkSignal("release: signal", signal);
-      checkBoolean("release: keep", keep);
+      checkReleaseOptions(options);
     } catch (error) {
       return Promise.reject(error);
     }
+    const { signal, keep } = options ?? {};
     if (signal !== undefined && this.#last) this.#hold.addReleaseSignal(signal);
     this.#released ??= this.#release(signal, keep);
     return this.#released;

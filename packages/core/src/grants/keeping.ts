@@ -179,12 +179,11 @@ export class Keeping extends Alarm implements KeepingState {
     this.#phase = "over";
     if (!kept) return this.grant.release();
     const overByClock = this.#books.nowMs() >= this.grant.validUntilMs();
-    const reason = this.#ending ?? (this.#books.closing ? "closed" : overByClock ? "lost" : "released");
-    this.#ending = reason;
+    this.#ending ??= this.#books.closing ? "closed" : overByClock ? "lost" : "released";
     this.#books.over(this, false);
-    const done = this.grant.release(reason);
+    const done = this.#letGo();
     this.#sendOn(null);
-    this.#books.ended(this, reason);
+    this.#books.ended(this, this.#ending);
     return done;
   }
 
@@ -216,20 +215,26 @@ export class Keeping extends Alarm implements KeepingState {
 
   /** The delete leaves in front of what our own waiters ask, in the same write. */
   #giveBack(): void {
-    const reason = this.#ending as KeepingEndReason;
-    this.#phase = "over";
-    this.#books.over(this, false);
-    this.#books.givenBack(this, this.grant.release(reason));
+    this.#delete();
     this.#sendOn(null);
-    this.#books.ended(this, reason);
+    this.#books.ended(this, this.#ending as KeepingEndReason);
   }
 
   /** The entry was not deleted yet: there is contact again, or the provider closes. */
   deleteEntry(): void {
-    if (this.#phase !== "undeleted") return;
+    if (this.#phase === "undeleted") this.#delete();
+  }
+
+  /** No owner has it, and none waits for the answer. */
+  #delete(): void {
     this.#phase = "over";
     this.#books.over(this, false);
-    this.#books.givenBack(this, this.grant.release("lost"));
+    this.#books.givenBack(this, this.#letGo());
+  }
+
+  /** A driver that throws instead of rejecting is treated alike: the waiters in memory would stand for ever. */
+  async #letGo(): Promise<boolean> {
+    return await this.grant.release(this.#ending as KeepingEndReason);
   }
 
   /** The provider closes its session, and with it the entry: nothing is sent. */

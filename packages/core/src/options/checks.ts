@@ -82,6 +82,21 @@ export function checkMethods(what: string, value: unknown, methods: readonly str
   );
 }
 
+/** What a call was given as its options: nothing, or an object with no other keys than these. */
+export function checkOptions(what: string, options: unknown, known: ReadonlySet<string>): void {
+  if (options === undefined) return;
+  checkObject(`${what}: options`, options);
+  checkKnownKeys(what, options as object, known);
+}
+
+const signalAlone: ReadonlySet<string> = new Set(["signal"]);
+
+/** The options of a call that takes a `signal` and nothing else. */
+export function checkSignalAlone(what: string, options: { readonly signal?: unknown } | undefined): void {
+  checkOptions(what, options, signalAlone);
+  checkSignal(`${what}: signal`, options?.signal);
+}
+
 /** Refuses an unknown option and names the one that was likely meant: ignored, the mistake would show only at the worst moment. */
 export function checkKnownKeys(what: string, options: object, known: ReadonlySet<string>): void {
   for (const key in options) {

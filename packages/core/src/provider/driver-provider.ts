@@ -20,7 +20,7 @@ import {
   type ResolvedAcquireOptions,
   resolveAcquireOptions,
 } from "../options/acquire-options.js";
-import { checkKnownKeys, checkMillis, checkObject, checkSignal } from "../options/checks.js";
+import { checkMillis, checkOptions, checkSignal } from "../options/checks.js";
 import { validateLockName } from "../options/lock-name.js";
 import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { LeaderElectionView } from "../recipes/leader-election.js";
@@ -40,6 +40,7 @@ const keepable: ReadonlySet<PrimitiveKind> = new Set([
   "reentrant-read-write-lock",
 ]);
 
+const readyKeys: ReadonlySet<string> = new Set(["waitMs", "signal"]);
 const closeKeys: ReadonlySet<string> = new Set(["releaseTimeoutMs", "graceMs"]);
 
 export interface ProviderParts {
@@ -97,6 +98,7 @@ export class DriverProvider<Token extends AnyToken = AnyToken> implements LockPr
 
   async ready(options: { waitMs?: Millis; signal?: AbortSignal } = {}): Promise<void> {
     const engine = this.#engine;
+    checkOptions("ready", options, readyKeys);
     checkMillis("ready: waitMs", options.waitMs, { minimumMs: 0, infinite: true });
     checkSignal("ready: signal", options.signal);
     const { signal } = options;
@@ -180,8 +182,7 @@ export class DriverProvider<Token extends AnyToken = AnyToken> implements LockPr
 
   close(options: CloseOptions = {}): Promise<CloseReport> {
     try {
-      checkObject("close: options", options);
-      checkKnownKeys("close", options, closeKeys);
+      checkOptions("close", options, closeKeys);
       checkMillis("close: graceMs", options.graceMs, { minimumMs: 0, infinite: false });
       checkMillis("close: releaseTimeoutMs", options.releaseTimeoutMs, { minimumMs: 0, infinite: false });
     } catch (error) {

@@ -11,13 +11,11 @@ import {
   type ResolvedAcquireOptions,
   resolveAcquireOptions,
 } from "../options/acquire-options.js";
-import { checkKnownKeys, checkObject, checkSignal, show } from "../options/checks.js";
+import { checkSignalAlone, show } from "../options/checks.js";
 import { observeLatest } from "../signals/observe-latest.js";
 import { leadLoop } from "./lead-loop.js";
 import { Leadership } from "./leadership.js";
 import { View } from "./view.js";
-
-const observeKeys: ReadonlySet<string> = new Set(["signal"]);
 
 /**
  * Leader election over any driver: a queue whose head leads. The `label` of a candidacy is what the others see of it.
@@ -77,9 +75,7 @@ export class LeaderElectionView extends View implements LeaderElection {
   observe(options: { signal?: AbortSignal } = {}): AsyncIterable<Participant | null> {
     const { engine, kind, name } = this;
     const { driver } = engine;
-    checkObject("observe: options", options);
-    checkKnownKeys("observe", options, observeKeys);
-    checkSignal("observe: signal", options.signal);
+    checkSignalAlone("observe", options);
     const { watch } = driver;
     if (watch === undefined) {
       throw engine.unsupported(`observe is not supported by the backend ${engine.backend}`, name);

@@ -6,8 +6,10 @@ import type { GrantEngine } from "../grants/engine.js";
 import type { HoldRecord } from "../grants/hold-record.js";
 import { printable } from "../grants/printing.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
-import { checkCount, checkSignal } from "../options/checks.js";
+import { checkCount, checkOptions, checkSignal, checkSignalAlone } from "../options/checks.js";
 import { abortable } from "../signals/abortable.js";
+
+const inspectKeys: ReadonlySet<string> = new Set(["signal", "maxPending"]);
 
 /** What is behind a lock view, for siblings that combine several locks. */
 export interface ViewParts {
@@ -66,6 +68,7 @@ export abstract class View implements LockView {
     limitOf: () => Promise<number | undefined> = async () => undefined,
   ): Promise<LockSnapshot> {
     const { engine, kind, name } = this;
+    checkOptions("inspect", options, inspectKeys);
     checkSignal("inspect: signal", options.signal);
     checkCount("inspect: maxPending", options.maxPending);
     if (engine.closed) throw engine.closedError(name);
@@ -85,7 +88,7 @@ export abstract class View implements LockView {
   async requestRevoke(options: { signal?: AbortSignal } = {}): Promise<boolean> {
     const { engine, kind, name } = this;
     const { driver } = engine;
-    checkSignal("requestRevoke: signal", options.signal);
+    checkSignalAlone("requestRevoke", options);
     if (engine.closed) throw engine.closedError(name);
     options.signal?.throwIfAborted();
     if (driver.requestRevoke === undefined) {

@@ -5,7 +5,7 @@ import { claimBeside } from "../grants/claim.js";
 import { Handle } from "../grants/handle.js";
 import type { Hold } from "../grants/hold.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
-import { checkSignal } from "../options/checks.js";
+import { checkSignalAlone } from "../options/checks.js";
 
 /** A held write, which may become a read. */
 export class WriteLockHandle extends Handle implements WriteHandle {
@@ -18,8 +18,8 @@ export class WriteLockHandle extends Handle implements WriteHandle {
   }
 
   async downgrade(options: { signal?: AbortSignal } = {}): Promise<LockHandle> {
+    checkSignalAlone("downgrade", options);
     const { signal } = options;
-    checkSignal("downgrade: signal", signal);
     signal?.throwIfAborted();
     if (this.state === "lost" || this.state === "released") this.assertHeld();
     if (this.#downgrading) throw this.#notHeld("is being downgraded by another call");

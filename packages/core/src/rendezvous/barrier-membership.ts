@@ -4,6 +4,7 @@ import type { LossReason } from "../api/values.js";
 import type { GrantEngine } from "../grants/engine.js";
 import { show } from "../options/checks.js";
 import { LateSignal } from "../signals/late-signal.js";
+import { settledWithin } from "../signals/settled-within.js";
 import { type WaitBounds, type WaitOptions, waitBounds } from "./wait-bounds.js";
 
 /** One member's place in a double barrier that it has passed. */
@@ -52,10 +53,20 @@ export class Membership implements BarrierMembership {
     await this.#leaving;
   }
 
-  /** Takes our place away at once and does not wait for the others, so that a body that failed does not hold them up. Never rejects. */
+  /**
+   * Takes our place away at once and does not wait for the others, so that a body that failed does not hold them up. Waits for the server no
+   * longer than a release does. Never rejects.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#left) return;
     this.#left = true;
+    const { runtime, options } = this.#engine;
+    const gone = this.#giveUp();
+    this.#engine.trackCleaning(gone);
+    await settledWithin(runtime, gone, options.releaseTimeoutMs, { ref: true });
+  }
+
+  async #giveUp(): Promise<void> {
     try {
       await this.#seat.giveUp();
     } catch (error) {

@@ -3,7 +3,7 @@ import { AcquireTimeoutError, BackendError } from "../api/errors.js";
 import type { Millis } from "../api/values.js";
 import { unheardMs } from "../grants/acquire-errors.js";
 import type { GrantEngine } from "../grants/engine.js";
-import { checkKnownKeys, checkMillis, checkObject, checkSignal } from "../options/checks.js";
+import { checkMillis, checkOptions, checkSignal } from "../options/checks.js";
 import type { LocalBounds } from "../signals/wait-locally.js";
 
 export type WaitOptions = Pick<AcquireOptions, "waitMs" | "signal">;
@@ -29,9 +29,8 @@ export function waitBounds(
   name: string,
   options: WaitOptions | undefined,
 ): WaitBounds {
-  checkObject(`${method}: options`, options);
+  checkOptions(method, options, known);
   const { waitMs = engine.options.defaultWaitMs, signal } = options ?? {};
-  checkKnownKeys(method, options ?? {}, known);
   checkMillis(`${method}: waitMs`, waitMs, { minimumMs: 0, infinite: true });
   checkSignal(`${method}: signal`, signal);
   if (engine.closed) throw engine.closedError(name);

@@ -164,7 +164,8 @@ export class RedLockAttempt implements Attempt {
     if (revocable) await this.#quorum.heard(settings.nodeTimeoutMs);
     let token: FencingToken | null = null;
     let standing = votes;
-    if (fencing !== "none") {
+    // Withdrawn meanwhile: no token is drawn for it, which could take as long as the lease.
+    if (fencing !== "none" && !this.#withdrawn) {
       const writesBack = fencing === "write-back";
       token = writesBack ? highestToken(round) : await this.#draw(fencing, endMs);
       standing = await this.#standing(owner, votes, writesBack ? token : null);

@@ -344,6 +344,27 @@ it("a cancelled request does not wait for its token", async () => {
   expect(scene.heldOn("a")).toBe(0);
 });
 
+it("a request that may be revoked and is cancelled before its messages can be heard draws no token", async () => {
+  const scene = new Scene(3);
+  const drawn: string[] = [];
+  const fencing = async (name: string): Promise<bigint> => {
+    drawn.push(name);
+    return 7n;
+  };
+  const process = scene.process({ fencing });
+  for (const line of process.lines)
+    vi.spyOn(line, "subscribe").mockReturnValue({ live: false, ready: new Promise(() => {}), end: () => {} });
+  const controller = new AbortController();
+  // By then a majority has voted, and the channels are waited for as long as a node's answer is.
+  scene.world.setTimer(20, () => controller.abort());
+  const cancelled = process.locks.mutex("a").acquire({ revocable: true, signal: controller.signal });
+  await scene.done(failed(cancelled));
+  expect(scene.heldOn("a")).toBe(3);
+  await scene.pass(200);
+  expect(drawn).toEqual([]);
+  expect(scene.heldOn("a")).toBe(0);
+});
+
 it("a server with two names has one vote, also when the second name is reached only later", async () => {
   const scene = new Scene(2);
   const [first, other] = scene.nodes as [(typeof scene.nodes)[0], (typeof scene.nodes)[0]];

@@ -271,6 +271,8 @@ export class Link {
     const manager = this.#manager;
     this.#attemptSinceMs = null;
     if (response.timeoutMs <= 0) {
+      // No session has ended. The next one asked for at once would be refused at once, without end.
+      if (this.sessionId === 0n) return this.cut("the server has made no session");
       guarded(() => manager.setState(ManagerState.sessionExpired));
       guarded(() => this.#listener?.expired());
       manager.socket?.destroy();

@@ -9,7 +9,7 @@ import {
   type RetryingRequests,
   refusalOf,
 } from "../recipes/requests/retrying-requests.js";
-import { WatchedNode } from "../recipes/requests/watched-node.js";
+import { GateNode } from "./gate-node.js";
 
 /**
  * Curator's `DistributedBarrier`: shut while the node at its path is there, whichever client made it. The node is
@@ -19,14 +19,14 @@ import { WatchedNode } from "../recipes/requests/watched-node.js";
 export class ZooKeeperBarrier implements BarrierStore {
   readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
-  readonly #node: WatchedNode;
+  readonly #node: GateNode;
   readonly #data: Uint8Array;
 
   /** `data`: describes the client that makes the node, for people who look at it; no client reads it. */
   constructor(calls: RetryingRequests, name: string, data: Uint8Array) {
     this.#calls = calls;
     this.#call = { lockName: name, path: calls.pathOf(name), patient: false };
-    this.#node = new WatchedNode(calls, name, this.#call.path);
+    this.#node = new GateNode(calls, this.#call, (found) => found !== null);
     this.#data = data;
   }
 

@@ -1,9 +1,9 @@
 import type { LatchStore } from "@holdfast/core/internal";
 import { decodeInt, encodeInt } from "../layout/numbers.js";
 import type { CallInfo, RetryingRequests } from "../recipes/requests/retrying-requests.js";
-import { type FoundNode, WatchedNode } from "../recipes/requests/watched-node.js";
-import type { SessionContext } from "../recipes/session-context.js";
+import type { FoundNode } from "../recipes/requests/watched-node.js";
 import { update } from "../values/counter.js";
+import { GateNode } from "./gate-node.js";
 
 /**
  * A countdown latch, which Curator does not have. The layout is ours: one persistent node at the latch's path whose data
@@ -13,14 +13,12 @@ import { update } from "../values/counter.js";
 export class ZooKeeperLatch implements LatchStore {
   readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
-  readonly #node: WatchedNode;
-  /** On this session a count above 0 was read since the last wait began, so that a 0 which is read behind it is no older one. */
-  #sawAboveOn: SessionContext | null = null;
+  readonly #node: GateNode;
 
   constructor(calls: RetryingRequests, name: string) {
     this.#calls = calls;
     this.#call = { lockName: name, path: calls.pathOf(name), patient: false };
-    this.#node = new WatchedNode(calls, name, this.#call.path);
+    this.#node = new GateNode(calls, this.#call, (found) => this.#countIn(found) > 0);
   }
 
   async trySetCount(count: number): Promise<boolean> {
@@ -51,19 +49,10 @@ export class ZooKeeperLatch implements LatchStore {
   }
 
   subscribe(changed: () => void): () => void {
-    this.#sawAboveOn = null;
     return this.#node.subscribe(changed);
   }
 
-  /** A server that lags may show that a latch is not set yet: the first 0 counts once the server has caught up. */
   async read(): Promise<number> {
-    const { context } = this.#calls.sessions;
-    const count = this.#countIn(await this.#node.read());
-    if (count > 0) this.#sawAboveOn = context;
-    const sure = this.#sawAboveOn === context && context === this.#calls.sessions.context;
-    if (count > 0 || sure) return count;
-    const synced = await this.#calls.readSynced({ ...this.#call, patient: true });
-    if (this.#countIn(synced) === 0) return count;
     return this.#countIn(await this.#node.read());
   }
 

@@ -21,7 +21,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
   return {
     read: async () => textOf(path, await calls.readSynced(call)),
     replace: (seen, text) =>
-      calls.inTurn(path, async () => {
+      calls.inTurn(call, async () => {
         const startedMs = calls.runtime.nowMs();
         const data = Buffer.from(text);
         for (let tries = 1; ; tries++) {

@@ -32,6 +32,8 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   /** Resolves once our node is deleted. */
   #deletion: Promise<void> = Promise.resolve();
   #changed: () => void = () => {};
+  /** How many calls of `leave()` have ended: what one of them still asks for is of no use any more. */
+  #ended = 0;
   #watch: WatchHandle | null = null;
   #stopWatching: () => void = () => {};
 
@@ -71,6 +73,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     this.#changed = changed;
     this.answered = false;
     return () => {
+      this.#ended++;
       this.#stopWatching();
       this.#watch?.remove();
       this.#watch = null;
@@ -79,11 +82,15 @@ export class Seat implements BarrierSeat, Watched<boolean> {
 
   async read(): Promise<boolean> {
     const call: CallInfo = { lockName: this.#lockName, path: this.#place.parent, patient: true };
+    const ended = this.#ended;
+    const over = (): boolean => this.#ended !== ended;
     for (;;) {
       if (this.lost !== null && this.#company === null) throw this.#lostError(this.lost);
       const listing = await this.#calls.repeat(call, async ({ session }) =>
         orAbsent(await outcomeOf(session, "getChildren2", { path: call.path, watch: false })),
       );
+      // It was given up, in an outage say: the member stays until it leaves by another call.
+      if (over()) return false;
       this.answered = true;
       const members = membersOf(listing?.children ?? []);
       const awaited = this.#company === null ? this.#step(members) : this.#remaining(members);
@@ -93,7 +100,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
         await Promise.all([this.#deletion, last ? this.#deleteReady(call) : null]);
         return true;
       }
-      if (await this.#watchNode(call, awaited)) return false;
+      if (await this.#watchNode(call, awaited, over)) return false;
       // It went between the listing and the watch: the next listing shows who is left.
     }
   }
@@ -118,13 +125,14 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     return members.find((name) => this.#company?.has(name) === true) ?? null;
   }
 
-  /** `false` when the node is not there. */
-  async #watchNode(call: CallInfo, name: string): Promise<boolean> {
+  /** `false` when the node is not there, and it has to be looked who is left. */
+  async #watchNode(call: CallInfo, name: string, over: () => boolean): Promise<boolean> {
     const path = joinPath(call.path, name);
     const found = await this.#calls.repeat(
       call,
       (context) =>
         new Promise<Outcome<unknown>>((resolve) => {
+          if (over()) return resolve({ ok: true, value: null, zxid: 0n });
           this.#stopWatching();
           this.#watch?.drop();
           const handle = context.session.watchData(path, {
@@ -142,7 +150,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
         }),
     );
     await this.#deletion;
-    return found !== null;
+    return found !== null || over();
   }
 
   /** Should this never come to pass, the next full round replaces what is left. */

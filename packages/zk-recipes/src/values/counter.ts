@@ -16,7 +16,7 @@ export async function update(
   what: string,
   next: (data: Uint8Array | null, there: boolean) => Uint8Array | null,
 ): Promise<boolean> {
-  return await calls.inTurn(call.path, async () => {
+  return await calls.inTurn(call, async () => {
     for (let tries = 1; tries <= mostTries; tries++) {
       let found = await calls.read(call);
       let data = next(found?.data ?? null, found !== null);

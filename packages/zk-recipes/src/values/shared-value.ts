@@ -81,7 +81,7 @@ export class SharedValueView<T> implements SharedValue<T> {
       throw new InvalidArgumentError(`trySet: seen must be what get() or observe() gave; got ${show(seen)}`);
     }
     return await this.#run(() =>
-      this.#calls.inTurn(this.#call.path, async () => {
+      this.#calls.inTurn(this.#call, async () => {
         const found = await this.#calls.read(this.#call);
         if (found === null || found.stat.mzxid !== seen.version) return false;
         const written = await conditionalWrite(this.#calls, this.#call, found.stat, data, "trySet");

@@ -193,6 +193,45 @@ describe("the last member of a double barrier", () => {
   });
 });
 
+describe("a member that has passed a double barrier, in an outage,", () => {
+  const path = "/barriers/passed";
+  const members = (): string[] => server.operator.getChildren(path).filter((name) => name !== "ready");
+
+  test("whose leave() rejects stays when contact is back, and leaves by the next call", async () => {
+    const place = await locks.doubleBarrier(path, 1).enter({ waitMs: 10_000 });
+    const cut = server.faults.on({ op: "getChildren2" }, { do: "close" });
+    const away = server.faults.on({ op: "connect", times: Number.POSITIVE_INFINITY }, { do: "close" });
+    await expect(place.leave({ waitMs: 300 })).rejects.toMatchObject({ code: "HF_BACKEND" });
+    expect(cut.hits).toHaveLength(1);
+    away.release();
+    await locks.ready({ waitMs: 10_000 });
+    // Behind whatever was sent when contact came back, and what its answers have led to.
+    for (let looks = 0; looks < 2; looks++) await locks.barrier("/barriers/none").wait();
+    expect(members()).toHaveLength(1);
+    expect(place.lost.aborted).toBe(false);
+    await place.leave({ waitMs: 10_000 });
+    expect(members()).toEqual([]);
+  });
+
+  test("is disposed of within releaseTimeoutMs, and goes with the next contact", async () => {
+    const provider = zookeeperLocks({
+      connect: server.connectString,
+      sessionTimeoutMs: 20_000,
+      releaseTimeoutMs: 300,
+    });
+    onTestFinished(async () => void (await provider.close()));
+    const place = await provider.doubleBarrier(path, 1).enter({ waitMs: 10_000 });
+    server.faults.on({ op: "delete" }, { do: "close" });
+    const away = server.faults.on({ op: "connect", times: Number.POSITIVE_INFINITY }, { do: "close" });
+    const startedMs = performance.now();
+    await place[Symbol.asyncDispose]();
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    expect(members()).toHaveLength(1);
+    away.release();
+    await eventually(() => members().length === 0, { what: "no member", withinMs: 10_000 });
+  });
+});
+
 test("a join that rejects after an outage leaves no member behind, and the id can be taken again", async () => {
   const provider = zookeeperLocks({
     connect: server.connectString,

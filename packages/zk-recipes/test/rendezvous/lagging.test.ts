@@ -33,3 +33,9 @@ test("no waiter passes a latch whose count its server does not show yet", async 
   await ahead.countDownLatch("l").trySetCount(1);
   await expect(behind.countDownLatch("l").wait({ waitMs: 200 })).rejects.toThrow(AcquireTimeoutError);
 });
+
+test("no waiter passes a barrier that its server does not show as shut yet", async () => {
+  const { ahead, behind } = await oneBehind();
+  await ahead.barrier("b").shut();
+  await expect(behind.barrier("b").wait({ waitMs: 200 })).rejects.toThrow(AcquireTimeoutError);
+});

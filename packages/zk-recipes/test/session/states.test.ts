@@ -395,6 +395,18 @@ describe("a session", () => {
     expect(session.state).toBe("lost");
   });
 
+  test("that a server does not make is asked for again after pauses, and is not lost", async () => {
+    const server = await ScriptedServer.start();
+    server.greet = () => "expired";
+    const session = openTo(server);
+    await expect(session.whenConnected({ waitMs: 500 })).rejects.toThrow(/the server has made no session/);
+    expect(session.state).toBe("connecting");
+    // The pauses begin with 25 ms at least, and double.
+    expect(server.connections.length).toBeLessThan(10);
+    server.greet = () => "welcome";
+    await session.whenConnected();
+  });
+
   test("is lost when its credentials are refused", async () => {
     const server = await ScriptedServer.start();
     server.onRequest = (request, connection) => {

@@ -54,9 +54,8 @@ export class NaiveAttempt extends SessionAttempt {
     // What is under way goes on, until it is known whether there is a node of ours.
     const gone = new Promise<void>((resolve) => {
       this.#gone = resolve;
-      this.context.whenOver(resolve);
     });
-    return [gone];
+    return [gone.finally(this.context.whenOver(this.#gone))];
   }
 
   /** `missingLevels`: parents to be made in front of it. */
@@ -119,7 +118,8 @@ export class NaiveAttempt extends SessionAttempt {
         if (failure === null && outcome.ok) return this.#looked(outcome.value);
         this.stop();
         const error = failure as RequestError;
-        if (isFinal(error)) this.failed(this.#failure(error));
+        // While in doubt no refusal is the end: a node of ours would stay, and keep all others out until the session ends.
+        if (isFinal(error) && !this.#doubt) this.failed(this.#failure(error));
         else this.context.again(error, () => this.#look());
       },
       fired: (type) => {
@@ -196,11 +196,5 @@ export class NaiveAttempt extends SessionAttempt {
   #failure(error: RequestError): HoldfastError {
     const { path, lockName } = this.#spec;
     return requestFailure(`taking ${path}`, error, this.context.session, lockName);
-  }
-
-  override failed(error: unknown): void {
-    this.#doubt = false;
-    this.#gone();
-    super.failed(error);
   }
 }

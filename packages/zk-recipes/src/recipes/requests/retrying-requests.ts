@@ -181,14 +181,23 @@ export class RetryingRequests {
     );
   }
 
-  /** Updates of one path from this provider take turns, or they would refuse each other by the version. */
-  inTurn<T>(path: string, work: () => Promise<T>): Promise<T> {
-    const result = (this.#turns.get(path) ?? Promise.resolve()).then(work);
-    const ended = result.catch(() => {});
-    this.#turns.set(path, ended);
-    void ended.then(() => {
-      if (this.#turns.get(path) === ended) this.#turns.delete(path);
-    });
+  /**
+   * Updates of one path from this provider take turns, or they would refuse each other by the version. Where one has waited for the connection
+   * in vain, those behind it reject with it: `connectTimeoutMs` counts for the outage, and not once more for each of them. Calls that come after
+   * that wait anew.
+   */
+  inTurn<T>(call: CallInfo, work: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(call.path) ?? Promise.resolve();
+    const inVain = (error: unknown): never => {
+      this.#turns.delete(call.path);
+      throw error;
+    };
+    const ready = before.then(() => this.connected(call).catch(inVain));
+    const result = ready.then(work);
+    const ended = ready.then(() => result.catch(() => {}));
+    this.#turns.set(call.path, ended);
+    const forget = () => this.#turns.get(call.path) === ended && this.#turns.delete(call.path);
+    void ended.then(forget, forget);
     return result;
   }
 }

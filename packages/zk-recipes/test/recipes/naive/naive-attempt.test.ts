@@ -1,4 +1,5 @@
 import { InvalidArgumentError, LayoutConflictError } from "@holdfast/core";
+import { simulatedRuntime } from "@holdfast/core/testing";
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
@@ -209,6 +210,43 @@ describe("a naive mutex whose create got no answer", () => {
     seen(9n, 0x99n);
     await withdrawn;
     expect(session.has("delete")).toBe(false);
+  });
+
+  it("and is withdrawn, waits for the end of its session only until that is known", async () => {
+    const { context } = scripted;
+    const waiting = new Set<() => void>();
+    const whenOver = context.whenOver.bind(context);
+    vi.spyOn(context, "whenOver").mockImplementation((fn) => {
+      const end = whenOver(fn);
+      waiting.add(fn);
+      return () => {
+        waiting.delete(fn);
+        end();
+      };
+    });
+    const attempt = ask();
+    const withdrawn = attempt.withdraw();
+    expect(waiting.size).toBe(1);
+    made(9n);
+    session.answer(session.pending("delete", "/n"), undefined);
+    await withdrawn;
+    expect(waiting.size).toBe(0);
+  });
+
+  it("looks again where its look is refused for good, so that no node of its own stays", async () => {
+    const runtime = simulatedRuntime(3);
+    scripted = new ScriptedSequence(runtime);
+    session = scripted.session;
+    const attempt = askAndBreak();
+    session.answer(session.pending("sync"), undefined);
+    session.refuse(session.pending("exists"), errorCodes.NoAuth);
+    expect(await stateOf(attempt.grant)).toBe("open");
+    const withdrawn = attempt.withdraw();
+    await runtime.advance(250);
+    session.answer(session.pending("sync"), undefined);
+    seen(9n, session.id);
+    session.answer(session.pending("delete", "/n"), undefined);
+    await withdrawn;
   });
 });
 

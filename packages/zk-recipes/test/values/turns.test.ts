@@ -1,0 +1,31 @@
+import { startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { expect, onTestFinished, test } from "vitest";
+import { zookeeperLocks } from "../../src/index.js";
+
+test("updates of one value that an outage finds waiting reject together, and what is tried again waits anew", async () => {
+  const server = await startEmbeddedZooKeeper();
+  onTestFinished(() => server.stop());
+  const locks = zookeeperLocks({
+    connect: server.connectString,
+    sessionTimeoutMs: 20_000,
+    connectTimeoutMs: 400,
+  });
+  onTestFinished(async () => void (await locks.close({ releaseTimeoutMs: 500 })));
+  await locks.ready();
+  const long = locks.atomicLong("/n");
+  await long.set(1n);
+  const away = server.faults.on({ op: "connect", times: Number.POSITIVE_INFINITY }, { do: "close" });
+  server.faults.on({ op: "getData" }, { do: "close" });
+  const startedMs = performance.now();
+  const ends = await Promise.allSettled(
+    Array.from({ length: 10 }, () => long.add(1n).catch(() => long.add(1n))),
+  );
+  const tookMs = performance.now() - startedMs;
+  for (const end of ends) expect(end).toMatchObject({ status: "rejected", reason: { code: "HF_BACKEND" } });
+  // The first waits for contact in vain, then those behind it together, then all of them once more.
+  expect(tookMs).toBeGreaterThan(1_000);
+  expect(tookMs).toBeLessThan(3_000);
+  away.release();
+  await locks.ready({ waitMs: 10_000 });
+  expect(await long.add(1n)).toBe(2n);
+});
