@@ -27,7 +27,8 @@ export class ClusterTopology implements Topology {
   readonly #nodes = new Map<Redis, MasterNode>();
   readonly #tried = new WeakSet<MasterNode>();
   readonly #knownRunIds = new Set<string>();
-  readonly #closing: Promise<void>[] = [];
+  /** What was opened here and is being closed. */
+  readonly #closing = new Set<Promise<void>>();
   #settled = false;
   #shape = "";
   #lastCause: unknown;
@@ -94,8 +95,14 @@ export class ClusterTopology implements Topology {
   redirect({ host, port }: RedisAddress): MasterNode | null {
     const named = `${host}:${port}`;
     const { natMap } = this.#cluster.options;
-    const to = typeof natMap === "function" ? natMap(named) : natMap?.[named];
-    return this.#nodeAt(to ? `${to.host}:${to.port}` : named);
+    try {
+      const to = typeof natMap === "function" ? natMap(named) : natMap?.[named];
+      return this.#nodeAt(to ? `${to.host}:${to.port}` : named);
+    } catch (error) {
+      // A function of the user's of a given client.
+      this.#lastCause = error;
+      return null;
+    }
   }
 
   outdated(): void {
@@ -124,7 +131,7 @@ export class ClusterTopology implements Topology {
     cluster.off("node error", this.#failed);
     if (!this.#own) cluster.off("error", this.#failed);
     for (const redis of [...this.#nodes.keys()]) this.#forget(redis);
-    if (this.#own) this.#closing.push(closeCluster(cluster));
+    if (this.#own) this.#closes(closeCluster(cluster));
     await Promise.all(this.#closing);
   }
 
@@ -214,7 +221,12 @@ export class ClusterTopology implements Topology {
     const node = this.#nodes.get(redis);
     if (node === undefined) return;
     this.#nodes.delete(redis);
-    this.#closing.push(...node.close().map(closeClient));
+    for (const each of node.close()) this.#closes(closeClient(each));
+  }
+
+  #closes(closing: Promise<void>): void {
+    this.#closing.add(closing);
+    void closing.then(() => this.#closing.delete(closing));
   }
 
   /** ioredis makes no new connection to a node that went, until it reads the map of the slots again. */

@@ -52,6 +52,7 @@ test(
       const common = {
         notAfterMs: dice.of([null, null, null, 1, both.space.nowMs + hours(1)]),
         tokenTtlMs: dice.of([0, hours(24)]),
+        aliveMs: hours(3),
       };
       const answer = await both.run(
         mutexAcquireAll,

@@ -84,7 +84,7 @@ export class MutexModel extends QueueModel {
   /** All of them, in the order of the entries, or none. */
   static acquireAll(
     models: readonly MutexModel[],
-    { notAfterMs, tokenTtlMs }: AcquireAllArgs,
+    { notAfterMs, tokenTtlMs, aliveMs }: AcquireAllArgs,
     entries: readonly AcquireAllEntry[],
   ): AcquireAllAnswer {
     const [first] = models as [MutexModel];
@@ -98,7 +98,7 @@ export class MutexModel extends QueueModel {
       if (last === null) return { ...model.conflict("token"), index };
       const holder = found.state === "held" ? found.holder : "";
       if (holder === entries[index]?.owner) continue;
-      if (holder === "" && model.liveHead() === null) continue;
+      if (holder === "" && model.liveHead(aliveMs) === null) continue;
       const holderPttlMs = model.space.pttl(model.keys.lock);
       model.tellKeeper(holder);
       return { status: "busy", serverMs, holderPttlMs, holder, lastToken: last, index };

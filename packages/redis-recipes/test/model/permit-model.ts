@@ -88,7 +88,7 @@ export class PermitModel extends Wire<PermitKeys> {
     const { space, keys, serverMs } = this;
     const found = this.#free();
     if (typeof found === "string") return { status: "conflict", serverMs, found };
-    this.#reap(Number.POSITIVE_INFINITY, args);
+    this.#reap(1_000, args);
     const held = space.zset(keys.grants).size;
     const was = numberAt(space, keys.permits) as number | null;
     let free = was ?? 0;

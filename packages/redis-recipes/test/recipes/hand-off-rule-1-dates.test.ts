@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ServerClock } from "../../src/recipes/requests/server-clock.js";
 import { mutexHeartbeat } from "../../src/scripts/mutex/heartbeat.js";
 import { keyList, keys, lockName, Scene } from "./scene.js";
@@ -177,6 +177,25 @@ test("rule 1: a grant and a confirmation are good from when they were asked for,
   const second = await scene.settle(granted);
   expect(scene.count("renew")).toBe(1);
   expect(second.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
+});
+
+test("rule 1: a waiter whose heartbeats are late at a node of another clock asks again with its next turn, not at once", async () => {
+  const scene = new Scene();
+  await scene.acquire(scene.client());
+  const waiter = scene.client();
+  await scene.queue(waiter);
+  let asked = 0;
+  // As a slot on its way to that node is answered: the clock of the master that is asked shows nothing of it.
+  vi.spyOn(waiter.line, "runAll").mockImplementation(async () => {
+    asked++;
+    const sentMs = waiter.runtime.nowMs();
+    await waiter.pass(1);
+    const late = { status: "late", serverMs: sentMs + 5_000 };
+    return [{ reply: [late], sentMs, answeredMs: sentMs + 1, runId: "b".repeat(40) }] as never;
+  });
+  await scene.runtime.advance(5_000);
+  expect(asked).toBeGreaterThan(3);
+  expect(asked).toBeLessThan(7);
 });
 
 test("rule 1: the bound of the server's clock counts from when it was asked for, not from its answer", () => {

@@ -135,8 +135,8 @@ export class SimulatedRedis {
       case "mutex-acquire-all":
         return MutexModel.acquireAll(
           groups(keys, 5).map(([each]) => model(each as string)),
-          { notAfterMs: notAfter(0), tokenTtlMs: number(1) },
-          groups(args.slice(2), 3).map(([owner, leaseMs, floor]) => ({
+          { notAfterMs: notAfter(0), tokenTtlMs: number(1), aliveMs: number(2) },
+          groups(args.slice(3), 3).map(([owner, leaseMs, floor]) => ({
             owner: String(owner),
             leaseMs: Number(leaseMs),
             floor: BigInt(String(floor)),

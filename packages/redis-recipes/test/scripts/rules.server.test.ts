@@ -6,6 +6,7 @@ import {
   fairKeys,
   mutexKeyList,
   mutexKeys,
+  permitKeyList,
   permitKeys,
   readHoldKey,
   readHoldKeyList,
@@ -18,7 +19,9 @@ import { mutexInspect } from "../../src/scripts/inspect/mutex.js";
 import { permitsInspect } from "../../src/scripts/inspect/permits.js";
 import { readWriteInspect } from "../../src/scripts/inspect/read-write.js";
 import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
+import { mutexAcquireAll } from "../../src/scripts/mutex/acquire-all.js";
 import { mutexRelease } from "../../src/scripts/mutex/release.js";
+import { permitSet } from "../../src/scripts/permit/set.js";
 import { permitTake } from "../../src/scripts/permit/take.js";
 import { readAcquire } from "../../src/scripts/read-write/read-acquire.js";
 import { readRelease } from "../../src/scripts/read-write/read-release.js";
@@ -176,6 +179,11 @@ test("dead waiters are passed over, a whole queue of them at once", async () => 
 
 const readTake = (owner: string) =>
   on.server.run(readAcquire, readHoldKeyList(name, owner), readAcquire.args(standing(owner)));
+const jointTake = (owner: string) => {
+  const { tokenTtlMs, aliveMs } = standing(owner);
+  const args = mutexAcquireAll.args({ notAfterMs: null, tokenTtlMs, aliveMs }, [standing(owner)]);
+  return on.server.run(mutexAcquireAll, list, args);
+};
 const fairTake = (owner: string) =>
   on.server.run(
     fairAcquire,
@@ -185,6 +193,7 @@ const fairTake = (owner: string) =>
 
 test.each<[string, (owner: string) => Promise<{ readonly status: string }>]>([
   ["mutex", take],
+  ["mutex of several", jointTake],
   ["read lock", readTake],
   ["fair lock", fairTake],
 ])("a free %s waits a minute for the dead at most, though the clock was set back", async (_what, ask) => {
@@ -314,6 +323,34 @@ test("a picture of a read-write lock shows each reader's own time, and readers t
   expect(picture.holders[0]?.pttlMs).toBeGreaterThan(29_000);
 });
 
+test("a picture of a read-write lock shows ten thousand readers at most, and counts a hundred holds of each", async () => {
+  const rw = readWriteKeys(name);
+  const look = async () => {
+    const args = readWriteInspect.args({ maxPending: 10, holdPrefix: rw.holdPrefix });
+    return (await on.server.run(readWriteInspect, mutexKeyList(rw), args)).holders;
+  };
+  const { redis } = on.server;
+  await redis.hset(name, { mode: "read", [java]: "1000" });
+  await redis.set(readHoldKey(name, java, 100), "1", "PX", 30_000);
+  await redis.set(readHoldKey(name, java, 101), "1", "PX", 60_000);
+  const [reader] = await look();
+  expect(reader?.count).toBe(1_000);
+  expect(Math.ceil((reader?.pttlMs ?? 0) / 30_000)).toBe(1);
+  const uuid = anna.split(":")[0];
+  await redis.hset(name, Object.fromEntries(Array.from({ length: 10_001 }, (_, n) => [`${uuid}:${n}`, "1"])));
+  expect(await look()).toHaveLength(10_000);
+});
+
+test("a limit gives a thousand permits back that are over, and counts the others as held", async () => {
+  const permit = permitKeys(name);
+  const { redis } = on.server;
+  await redis.set(permit.permits, "0");
+  await redis.zadd(permit.grants, ...Array.from({ length: 1_500 }, (_, n) => [1, `permit ${n}`]).flat());
+  const args = { limit: 2_000, onlyIfUnset: false, publish: "none" as const, channel: "" };
+  const answer = await on.server.run(permitSet, permitKeyList(permit), permitSet.args(args));
+  expect(answer).toMatchObject({ status: "counted", changed: true, free: 1_500, held: 500 });
+});
+
 test("a picture of permits shows ids and the time they have left", async () => {
   const permit = permitKeys(name);
   const take = (id: string, leaseMs: number | null) =>
@@ -373,6 +410,17 @@ test("a reader among a thousand ends with no more commands than one among two hu
   }
   expect((await end(last)).status).toBe("freed");
   expect(await on.server.redis.exists(name)).toBe(0);
+});
+
+test("a reader ends at once beside a number that stands for no holds, and the lock keeps its time", async () => {
+  await on.server.run(readAcquire, readHoldKeyList(name, anna), readAcquire.args(standing(anna)));
+  await on.server.redis.hset(name, bert, "1000");
+  const { holdPrefix } = readWriteKeys(name);
+  const args = readRelease.args({ ...passing(anna), readersTurnMs: 0, holdPrefix });
+  const answer = await on.server.run(readRelease, readHoldKeyList(name, anna), args);
+  expect(answer.status).toBe("shared");
+  expect(await on.server.redis.hgetall(name)).toEqual({ mode: "read", [bert]: "1000" });
+  expect(await on.server.redis.pttl(name)).toBeGreaterThan(20_000);
 });
 
 test("a reader ends as a whole where the holds of others cannot be read, and those count as alive", async () => {

@@ -125,8 +125,9 @@ export class QueuedAttempt implements Attempt, Wait {
         if (this.queued) this.#placed(reply);
         return;
       case "late":
-        // The bound was wrong, and is forgotten by now.
-        this.#client.waits.heartbeatNow(this);
+        // A bound that was wrong is forgotten by now. One that stands is of another clock than that of the node which answered, as while a
+        // slot moves: asked again at once, that node would say the same.
+        if (this.#requests.notAfterMs(this.lock.key) === null) this.#client.waits.heartbeatNow(this);
         return;
       case "conflict":
         this.failed(conflictError(reply, this.#parts[0].request));
@@ -239,11 +240,11 @@ export class QueuedAttempt implements Attempt, Wait {
       leaseMs,
       floor: requests.floorOf(lock.key),
     }));
-    const { tokenTtlMs } = requests.settings;
+    const { tokenTtlMs, aliveMs } = requests.settings;
     return {
       script: mutexAcquireAll,
       keys: this.#parts.flatMap(({ lock }) => lock.keys),
-      args: mutexAcquireAll.args({ notAfterMs, tokenTtlMs }, entries),
+      args: mutexAcquireAll.args({ notAfterMs, tokenTtlMs, aliveMs }, entries),
     };
   }
 

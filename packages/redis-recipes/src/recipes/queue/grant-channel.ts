@@ -21,7 +21,7 @@ interface ChannelParts {
   readonly holds: Holds;
 }
 
-/** A revocable request waits for the first subscription of the provider, and for no longer than that. */
+/** A revocable request waits for the first subscription of the provider, and for no longer than that; those after a vain wait do not. */
 const subscriptionWaitMs: Millis = 1_000;
 
 /**
@@ -32,7 +32,8 @@ export class GrantChannel {
   readonly #parts: ChannelParts;
   readonly #onUnknownGrant: (grant: UnknownGrant) => void;
   #subscription: Subscription | undefined;
-  #subscribed = false;
+  /** It stands, or was waited for in vain although the server answers, which may deny it. */
+  #awaited = false;
 
   constructor(parts: ChannelParts, onUnknownGrant: (grant: UnknownGrant) => void) {
     this.#parts = parts;
@@ -43,12 +44,10 @@ export class GrantChannel {
   listen(): void {
     if (this.#subscription !== undefined) return;
     const { requests, owners, waits } = this.#parts;
-    this.#subscription = requests.line.subscribe(grantChannel(owners.uuid), "plain", (text) =>
-      this.#received(text),
-    );
+    this.#subscription = requests.line.subscribe(grantChannel(owners.uuid), "plain", this.#received);
     this.#subscription.ready.then(
       () => {
-        this.#subscribed = true;
+        this.#awaited = true;
         waits.heartbeatAll();
       },
       () => {}, // closed before it stood
@@ -57,9 +56,11 @@ export class GrantChannel {
 
   /** Resolves once messages arrive, or after `subscriptionWaitMs`: a request to let go that is not heard is not sent again. */
   async subscribed(): Promise<void> {
+    const { line, runtime } = this.#parts.requests;
     const ready = this.#subscription?.ready;
-    if (ready === undefined || this.#subscribed) return;
-    await settledWithin(this.#parts.requests.runtime, ready, subscriptionWaitMs);
+    if (ready === undefined || this.#awaited) return;
+    await settledWithin(runtime, ready, subscriptionWaitMs);
+    if (line.state === "connected") this.#awaited = true;
   }
 
   /** `null` while messages do not arrive; as long as it is the same, none was missed. */
@@ -71,7 +72,7 @@ export class GrantChannel {
     this.#subscription?.end();
   }
 
-  #received(text: string): void {
+  readonly #received = (text: string): void => {
     const message = parseGrantMessage(text);
     if (message === null) return;
     const { waits, holds, requests, owners } = this.#parts;
@@ -97,5 +98,5 @@ export class GrantChannel {
       case "wanted":
         for (const hold of holds.of(owner)) hold.wanted();
     }
-  }
+  };
 }

@@ -1,5 +1,5 @@
 import { clock } from "../lua/clock.js";
-import { readWriteState } from "../lua/read-write-state.js";
+import { mostLevels, readWriteState } from "../lua/read-write-state.js";
 import type { CallScript } from "../script.js";
 import { type LockPicture, looking, readPicture } from "./picture.js";
 
@@ -8,11 +8,15 @@ export interface ReadWriteInspectArgs {
   readonly holdPrefix: string;
 }
 
+/** So many holders are shown at most, so that no look blocks the server. */
+const mostShown = 10_000;
+
 /**
  * Looks at a read-write lock, its readers and our waiting writers; changes nothing.
  *
  * Keys: lock, token, waiters, alive, run. Arguments: longest list of waiters, what read-hold keys begin with. Answer: as `mutex-inspect`; a reader's PTTL is
- * that of its longest hold, so a reader that died shows -2 while others keep the hash. Waiting readers are not on the wire.
+ * that of its longest hold, so a reader that died shows -2 while others keep the hash. Of very many readers 10,000 are shown, and of each the
+ * first 100 holds count. Waiting readers are not on the wire.
  */
 export const readWriteInspect: CallScript<ReadWriteInspectArgs, LockPicture> = {
   name: "read-write-inspect",
@@ -24,13 +28,14 @@ local holders, waiting = {}, {}
 if state == 'held' then
   local fields = redis.call('HGETALL', KEYS[1])
   for i = 1, #fields, 2 do
+    if #holders == ${mostShown} then break end
     local count = tonumber(fields[i + 1])
     local writer = string.match(fields[i], '^(.*):write$')
     if writer and count then
       holders[#holders + 1] = {writer, 'exclusive', count, pttl, ''}
     elseif fields[i] ~= 'mode' and count then
       local longest = -2
-      for level = 1, count do
+      for level = 1, math.min(count, ${mostLevels}) do
         longest = math.max(longest, redis.call('PTTL', holdOf(ARGV[2], fields[i], level)))
       end
       holders[#holders + 1] = {fields[i], 'shared', count, longest, ''}

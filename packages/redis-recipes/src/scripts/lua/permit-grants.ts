@@ -1,6 +1,6 @@
 /**
  * Permits with leases. Members are 16 raw bytes; requests and answers carry them as hex. `permitState(k)`: free permits (false where no
- * number is set), or nil and what is there instead. `reap` gives permits whose time is over back, at most `limit` (-1: all).
+ * number is set), or nil and what is there instead. `reap` gives permits whose time is over back, at most `limit`.
  */
 export const permitGrants = `
 local never = 922337203685477
@@ -19,7 +19,7 @@ end
 local function reap(k, limit, how, channel)
   local given = 0
   repeat
-    local part = limit < 0 and 1000 or math.min(1000, limit - given)
+    local part = math.min(1000, limit - given)
     local over = redis.call('ZRANGEBYSCORE', k.grants, 0, nowMs, 'LIMIT', 0, part)
     if #over > 0 then
       redis.call('ZREM', k.grants, unpack(over))

@@ -32,6 +32,12 @@ local function look(lock, owner)
 end
 `;
 
+/**
+ * A reader of Redisson's has a key for each time that it has entered. So many are looked at: the number in the hash may be any, as other
+ * programs can write there, and no number may block the server.
+ */
+export const mostLevels = 100;
+
 /** `look`, `put`, and `holdOf`, the key of a read hold. */
 export const readWriteState: string = `${lookAtReadWrite}${putWriter}
 local function holdOf(prefix, owner, level) return prefix .. owner .. ':rwlock_timeout:' .. level end

@@ -11,6 +11,8 @@ export interface AcquireAllArgs {
   readonly notAfterMs: number | null;
   /** 0 keeps the token keys for ever. */
   readonly tokenTtlMs: number;
+  /** How long a waiter counts as alive after it was heard. */
+  readonly aliveMs: number;
 }
 
 export interface AcquireAllEntry {
@@ -40,15 +42,15 @@ const name = "mutex-acquire-all";
 /**
  * Takes several mutexes of one slot, all or none; never stands in line.
  *
- * Keys of each lock: lock, token, waiters, alive, run. Arguments: not after (us, 0 for none), token TTL ms; then for each lock owner, lease ms,
- * token floor. Answer: granted (token and PTTL of each) / busy (number of the first lock that is not free, PTTL and name of its
+ * Keys of each lock: lock, token, waiters, alive, run. Arguments: not after (us, 0 for none), token TTL ms, alive window ms; then for each lock
+ * owner, lease ms, token floor. Answer: granted (token and PTTL of each) / busy (number of the first lock that is not free, PTTL and name of its
  * holder, last token) / late / conflict (number of the lock, what was found); server time in each.
  *
  * On the wire each lock is as `mutex-acquire` writes it, so Redisson sees plain locks; its multi-lock takes them one after the other and gives
  * back what it had when one is refused. Free means the same as in `mutex-acquire`: the lock has no holder and no live waiter of ours.
  * All locks are looked at before the first write, so a refused call changes nothing, except that dead waiters before the first live one
- * are dropped as by every look; a holder that may only keep the lock gets the message that it is wanted. May be sent twice: a lock that an
- * owner of the call holds already counts as free for it and is not extended.
+ * are dropped, and that one counts as alive until `mostAlive`, as by every look; a holder that may only keep the lock gets the message that
+ * it is wanted. May be sent twice: a lock that an owner of the call holds already counts as free for it and is not extended.
  */
 export const mutexAcquireAll: Script<AcquireAllAnswer> & {
   args(common: AcquireAllArgs, entries: readonly AcquireAllEntry[]): (string | number)[];
@@ -57,17 +59,17 @@ export const mutexAcquireAll: Script<AcquireAllAnswer> & {
   keyCount: 5,
   lua: `${clock}${messages}${keepers}${token}${firstWaiter}${mutexState}
 if tonumber(ARGV[1]) > 0 and nowUs > tonumber(ARGV[1]) then return {'late', nowUs} end
-local tokenTtlMs = tonumber(ARGV[2])
+local tokenTtlMs, aliveMs = tonumber(ARGV[2]), tonumber(ARGV[3])
 local parts = {}
 for i = 1, #KEYS / 5 do
   local k = {lock = KEYS[5 * i - 4], token = KEYS[5 * i - 3], waiters = KEYS[5 * i - 2], alive = KEYS[5 * i - 1]}
-  local part = {k = k, owner = ARGV[3 * i], leaseMs = ARGV[3 * i + 1], floor = tonumber(ARGV[3 * i + 2])}
+  local part = {k = k, owner = ARGV[3 * i + 1], leaseMs = ARGV[3 * i + 2], floor = tonumber(ARGV[3 * i + 3])}
   local state, holder = look(k.lock)
   if state == 'conflict' then return {'conflict', nowUs, holder, i - 1} end
   part.last = lastToken(k.token)
   if not part.last then return {'conflict', nowUs, 'token', i - 1} end
   part.held = state == 'held' and holder == part.owner
-  if not part.held and (state == 'held' or liveHead(k)) then
+  if not part.held and (state == 'held' or liveHead(k, aliveMs)) then
     tellKeeper(k.lock, holder)
     return {'busy', nowUs, redis.call('PTTL', k.lock), holder, string.format('%.0f', part.last), i - 1}
   end
@@ -89,9 +91,10 @@ for i, part in ipairs(parts) do
 end
 return {'granted', nowUs, grants}
 `,
-  args: ({ notAfterMs, tokenTtlMs }, entries) => [
+  args: ({ notAfterMs, tokenTtlMs, aliveMs }, entries) => [
     notAfterUs(notAfterMs),
     tokenTtlMs,
+    aliveMs,
     ...entries.flatMap(({ owner, leaseMs, floor }) => [owner, leaseMs, String(floor)]),
   ],
   parse: answerReader<AcquireAllAnswer>(name, {

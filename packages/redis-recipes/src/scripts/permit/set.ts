@@ -42,7 +42,8 @@ const readSet = answerReader<PermitSetAnswer>("permit-set", {
  * Answer: counted (whether changed, free, held, publish error) / conflict; server time in each.
  *
  * As Redisson's `setPermits` and `trySetPermits`: set where it is missing, else the difference is added to the free ones, and the number in
- * all is published; permits that are over are given back first.
+ * all is published. Permits that are over are given back first, 1,000 of them at most, so that no call blocks the server: the others count
+ * as held, and the number in all is the same.
  */
 export const permitSet: CallScript<PermitSetArgs, PermitSetAnswer> = {
   name: "permit-set",
@@ -51,7 +52,7 @@ export const permitSet: CallScript<PermitSetArgs, PermitSetAnswer> = {
 local k = {permits = KEYS[1], grants = KEYS[2]}
 local free, found = permitState(k)
 if free == nil then return {'conflict', nowUs, found} end
-reap(k, -1, ARGV[3], ARGV[4])
+reap(k, 1000, ARGV[3], ARGV[4])
 local held = redis.call('ZCARD', k.grants)
 local was = redis.call('GET', k.permits)
 local now, changed = tonumber(was or '0'), 0

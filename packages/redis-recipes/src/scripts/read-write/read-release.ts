@@ -1,7 +1,7 @@
 import { clock } from "../lua/clock.js";
 import { passOn } from "../lua/pass-on.js";
 import { messages } from "../lua/publish.js";
-import { readWriteState } from "../lua/read-write-state.js";
+import { mostLevels, readWriteState } from "../lua/read-write-state.js";
 import { firstWaiter } from "../lua/waiters.js";
 import { type Gone, type Passed, readHanded, readPassed } from "../mutex/answers.js";
 import { passOptions, type ReleaseArgs, runIdAt } from "../mutex/release.js";
@@ -43,7 +43,8 @@ const nearReaders = 100;
  *
  * As Redisson's: while others read, the hash lives as long as the longest of their holds; readers whose holds are all over do not count,
  * and go with the last live one; `0` on its channel when freed. Of more than 100 others it is enough that one is alive: the
- * hash then keeps its time, which is never less than any reader's, and may outlive the last of them by what this hold had left.
+ * hash then keeps its time, which is never less than any reader's, and may outlive the last of them by what this hold had left. So it does
+ * beside a reader that has entered more often than is looked at.
  *
  * Keys of other holds are not declared. While their slot moves to another node, reading one fails: they are looked at before the
  * first write, and one that cannot be read counts as alive for as long as the hash is.
@@ -61,7 +62,9 @@ if ttl < 0 then ttl = math.huge end
 local longest, looks, all = 0, 0, true
 for _, field in ipairs(redis.call('HKEYS', k.lock)) do
   if field ~= 'mode' and field ~= ARGV[1] then
-    for level = 1, tonumber(redis.call('HGET', k.lock, field)) or 0 do
+    local count = tonumber(redis.call('HGET', k.lock, field)) or 0
+    if count > ${mostLevels} then longest, count = math.max(longest, ttl), 0 end
+    for level = 1, count do
       local left = redis.pcall('PTTL', holdOf(ARGV[11], field, level))
       longest = math.max(longest, type(left) == 'number' and left or ttl)
     end
