@@ -39,6 +39,9 @@ export class FakeCollector implements LockCollector {
   serverList: ObservedServer[] = [];
   findingList: Finding[] = [];
   discoveryList: Discovery[] = [];
+  /** The holds that a forced release ends; by default the one that was named, or all. */
+  ends: (request: ActionRequest, before: ObservedLock) => readonly string[] = ({ entry }, { holders }) =>
+    entry === null ? holders.map((each) => each.entry) : [entry];
   /** When set, whatever asks the backend fails with it. */
   failure: Error | null = null;
   closed = false;
@@ -150,8 +153,9 @@ export class FakeCollector implements LockCollector {
       return { outcome: "conflict", effects: [], before, after: before };
     const effects = [`${request.action} reaches ${request.entry ?? "the lock"}.`];
     if (request.dryRun) return { outcome: "would-do", effects, before, after: before };
+    const endedHolds = request.action === "force-release" ? this.ends(request, before) : [];
     const after = this.put({ key: request.key, holders: [], holderCount: 0, state: "idle", version: "none" });
-    return { outcome: "done", effects, before, after };
+    return { outcome: "done", effects, before, after, endedHolds };
   }
 
   async close(): Promise<void> {

@@ -107,7 +107,7 @@ export async function readAll(
 /** The worst first; by what they are about. */
 export function findingsByObject(collector: LockCollector): ReadonlyMap<string | null, readonly Finding[]> {
   const found = new Map<string | null, Finding[]>();
-  const slow = collector.backend === "redis" ? slowHolds(collector, usualLongHoldMs, Date.now()) : [];
+  const slow = collector.backend === "redis" ? slowHolds(collector, usualLongHoldMs) : [];
   const worstFirst = [...collector.findings(), ...slow].sort(
     (a, b) => severityOrder[a.severity] - severityOrder[b.severity],
   );

@@ -74,7 +74,7 @@ interface Watching {
 }
 
 /** Makes lines of the events of a collector, in their order. */
-class Watcher {
+export class Watcher {
   readonly #collector: LockCollector;
   readonly #address: string;
   readonly #io: Io;
@@ -86,6 +86,8 @@ class Watcher {
   readonly #told = new Set<string>();
   readonly #waiterCounts = new Map<string, number>();
   readonly #attended = new Set<string>();
+  /** Those of them that are free or gone, which make room for others: on Redis a free lock is gone only once it is not looked at. */
+  readonly #spare = new Set<string>();
   readonly #attention: ReturnType<LockCollector["attend"]>;
   #off: () => void = () => {};
   #last: Promise<void> = Promise.resolve();
@@ -113,9 +115,15 @@ class Watcher {
       this.#waiterCounts.set(key, waiterCount);
       for (const { entry } of holders) this.#told.add(nameOf(key, entry));
     }
-    for (const { key } of rows) this.#attend(key);
+    for (const { key, state } of rows) this.#attend(key, state === "idle");
     this.#off = this.#collector.onEvent((event) => this.#heard(event));
-    for (const lock of await readAll(this.#collector, rows.slice(0, mostPending))) this.#remember(lock);
+    // A hold that ends while it is read would stay remembered, and the next one of its name would not be printed.
+    const ended = new Set<string>();
+    const off = this.#collector.onEvent((event) => {
+      if (event.type === "released" || event.type === "unwatched") ended.add(nameOf(event.key, event.entry));
+    });
+    const read = await readAll(this.#collector, rows.slice(0, mostPending)).finally(off);
+    for (const lock of read) this.#remember(lock, ended);
   }
 
   /** Aborts with what made a line fail, such as a full disk. */
@@ -135,14 +143,18 @@ class Watcher {
     if (!("key" in event) || !this.#fits(event.key)) return;
     const { key } = event;
     if (event.type === "changed") {
-      this.#attend(key);
-      const count = this.#collector.get(key)?.waiterCount ?? 0;
+      const row = this.#collector.get(key);
+      this.#attend(key, (row?.state ?? "idle") === "idle");
+      const count = row?.waiterCount ?? 0;
       const before = this.#waiterCounts.get(key) ?? 0;
       this.#waiterCounts.set(key, count);
       if (count > before) this.#waits(key, count);
       this.#look(key);
     }
-    if (event.type === "removed") this.#waiterCounts.delete(key);
+    if (event.type === "removed") {
+      this.#waiterCounts.delete(key);
+      if (this.#attended.has(key)) this.#spare.add(key);
+    }
     if (event.type === "granted") this.#granted(event);
     if (event.type === "released") this.#released(event);
     if (event.type === "unwatched") this.#forget(event);
@@ -220,15 +232,26 @@ class Watcher {
       });
   }
 
-  #attend(key: string): void {
-    if (this.#attended.has(key) || this.#attended.size >= mostAttended) return;
-    this.#attended.add(key);
-    this.#attention.update([...this.#attended]);
+  #attend(key: string, isFree: boolean): void {
+    if (!this.#attended.has(key)) {
+      if (this.#attended.size >= mostAttended) {
+        const [spare] = this.#spare;
+        if (isFree || spare === undefined) return;
+        this.#spare.delete(spare);
+        this.#attended.delete(spare);
+      }
+      this.#attended.add(key);
+      this.#attention.update([...this.#attended]);
+    }
+    if (isFree) this.#spare.add(key);
+    else this.#spare.delete(key);
   }
 
-  #remember({ key, holders }: ObservedLockDetail): void {
+  /** `ended`: the names of holds that have ended since they were read. */
+  #remember({ key, holders }: ObservedLockDetail, ended: ReadonlySet<string>): void {
     for (const one of holders) {
       const name = nameOf(key, one.entry);
+      if (ended.has(name)) continue;
       this.#told.add(name);
       this.#holders.set(name, one);
     }

@@ -64,7 +64,7 @@ export const alertRules: readonly AlertRule[] = [
     for: "10m",
     severity: "warn",
     summary: "Callers wait {{ $value | humanizeDuration }} for {{ $labels.lock_group }} (99th percentile)",
-    description: `More than the limit of the group: ${usualWaitLimitSeconds} s, or what the series ${waitLimit} says.`,
+    description: `Callers of the group wait for longer than its limit: ${usualWaitLimitSeconds} s, or what the series ${waitLimit} says.`,
     advice:
       "See whether the backend or the holders are slow: the panel on the share of the backend tells them apart.",
   },
@@ -123,7 +123,8 @@ export const alertRules: readonly AlertRule[] = [
     summary:
       "{{ $value }} callers wait for {{ $labels.lock_group }} ({{ $labels.cluster }}), and none was granted for 10 minutes",
     description: "There were waiters all the time, and no grant was seen.",
-    advice: "Open the lock: a holder that is stuck, a queue without a holder, or an entry that is nobody's.",
+    advice:
+      "Open the lock: it has a holder that is stuck, a queue without a holder, or an entry whose client is gone.",
   },
   {
     alert: "CollectorBlind",
@@ -147,7 +148,8 @@ export const alertRules: readonly AlertRule[] = [
     severity: "warn",
     summary: "The dashboard's picture of {{ $labels.cluster }} was wrong and was put right",
     description: "A comparison with the backend found differences that no event had reported.",
-    advice: "Rare and few: nodes that the dashboard may not read. Else it is a defect: report it.",
+    advice:
+      "A few such differences come from nodes that the dashboard may not read. More are a defect: report them.",
   },
   {
     alert: "ForcedRelease",

@@ -20,7 +20,7 @@ const now: readonly Draft[] = [
   }),
   stat({
     title: "Contended",
-    description: "Locks that somebody waits for.",
+    description: "Locks with waiters.",
     queries: [{ expr: `sum(${seen("locks", `,state="contended"`)})`, legend: "" }],
     unit: "short",
     width: 4,
@@ -123,7 +123,7 @@ const waiting: readonly Draft[] = [
   }),
   timeSeries({
     title: "Callers that wait now",
-    description: "Also those that nobody has answered yet.",
+    description: "Callers that have no answer yet are counted too.",
     queries: [
       {
         expr: `topk(10, sum by (backend, lock_group) (avg_over_time(holdfast_lock_waiters[${window}])))`,

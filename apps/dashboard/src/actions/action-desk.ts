@@ -91,16 +91,11 @@ export class ActionDesk {
         unknownLibrary: body.library === "unknown",
       }),
     );
-    const { outcome, effects, before, after } = result;
+    const { outcome, effects, before, after, endedHolds = [] } = result;
     if (outcome === "denied") throw await this.#deny(row, body.action, "denied", effects.join(" "));
-    if (outcome === "done" && body.action === "force-release") {
-      const { entry } = row;
-      // A lock of Redis is freed as a whole, whichever of its readers was named. Permits go one by one.
-      const whole = entry === null || (before?.backend === "redis" && before.kind !== "permit-semaphore");
-      const ended = new Set<string>(whole ? before?.holders.map((each) => each.entry) : []);
-      if (entry !== null) ended.add(entry);
-      observatory.forced(cluster.name, whole ? (before?.holderCount ?? 1) : 1);
-      this.#parts.onForced?.(cluster.name, key, [...ended]);
+    if (endedHolds.length > 0) {
+      observatory.forced(cluster.name, endedHolds.length);
+      this.#parts.onForced?.(cluster.name, key, endedHolds);
     }
     await this.#end({ ...row, before: before?.version ?? null, after: after?.version ?? null, outcome });
     this.#count(row, body.action, countedAs(outcome));

@@ -105,7 +105,7 @@ export class FindingsBoard {
     if (nowMs >= this.#walkedMs && nowMs - this.#walkedMs < walkEveryMs) return;
     this.#walkedMs = nowMs;
     const left = this.#clusters.filter(({ collector }) => collector.backend === "redis");
-    this.#slow = new Map(left.map((each) => [each.name, slowHolds(each.collector, this.#longHoldMs, nowMs)]));
+    this.#slow = new Map(left.map((each) => [each.name, slowHolds(each.collector, this.#longHoldMs)]));
   }
 
   #collected(): Row[] {

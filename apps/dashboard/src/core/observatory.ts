@@ -39,6 +39,8 @@ const namedInList = 20;
 const namedInDetail = 1_000;
 /** What has waited for less long is not looked at unasked. */
 const suspiciousWaitMs = 2_000;
+/** Different warnings. */
+const mostWarnings = 100;
 
 /** Something that a viewer may see has changed. */
 export type Change =
@@ -88,6 +90,8 @@ export class Observatory {
   readonly #listeners: Set<(change: Change) => void> = new Set();
   readonly #timer: NodeJS.Timeout;
   readonly #all: Tally;
+  /** What has been warned of: a function of the host that throws may do so at each look. */
+  readonly #warned = new Set<string>();
   #pointMs: number;
 
   constructor(
@@ -120,7 +124,10 @@ export class Observatory {
     );
     this.#timer = setInterval(() => {
       this.#tick().catch((error: unknown) => {
-        process.emitWarning(`a look at the clusters failed: ${String(error)}`, { type: "HoldfastWarning" });
+        const message = `a look at the clusters failed: ${String(error)}`;
+        if (this.#warned.has(message) || this.#warned.size >= mostWarnings) return;
+        this.#warned.add(message);
+        process.emitWarning(message, { type: "HoldfastWarning" });
       });
     }, tickMs);
     this.#timer.unref();

@@ -1,4 +1,4 @@
-import type { LockCollector, Moment, ObservedLock } from "@holdfast/collectors";
+import type { LockCollector, LockFigures, Moment, ObservedLock } from "@holdfast/collectors";
 import { type LabelGuard, labelWord, otherValue } from "@holdfast/metrics/internal";
 import { TopRows } from "./top-rows.js";
 import { unknownRecipe } from "./words.js";
@@ -65,7 +65,6 @@ export async function countLocks(
   const topWaits = new TopRows<LockRef>(topLocks);
   let overflowed = false;
   let rows = 0;
-  let nowMs = Date.now();
   let turnBegunMs = performance.now();
   for (const { name: cluster, collector } of clusters) {
     const { backend } = collector;
@@ -74,7 +73,6 @@ export async function countLocks(
       if (++rows % rowsAtATime === 0 && performance.now() - turnBegunMs >= turnMs) {
         await new Promise((resolve) => setImmediate(resolve));
         turnBegunMs = performance.now();
-        nowMs = Date.now();
       }
       const { kind, state, key } = lock;
       const kindKey = `${cluster} ${backend} ${kind} ${state}`;
@@ -95,12 +93,12 @@ export async function countLocks(
       if (state === "idle") continue;
       const ref = (): LockRef => ({ cluster, backend, key });
       if (lock.holderCount > 0) {
-        const holdSeconds = ageSeconds(lock.oldestHold, nowMs);
+        const holdSeconds = ageSeconds(lock.oldestHold, lock);
         sum.oldestHoldSeconds = older(sum.oldestHoldSeconds, holdSeconds);
         topHolds.offer(holdSeconds ?? 0, ref);
       }
       if (lock.waiterCount > 0) {
-        const waitSeconds = ageSeconds(lock.oldestWait, nowMs);
+        const waitSeconds = ageSeconds(lock.oldestWait, lock);
         // Candidates stand by for as long as the leader lives, so they are no sign of a queue that does not advance. Nor
         // are waiters whose grants are not seen.
         if (kind !== "leader-election" && !(backend === "redis" && unseenGrants.has(kind))) {
@@ -115,9 +113,9 @@ export async function countLocks(
   return { kinds, groups, topWaiters, topHolds, topWaits, overflowed };
 }
 
-/** `null` for an unknown one: an age is never made up. */
-function ageSeconds({ atMs }: Moment, nowMs: number): number | null {
-  return atMs === null ? null : Math.max(0, (nowMs - atMs) / 1000);
+/** `null` for an unknown one: an age is never made up, and what has passed since the lock was read is no part of it. */
+function ageSeconds({ atMs }: Moment, { readMs }: Pick<LockFigures, "readMs">): number | null {
+  return atMs === null ? null : Math.max(0, (readMs - atMs) / 1000);
 }
 
 function older(oldest: number | null | undefined, age: number | null): number | null {

@@ -1,4 +1,4 @@
-import type { CollectorEvent, HoldOwner, SessionContact } from "@holdfast/collectors";
+import type { CollectorEvent, HoldOwner, ObservedLock, SessionContact } from "@holdfast/collectors";
 import { clusterRowOf, type NamedCollector } from "../core/cluster-row.js";
 import { Turns } from "../core/turns.js";
 import type { LastingHistory } from "./lasting-history.js";
@@ -37,6 +37,7 @@ export class HistoryFeed {
   #unexplained: Unexplained[] = [];
   /** Holds that this dashboard has ended by force, and when. */
   readonly #forced = new Map<string, number>();
+  #surveyed = false;
   #complete = false;
   #looking = false;
   #closed = false;
@@ -59,15 +60,14 @@ export class HistoryFeed {
 
   /** This dashboard has ended these holds. */
   forced(key: string, entries: readonly string[]): void {
-    for (const entry of entries) {
-      const address = this.#address(key, entry);
-      this.#forced.set(nameOf(key, entry), Date.now());
-      // The end of the hold may have been reported already; then its reason is known now, and no look at its session is needed.
-      this.#unexplained = this.#unexplained.filter(
-        (each) => nameOf(each.address.key, each.address.entry) !== nameOf(key, entry),
-      );
-      this.#history.add({ type: "explained", ...address, reason: "forced" });
-    }
+    const names = new Set(entries.map((entry) => nameOf(key, entry)));
+    for (const name of names) this.#forced.set(name, Date.now());
+    // The end of the hold may have been reported already; then its reason is known now, and no look at its session is needed.
+    this.#unexplained = this.#unexplained.filter(
+      ({ address }) => !names.has(nameOf(address.key, address.entry)),
+    );
+    for (const entry of entries)
+      this.#history.add({ type: "explained", ...this.#address(key, entry), reason: "forced" });
   }
 
   #address(key: string, entry: string): HoldAddress {
@@ -138,19 +138,33 @@ export class HistoryFeed {
 
   /** What was found before anything listened. */
   async #survey(): Promise<void> {
+    const { collector } = this.#cluster;
     const turns = new Turns();
-    for (const { key, holders } of this.#cluster.collector.locks()) {
-      for (const { entry, since, session, identity, token } of holders)
-        this.#heard({
-          type: "found",
-          key,
-          entry,
-          since,
-          ...(session !== null && { owner: { session, identity, token } }),
-        });
+    const crowded: string[] = [];
+    for (const lock of collector.locks()) {
+      this.#found(lock);
+      // A row shows the first holders. Where it shows none, as of permits on Redis, no event reports their ends either.
+      if (lock.holders.length > 0 && lock.holders.length < lock.holderCount) crowded.push(lock.key);
       if (turns.isOver()) await turns.next();
       if (this.#closed) return;
     }
+    for (const key of crowded) {
+      const lock = await collector.detail(key, { maxWaiters: 0 }).catch(() => null);
+      if (this.#closed) return;
+      if (lock !== null) this.#found(lock);
+    }
+    this.#surveyed = true;
+  }
+
+  #found({ key, holders }: Pick<ObservedLock, "key" | "holders">): void {
+    for (const { entry, since, session, identity, token } of holders)
+      this.#heard({
+        type: "found",
+        key,
+        entry,
+        since,
+        ...(session !== null && { owner: { session, identity, token } }),
+      });
   }
 
   async #look(): Promise<void> {
@@ -176,7 +190,7 @@ export class HistoryFeed {
   /** Once everything has been listed, what an earlier process saw and this one did not find is over. */
   #lookWhetherComplete(): void {
     const { state, coverage, name } = clusterRowOf(this.#cluster);
-    if (state !== "ok" || coverage < 1) return;
+    if (!this.#surveyed || state !== "ok" || coverage < 1) return;
     this.#complete = true;
     this.#history.add({ type: "complete", cluster: name, atMs: Date.now() });
   }

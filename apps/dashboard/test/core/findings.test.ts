@@ -19,6 +19,7 @@ it("long holds at Redis are looked for once in five seconds, however often findi
     key: "k",
     holders: [fakeParticipant({ entry: "h" })],
     oldestHold: { atMs: nowMs - 3_600_000, provenance: "exact" },
+    readMs: nowMs,
   });
   const observatory = new Observatory([{ name: "red", collector }], { now: () => nowMs });
   const walksAfter = (ms: number): number => {

@@ -199,10 +199,12 @@ describe("long holds on Redis", () => {
     const zoo = new FakeCollector("zookeeper");
     const old = { atMs: 0, provenance: "at-least" as const };
     const holders = [fakeParticipant({ entry: "h" })];
-    red.put({ key: "long", holders, oldestHold: old });
-    red.put({ key: "stuck", holders, oldestHold: old, waiterCount: 2 });
-    red.put({ key: "young", holders, oldestHold: { atMs: 299_000, provenance: "exact" }, waiterCount: 2 });
-    red.put({ key: "unknown", holders, waiterCount: 2 });
+    const seen = { holders, readMs: 300_000 };
+    red.put({ key: "long", ...seen, oldestHold: old });
+    red.put({ key: "stuck", ...seen, oldestHold: old, waiterCount: 2 });
+    red.put({ key: "young", ...seen, oldestHold: { atMs: 299_000, provenance: "exact" }, waiterCount: 2 });
+    red.put({ key: "unknown", ...seen, waiterCount: 2 });
+    red.put({ key: "not seen for long", holders, oldestHold: old, waiterCount: 2, readMs: 299_999 });
     zoo.put({ key: "/old", holders, oldestHold: old });
     const observatory = new Observatory(
       [

@@ -182,6 +182,24 @@ describe("the exporter", () => {
     expect(await ages("free/*")).toEqual([0, 0]);
   });
 
+  it("counts an age up to the moment at which the lock was read, since when contact may have been lost", async () => {
+    keeper.all = [
+      observedLock("/locks/a", {
+        state: "contended",
+        waiterCount: 1,
+        oldestHold: ago(600_000),
+        oldestWait: ago(500_000),
+        readMs: Date.now() - 400_000,
+      }),
+    ];
+    const group = { ...inMain, lock_group: "locks/a" };
+    const lock = { ...inMain, lock: "/locks/a" };
+    expect(await value("lock_oldest_hold_seconds", group)).toBeCloseTo(200, 0);
+    expect(await value("lock_oldest_wait_seconds", group)).toBeCloseTo(100, 0);
+    expect(await value("top_lock_hold_seconds", lock)).toBeCloseTo(200, 0);
+    expect(await value("top_lock_oldest_wait_seconds", lock)).toBeCloseTo(100, 0);
+  });
+
   it("leaves out the waiters of semaphores and latches of Redis alone, whose grants are not seen", async () => {
     const kinds = ["semaphore", "permit-semaphore", "count-down-latch", "mutex"] as const;
     const contended = (backend: "redis" | "zookeeper") =>

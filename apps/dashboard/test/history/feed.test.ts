@@ -117,6 +117,21 @@ it("holds from before the feed listened are reported, and after them that all ho
   expect(changes[0]).toMatchObject({ key: "/early", entry: "h1", found: true, owner: { session: "0x2" } });
 });
 
+it("all holders of a lock from before the feed listened are reported, more than its row shows, before it is said that all have been", async () => {
+  feed.close();
+  const early = new FakeCollector();
+  const holders = Array.from({ length: 7 }, (_, at) => fakeParticipant({ entry: `h${at}` }));
+  const lock = early.put({ key: "/pool", holders });
+  early.locks = () => [{ ...lock, holders: holders.slice(0, 5) }];
+  changes = [];
+  const history = { add: (change: Change) => changes.push(change) } as unknown as LastingHistory;
+  feed = new HistoryFeed(history, { name: "zoo", collector: early });
+  await vi.advanceTimersByTimeAsync(6_000);
+  const begun = changes.flatMap((each) => (each.type === "begun" ? [each.entry] : []));
+  expect([...new Set(begun)]).toEqual(holders.map(({ entry }) => entry));
+  expect(changes.at(-1)?.type).toBe("complete");
+});
+
 it("waiters are counted every five seconds", async () => {
   collector.put({ key: "/q", waiterCount: 3, state: "contended" });
   await vi.advanceTimersByTimeAsync(5_000);

@@ -39,19 +39,19 @@ export function slowHold(lock: HeldLock, longHoldMs: Millis, nowMs: Millis): Fou
   };
 }
 
-/** Such findings of all locks of a collector that leaves them to its reader: that of Redis. ZooKeeper's has them among its own. */
-export function slowHolds(
-  collector: Pick<LockCollector, "figures" | "get">,
-  longHoldMs: Millis,
-  nowMs: Millis,
-): Finding[] {
+/**
+ * Such findings of all locks of a collector that leaves them to its reader: that of Redis. ZooKeeper's has them among its own. Each hold is as
+ * old as it was when its lock was read, so that none is found long while there is no contact.
+ */
+export function slowHolds(collector: Pick<LockCollector, "figures" | "get">, longHoldMs: Millis): Finding[] {
   const findings: Finding[] = [];
   for (const figures of collector.figures()) {
-    if (!isSlow(figures, longHoldMs, nowMs)) continue;
+    if (!isSlow(figures, longHoldMs, figures.readMs)) continue;
     const lock = collector.get(figures.key);
-    const found = lock === undefined ? null : slowHold(lock, longHoldMs, nowMs);
+    if (lock === undefined) continue;
+    const found = slowHold(lock, longHoldMs, lock.readMs);
     if (found === null) continue;
-    if (findings.push({ ...found, sinceMs: found.sinceMs ?? nowMs }) >= mostFindings) break;
+    if (findings.push({ ...found, sinceMs: found.sinceMs ?? lock.readMs }) >= mostFindings) break;
   }
   return findings;
 }

@@ -2,7 +2,7 @@ import type { ActionResult } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
 
 /** What became of an act, without the rows around it. */
-export type Outcome = Pick<ActionResult, "outcome" | "effects" | "unknownLibrary">;
+export type Outcome = Pick<ActionResult, "outcome" | "effects" | "unknownLibrary" | "endedHolds">;
 
 /** How one backend acts upon one lock. */
 export interface Act<Lock> {

@@ -2,9 +2,16 @@ import type { CollectorEvent } from "../observe/collector.js";
 
 type Listener = (event: CollectorEvent) => void;
 
-/** The listeners that `onEvent` was given. One that throws becomes a process warning, and the others hear the event all the same. */
+/** Different warnings. */
+const mostWarnings = 100;
+
+/**
+ * The listeners that `onEvent` was given. One that throws becomes a process warning, once for the same error, and the others hear the event all
+ * the same.
+ */
 export class Listeners {
   readonly #all = new Set<Listener>();
+  readonly #warned = new Set<string>();
 
   /** The result removes it. A listener that is added twice hears everything twice. */
   add(listener: Listener): () => void {
@@ -18,7 +25,10 @@ export class Listeners {
       try {
         listener(event);
       } catch (error) {
-        process.emitWarning(`a listener of a collector threw: ${String(error)}`, { type: "HoldfastWarning" });
+        const message = `a listener of a collector threw: ${String(error)}`;
+        if (this.#warned.has(message) || this.#warned.size >= mostWarnings) continue;
+        this.#warned.add(message);
+        process.emitWarning(message, { type: "HoldfastWarning" });
       }
     }
   }

@@ -275,6 +275,8 @@ export interface ActionResult {
   readonly after: ObservedLock | null;
   /** For a dry run: the act needs `unknownLibrary`, as no known library has made what it is about. */
   readonly unknownLibrary?: boolean;
+  /** The entries of all holds that a forced release has ended; left out where it has ended none. `before` shows the first holders only. */
+  readonly endedHolds?: readonly string[];
 }
 
 /** A place that looks as if locks were kept there. */

@@ -92,6 +92,8 @@ export interface LockFigures {
   readonly oldestWait: Moment;
   /** When the hold of the longest holder began. */
   readonly oldestHold: Moment;
+  /** When this was read, epoch ms. How old a hold or a wait has become since then has not been seen. */
+  readonly readMs: Millis;
 }
 
 /** One row of a list. */
@@ -108,8 +110,6 @@ export interface ObservedLock extends LockFigures {
   readonly limit: number | null;
   /** Changes whenever a holder does. Actions compare it. */
   readonly version: string;
-  /** When this was read, epoch ms. */
-  readonly readMs: Millis;
   /** What cannot be read, and the right that is missing; `null`: all could be. */
   readonly denied: string | null;
 }

@@ -59,13 +59,13 @@ export class Book {
       if (known !== undefined) this.remove(key);
       return null;
     }
-    if (known !== undefined && readMs < known.readMs) return known;
+    if (known !== undefined && readMs < known.orderMs) return known;
     const record = known ?? this.#begin(key);
     const before = known === undefined ? null : lookOf(known);
     const raised = followHolders(record, reading, known !== undefined, this.#parts);
     if (beside !== null) followQueue(record, beside, atMs);
     record.atMs = atMs;
-    record.readMs = readMs;
+    record.orderMs = readMs;
     record.leftMs = leftMs;
     record.token = token;
     record.denied = denied;

@@ -135,7 +135,7 @@ class Collector implements RedisCollector {
       count: options.scanCount,
       state: this.#sources.scan,
       keyFor: (lock) => this.#book.keyFor(lock),
-      readSince: (key, readMs) => (this.#book.records.get(key)?.readMs ?? -Infinity) >= readMs,
+      readSince: (key, readMs) => (this.#book.records.get(key)?.orderMs ?? -Infinity) >= readMs,
       passed: (link, from) => this.#passed(link, from),
       onPass: (tookMs) => this.#listeners.emit({ type: "pass", source: "scan", tookMs }),
       onStatus: () => this.#listeners.emit({ type: "status" }),
@@ -285,8 +285,8 @@ class Collector implements RedisCollector {
   async #passed(link: Link, from: Pick<Reading, "atMs" | "readMs">): Promise<void> {
     if (!this.#watchedSinceMs.has(link)) this.#watchedSinceMs.set(link, from.atMs);
     const missed: string[] = [];
-    for (const { key, readMs } of this.#book.records.values())
-      if (readMs < from.readMs && this.#places.masterOf(key) === link) missed.push(key);
+    for (const { key, orderMs } of this.#book.records.values())
+      if (orderMs < from.readMs && this.#places.masterOf(key) === link) missed.push(key);
     await this.#reader.readAt(link, missed, "full");
   }
 

@@ -60,8 +60,10 @@ export function followHolders(
     const granted = alone ? grantedAt(field, token, atMs) : null;
     const since = granted ?? (known ? seenAt(atMs) : foundAt(record.key, field, owner.token, atMs));
     const told = { key: record.key, entry: field, owner };
-    // The grant of a lock that is new here is reported as one only if its token shows that the lock was watched by then.
-    if (known || (granted !== null && (granted.atMs ?? 0) >= watchedSinceMs(record.key))) {
+    // The grant of a lock that is new here is reported as one only if its token shows that the lock was watched by then, and is not one that
+    // was seen before its key could not be read for a while.
+    const isNew = granted !== null && (granted.atMs ?? 0) >= watchedSinceMs(record.key);
+    if (known || (isNew && token !== record.highestToken)) {
       const waitedMs = waitOf(record.queue, field, since.atMs ?? atMs);
       emit({
         type: "granted",

@@ -22,7 +22,7 @@ export async function force({ runner, request, record, lock, whoIs }: Acting): P
   if ("outcome" in held) return held;
   const call = held.kind.force(held.keys, runner, held.mode);
   const reply = await runner.act(request, { ...call, lua: guarded(call.script) });
-  return outcomeOf(reply, "forced", effectsOfForce(lock, held.fields, whoIs));
+  return ending(held.fields, outcomeOf(reply, "forced", effectsOfForce(lock, held.fields, whoIs)));
 }
 
 async function givePermit(runner: ActionRunner, request: ActionRequest): Promise<Outcome> {
@@ -32,7 +32,11 @@ async function givePermit(runner: ActionRunner, request: ActionRequest): Promise
   const call = releasePermits(permitSemaphore.keysOf(key), [entry], runner.publish);
   // The id is the third argument, after how to publish and the channel.
   const reply = await runner.act(request, { ...call, lua: guardedPermits(call.script, 3) });
-  return outcomeOf(reply, "released", effectsOfPermit(entry));
+  return ending([entry], outcomeOf(reply, "released", effectsOfPermit(entry)));
+}
+
+function ending(endedHolds: readonly string[], outcome: Outcome): Outcome {
+  return outcome.outcome === "done" ? { ...outcome, endedHolds } : outcome;
 }
 
 /** Asks the holders for the lock. */

@@ -31,6 +31,8 @@ export class Link {
   readonly redis: Redis;
   readonly #runtime: Runtime;
   readonly #name: string | null;
+  /** Where the last connection led to. */
+  #address: string | null = null;
   #lastCause: Cause | null = null;
   #readySinceMs: Millis;
   #cancelAgain = (): void => {};
@@ -46,11 +48,11 @@ export class Link {
     if (redis.status === "wait") redis.connect().catch(this.#failed);
   }
 
+  /** As the options have it, connected or not. Where sentinels name the server it is the address of the last connection. */
   get name(): string {
     if (this.#name !== null) return this.#name;
-    const { stream, options } = this.redis;
-    const host = stream?.remoteAddress ?? options.host ?? "localhost";
-    return addressText({ host, port: stream?.remotePort ?? options.port ?? 6379 });
+    const { host = "localhost", port = 6379, sentinels } = this.redis.options;
+    return (sentinels == null ? null : this.#address) ?? addressText({ host, port });
   }
 
   /** Commands that are sent in this turn are written. */
@@ -156,6 +158,8 @@ export class Link {
   };
 
   readonly #ready = (): void => {
+    const { remoteAddress: host, remotePort: port } = this.redis.stream;
+    if (host !== undefined && port !== undefined) this.#address = addressText({ host, port });
     this.#lastCause = null;
     this.#readySinceMs = this.#runtime.wallMs();
   };

@@ -34,7 +34,7 @@ export class LockRecord implements LockFigures {
   /** Wall time of the last reading, and what was left then: -1 without an end, -2 when there is no key. */
   atMs: Millis = 0;
   /** See `Reading.readMs`. */
-  readMs: Millis = -Infinity;
+  orderMs: Millis = -Infinity;
   leftMs: Millis = -2;
   token: string | null = null;
   denied: string | null = null;
@@ -59,6 +59,10 @@ export class LockRecord implements LockFigures {
   constructor(key: string, highestToken: string | null) {
     this.key = key;
     this.highestToken = highestToken;
+  }
+
+  get readMs(): Millis {
+    return this.atMs;
   }
 
   get followed(): readonly Followed[] {

@@ -60,7 +60,7 @@ export class Rows {
       get version() {
         return versionOf({ shape, token });
       },
-      readMs: record.atMs,
+      readMs: record.readMs,
       denied: record.denied,
     };
   }

@@ -76,8 +76,11 @@ export class Servers {
     found: Found[],
   ): ObservedServer {
     const { name } = link;
-    if (told === null)
+    if (told === null) {
+      // Nothing shows that what was found there is over.
+      found.push(...this.#findings.filter(({ object }) => object === name));
       return { name, role: "unknown", reachable: false, version: null, facts: unreachable(link) };
+    }
     const { info, behindMs } = told;
     const role = info.get("role") === "slave" ? "replica" : info.has("role") ? "master" : "unknown";
     const facts: Fact[] = [];

@@ -32,6 +32,8 @@ interface Plan {
   readonly effects: readonly string[];
   /** One of the nodes was made by no known library: it may be anything that has such a name. */
   readonly unknown: boolean;
+  /** The names of the holders whose holds it ends. */
+  readonly endedHolds?: readonly string[];
 }
 
 /** Nothing is done. */
@@ -68,14 +70,14 @@ export function act(
     attempt: async (fresh, before) => {
       const verdict = compared(request, before) ?? plans[request.action](request, fresh);
       if ("outcome" in verdict) return verdict;
-      const { effects, steps, unknown } = verdict;
+      const { effects, steps, unknown, ...ending } = verdict;
       if (request.dryRun) return { outcome: "would-do", effects, unknownLibrary: unknown, tried: false };
       if (unknown && request.unknownLibrary !== true)
         return refused(
           "denied",
           "No known library has made it, so it may be no lock: to act all the same takes the word unknown (library).",
         );
-      if (await apply(session, steps)) return { outcome: "done", effects, tried: true };
+      if (await apply(session, steps)) return { outcome: "done", effects, tried: true, ...ending };
       return {
         ...refused("conflict", "It changed in the moment of the act: nothing was done."),
         tried: true,
@@ -160,6 +162,7 @@ function force({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
     steps: holders.map((holder) => deletion(nodes, holder)),
     effects: [...holders.map((holder) => forceEffect(concerned(holder, nodes))), rest],
     unknown: holders.some(isUnknown),
+    endedHolds: holders.map(({ name }) => name),
   };
 }
 

@@ -42,8 +42,9 @@ export class Findings {
 
   /** Looks anew; queues that have just lost their holder are reported from the second look on. */
   look(): readonly Finding[] {
-    const nowMs = this.#settings.runtime.wallMs();
-    const look = new FindingTimes(nowMs, this.#since);
+    const look = new FindingTimes(this.#settings.runtime.wallMs(), this.#since);
+    // Without contact nothing is found because it grows older: it may be over.
+    const nowMs = this.#book.asOfMs;
     const findings: Finding[] = [];
     this.#walk(nowMs);
     const counts = new Map<FindingKind, number>();

@@ -92,6 +92,11 @@ export class LockBook implements MirrorListener {
     this.#live = true;
   }
 
+  /** Wall time of what is known: now, or when contact was last. Nothing is seen to grow older than that. */
+  get asOfMs(): number {
+    return this.#live ? this.#desk.runtime.wallMs() : this.#asOfMs;
+  }
+
   /** Events come no more, or may not: what is known is as it was at `atMs`, wall time. */
   pause(atMs: number): void {
     if (this.#live) this.#asOfMs = atMs;
@@ -242,7 +247,7 @@ export class LockBook implements MirrorListener {
     keep: boolean = place.waiters > smallQueue || place.held.length > smallQueue,
   ): ObservedLock {
     const { row } = place;
-    if (row !== null) return this.#live ? { ...row, readMs: this.#desk.runtime.wallMs() } : row;
+    if (row !== null) return { ...row, readMs: this.asOfMs };
     const made = this.#makeRow(place);
     if (keep) place.row = made;
     return made;
@@ -265,7 +270,7 @@ export class LockBook implements MirrorListener {
   }
 
   #makeRow(place: Place): ObservedLock {
-    const nowMs = this.#live ? this.#desk.runtime.wallMs() : this.#asOfMs;
+    const nowMs = this.asOfMs;
     const lone = loneContender(this.mirror, place);
     if (lone !== null && place.known?.has(lone) !== true) return loneRow(place, lone, nowMs);
     const tree = treeOf(this.mirror, place);

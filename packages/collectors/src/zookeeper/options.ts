@@ -25,7 +25,10 @@ export interface ZooKeeperCollectorOptions extends StoryOptions {
    * it without an answer all that is shown is stale, so a longer one lets a hand-over behind a cut be missed for longer.
    */
   readonly sessionTimeoutMs?: Millis;
-  /** A root with more nodes below it is not read; default 200,000. */
+  /**
+   * A root with more nodes below it is not read; default 200,000. One that grows over it is shown until the next pass that compares, or the next
+   * connection.
+   */
   readonly maxNodes?: number;
   /** Milliseconds between two passes that compare everything in memory with the server; default 300,000. 0: none. */
   readonly compareEveryMs?: Millis;

@@ -18,12 +18,19 @@ export interface Held {
 
 export const noHolders: readonly Held[] = [];
 
+/** What all places of a collector have in common. */
+export interface ReadAsOf {
+  /** Wall time of what is known of them. */
+  readonly asOfMs: number;
+}
+
 /**
  * A node that has, or may have, children: a lock, a level above locks, or a leaf that was not looked at yet. There may be 100,000 of these:
  * of a lock it keeps what is counted and sorted by, and a row is made of it when it is asked for.
  */
 export class Place implements LockFigures {
   readonly path: string;
+  readonly #book: ReadAsOf;
   /** Children that a server has numbered for a recipe. */
   readonly numbered: NameSet = new NameSet();
   /** All other children. */
@@ -58,8 +65,9 @@ export class Place implements LockFigures {
   /** The row as of the last change. Kept only of a long queue, whose row is dear to make, and where a finding repeats it each second. */
   row: ObservedLock | null = null;
 
-  constructor(path: string) {
+  constructor(path: string, book: ReadAsOf) {
     this.path = path;
+    this.#book = book;
   }
 
   seenIn(pass: number): void {
@@ -68,6 +76,10 @@ export class Place implements LockFigures {
 
   get key(): string {
     return this.path;
+  }
+
+  get readMs(): number {
+    return this.#book.asOfMs;
   }
 
   get state(): LockFigures["state"] {

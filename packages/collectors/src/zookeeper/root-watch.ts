@@ -45,7 +45,9 @@ export class RootWatch {
   /** All roots were walked on this connection, so that events alone say what changes. */
   #synced = false;
   #roots: string[] = [];
-  /** Roots over `maxNodes`: no watch stands there, and nothing below them is kept. */
+  /** The paths that each pattern stands for. */
+  #expanded: ReadonlyMap<RootPattern, readonly string[]> = new Map();
+  /** Roots over `maxNodes`: nothing below them is kept, and events from there are ignored. */
   readonly #unread = new Set<string>();
   /** What was known of each root before contact came in doubt. */
   readonly #before = new Map<SourceState, SourceStatus>();
@@ -148,13 +150,19 @@ export class RootWatch {
     this.#reexpand = null;
   }
 
-  /** One pass that compares memory with the server. */
+  /** One pass that compares memory with the server. A root that events have let grow over `maxNodes` is dropped, as by a walk. */
   async compareNow(): Promise<number> {
-    const { runtime } = this.#desk.settings;
+    const { runtime, maxNodes } = this.#desk.settings;
     const begunMs = runtime.nowMs();
     let found = 0;
     for (const root of this.#roots) {
       if (this.#unread.has(root)) continue;
+      const count = this.#old ? 0 : await this.#count(root);
+      if (count > maxNodes) {
+        for (const [pattern, paths] of this.#expanded)
+          if (paths.includes(root)) this.#tooBig(root, count, this.#statuses.get(pattern) as SourceState);
+        continue;
+      }
       const pause = (): Promise<void> => new Promise((resolve) => runtime.setTimer(50, resolve));
       found += (await compare(this.#desk.book, this.reads(), root, this.#pass, pause)).names;
     }
@@ -177,6 +185,7 @@ export class RootWatch {
       const { all, denied } = await this.#expandAll();
       if (this.#over(generation)) return;
       if (!this.#old && this.#branchings.size > 0) this.#knowsNew = true;
+      this.#expanded = all;
       this.#roots = withoutCovered([...all.values()].flat());
       this.#unread.clear();
       this.#dropOutside(denied);
@@ -342,8 +351,10 @@ export class RootWatch {
       this.compareNow().then(
         () => this.#compareLater(),
         (error: Error) => {
+          // The next connection begins anew. Until then this source says what it said before, as where contact is lost between two passes.
+          if (isLossOfContact(error)) return;
           this.compared.lost(error.message);
-          if (!isLossOfContact(error)) this.#compareLater();
+          this.#compareLater();
         },
       );
     });

@@ -1,9 +1,9 @@
 import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
-import { Place } from "./place.js";
+import { Place, type ReadAsOf } from "./place.js";
 import { isBelow } from "./roots.js";
 
 /** Hears of each place whose children, or whose own existence, may have changed what it is. */
-export interface MirrorListener {
+export interface MirrorListener extends ReadAsOf {
   /** Called before a change, so that what was true until then can be reported first. */
   changing(place: Place): void;
   changed(place: Place): void;
@@ -207,7 +207,7 @@ export class TreeMirror {
   #ensure(path: string): Place {
     const there = this.#places.get(path);
     if (there !== undefined) return there;
-    const place = new Place(path);
+    const place = new Place(path, this.#listener);
     this.#places.set(path, place);
     const parent = path === "/" ? undefined : this.#places.get(parentOf(path));
     // A node with children is no contender, whatever its name.

@@ -99,12 +99,15 @@ describe("a long hold", () => {
         return [lock.key, lock] as const;
       }),
     );
-    const found = slowHolds(
-      { figures: () => locks.values(), get: (key) => locks.get(key) },
-      longHoldMs,
-      nowMs,
-    );
+    const found = slowHolds({ figures: () => locks.values(), get: (key) => locks.get(key) }, longHoldMs);
     expect(found).toHaveLength(100);
     expect(found[0]).toMatchObject({ object: "l1", severity: "critical", sinceMs: nowMs - minute });
+  });
+
+  it("is as old as it was when its lock was read, which may be long ago where there is no contact", () => {
+    const foundOf = (lock: ObservedLock) =>
+      slowHolds({ figures: () => [lock], get: () => lock }, longHoldMs).map(({ evidence }) => evidence);
+    expect(foundOf(held({ readMs: nowMs - 1.5 * minute }))).toEqual([]);
+    expect(foundOf(held({ readMs: nowMs + 60 * minute, oldestHold: ago(-55) }))).toHaveLength(1);
   });
 });

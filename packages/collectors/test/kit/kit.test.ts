@@ -9,19 +9,23 @@ import { PolledSource } from "../../src/redis/polled-source.js";
 const event: CollectorEvent = { type: "changed", key: "/locks/a" };
 
 describe("listeners of a collector", () => {
-  it("a listener that throws becomes a process warning, and the listeners behind it hear the event", () => {
+  it("a listener that throws becomes a process warning, once for each error, and the listeners behind it hear the event", () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     onTestFinished(() => warned.mockRestore());
     const listeners = new Listeners();
     const heard: CollectorEvent[] = [];
+    let error = "listener broke";
     listeners.add(() => {
-      throw new Error("listener broke");
+      throw new Error(error);
     });
     listeners.add((each) => heard.push(each));
+    for (let n = 0; n < 3; n++) listeners.emit(event);
+    expect(heard).toEqual([event, event, event]);
+    error = "otherwise";
     listeners.emit(event);
-    expect(heard).toEqual([event]);
     expect(warned.mock.calls).toEqual([
       [expect.stringMatching(/listener broke/), { type: "HoldfastWarning" }],
+      [expect.stringMatching(/otherwise/), { type: "HoldfastWarning" }],
     ]);
   });
 

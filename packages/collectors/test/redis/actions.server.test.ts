@@ -58,7 +58,7 @@ describe("what an operator may do", () => {
     expect((await look(collector, key)).version).toBe(seen.version);
 
     const done = await collector.act(request("force-release", key, seen.version, { entry }));
-    expect(done.outcome).toBe("done");
+    expect(done).toMatchObject({ outcome: "done", endedHolds: [entry] });
     await eventually(() => handle.state === "lost", { what: "the holder to be told" });
     expect((await next).state).toBe("held");
     const again = await collector.act(request("force-release", key, seen.version));
@@ -118,6 +118,18 @@ describe("what an operator may do", () => {
     expect(await node.command("EXISTS", "wake")).toBe(0);
   });
 
+  it("frees a lock under more readers than its row shows, and says whose holds it has ended", async () => {
+    const fields = Array.from({ length: 7 }, (_, at) => `${java}:${at + 1}`);
+    await node.command("HSET", "readers", "mode", "read", ...fields.flatMap((field) => [field, "1"]));
+    const { collector } = collect({ url: node.url });
+    const seen = await look(collector, "readers");
+    const [entry = ""] = fields;
+    const done = await collector.act(request("force-release", "readers", seen.version, { entry }));
+    expect(done.outcome).toBe("done");
+    expect(done.before?.holders).toHaveLength(5);
+    expect([...(done.endedHolds ?? [])].sort()).toEqual(fields);
+  });
+
   it("gives back a permit by its id, once", async () => {
     const locks = await lockOn(node);
     const permits = locks.permitSemaphore("pool");
@@ -132,7 +144,7 @@ describe("what an operator may do", () => {
       collector.act(request("force-release", "pool", seen.version, { entry: one ?? "", dryRun }));
     expect((await give(true)).outcome).toBe("would-do");
     expect(await node.command("GET", "pool")).toBe("0");
-    expect((await give(false)).outcome).toBe("done");
+    expect(await give(false)).toMatchObject({ outcome: "done", endedHolds: [one] });
     expect((await give(false)).outcome).toBe("conflict");
     expect(await node.command("GET", "pool")).toBe("1");
     expect((await look(collector, "pool")).holders.map(({ entry }) => entry)).toEqual([two]);

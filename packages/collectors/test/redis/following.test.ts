@@ -279,3 +279,33 @@ test("of a hold whose key becomes that of no lock no end is reported, but that i
   ]);
   expect(book.records.size).toBe(0);
 });
+
+test("a hold that can be read again after its key could not be is found, and is not granted a second time", () => {
+  const events: CollectorEvent[] = [];
+  const book = new Book({
+    ...{ ...parts, watchedSinceMs: () => 0 },
+    listeners: () => undefined,
+    listening: () => true,
+    emit: (event) => events.push(event),
+    attended: () => true,
+  });
+  const atMs = 1_795_000_000_900;
+  const read = (shape: Shape, token: string | null) =>
+    book.apply({
+      ...{ key: "k", atMs, readMs: 0, blurMs: 0, depth: "slim", leftMs: 30_000, token },
+      ...{ denied: null, beside: null, shape },
+    });
+  const held: Shape = { is: "lock", fields: [{ field: ofOurs, count: 1 }], mode: null };
+  const refused: Shape = { is: "other", what: "NOPERM" };
+  read(held, "1795000000000000");
+  read(refused, null);
+  read(held, "1795000000000000");
+  read(refused, null);
+  // Another grant meanwhile.
+  read(held, "1795000000000001");
+  expect(events.map(({ type }) => type).filter((type) => type === "granted" || type === "found")).toEqual([
+    "granted",
+    "found",
+    "granted",
+  ]);
+});

@@ -45,6 +45,21 @@ async function open(): Promise<Link> {
   return link;
 }
 
+test("a server is called as the options call it, and where sentinels name it, as the last connection had it", async () => {
+  const link = await open();
+  const { port } = server.address() as AddressInfo;
+  const names = (): string[] =>
+    [[{ host: "s", port: 1 }], null].map((sentinels) => {
+      Object.assign(link.redis.options, { sentinels });
+      return link.name;
+    });
+  const expected = [`127.0.0.1:${port}`, `localhost:${port}`];
+  expect(names()).toEqual(expected);
+  link.redis.disconnect();
+  await once(link.redis, "end");
+  expect(names()).toEqual(expected);
+});
+
 test.each([{ atomic: false }, { atomic: true }])(
   "a stream that has ended takes no commands, while ioredis still says that it is ready: not sent, $atomic",
   async (options) => {

@@ -62,6 +62,7 @@ describe("actions of an operator", () => {
     await watched.row(key, ({ holderCount }) => holderCount === readers);
     const done = await watched.collector.act(await request(key, "force-release", { unknownLibrary: true }));
     expect(done).toMatchObject({ outcome: "done" });
+    expect(new Set(done.endedHolds).size).toBe(readers);
     expect(server.operator.getChildren(key)).toEqual([]);
   });
 

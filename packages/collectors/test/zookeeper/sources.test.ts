@@ -248,6 +248,51 @@ describe("the sources of a collector, and what it does without them", () => {
     expect(watched.of("unwatched", "/big/a")).toHaveLength(1);
   });
 
+  it("shows nothing more of a root that events have let grow over the limit, from the next pass that compares on", async () => {
+    const server = await start();
+    const queue = { flags: CreateFlags.persistentSequential };
+    for (const root of ["/big", "/locks"]) {
+      server.operator.create(root);
+      server.operator.create(`${root}/a`);
+      server.operator.create(`${root}/a/lock-`, queue);
+    }
+    const watched = await watch(server, { roots: ["/big", "/locks"], maxNodes: 10 });
+    await watched.synced();
+    for (let at = 0; at < 20; at++) server.operator.create(`/big/n${at}`);
+    expect(await watched.collector.compareNow()).toBe(0);
+    const [big, small] = watched.collector.sources();
+    expect(big).toMatchObject({ state: "too-big", coverage: 0 });
+    expect(big?.message).toMatch(/over the limit of 10/);
+    expect(small).toMatchObject({ state: "ok", coverage: 1 });
+    expect(watched.collector.get("/big/a")).toBeUndefined();
+    expect(watched.collector.get("/locks/a")?.state).toBe("held");
+    // It is held as before.
+    expect(watched.of("released", "/big/a")).toEqual([]);
+    expect(watched.of("unwatched", "/big/a")).toHaveLength(1);
+    server.operator.create("/big/n0/lock-", queue);
+    expect(await watched.collector.compareNow()).toBe(0);
+    expect(watched.collector.get("/big/n0")).toBeUndefined();
+  });
+
+  it("does not call its comparison stale because contact was lost in the middle of one", async () => {
+    const server = await start();
+    for (const path of ["/locks", "/locks/a"]) server.operator.create(path);
+    server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    const watched = await watch(server, { compareEveryMs: 100 });
+    await watched.synced();
+    const { collector } = watched;
+    const states = new Set<unknown>();
+    const status = () => collector.sources().find(({ source }) => source === "compare");
+    collector.onEvent(() => states.add(status()?.state));
+    const cut = server.faults.on({ op: "multiRead", times: 1 }, { do: "close" });
+    await eventually(() => cut.hits.length === 1, { what: "a pass that is cut" });
+    const passes = collector.comparisons;
+    await eventually(() => collector.comparisons > passes, { what: "a pass on the next connection" });
+    expect(watched.events).toContainEqual({ type: "resync", reason: "reconnected" });
+    expect([...states]).not.toContain("stale");
+    expect([...states]).not.toContain("down");
+  });
+
   it("reports no end of a hold below a root that it may not read any more", async () => {
     const server = await start();
     for (const path of ["/locks", "/locks/a"]) server.operator.create(path);
@@ -540,6 +585,29 @@ describe("findings", () => {
       detail: last,
     });
     expect(last()).not.toContain("more of this kind");
+  });
+
+  it("are none for what has grown old since contact was lost, and come once it is back", async () => {
+    const server = await start();
+    for (const path of ["/locks", "/locks/a"]) server.operator.create(path);
+    server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
+    let aheadMs = 0;
+    const runtime = { ...systemRuntime, wallMs: () => Date.now() + aheadMs };
+    const watched = await watch(server, { runtime, longHoldMs: 600_000 });
+    await watched.synced();
+    expect(watched.collector.get("/locks/a")?.state).toBe("held");
+    const kinds = () => watched.collector.findings().map(({ kind }) => kind);
+    await server.restart({
+      whileDown: async () => {
+        await eventually(() => watched.collector.sources()[0]?.state === "stale", { what: "the outage" });
+        aheadMs = 3_600_000;
+        expect(kinds()).not.toContain("long-hold");
+        const [figures] = [...watched.collector.figures()].filter(({ holderCount }) => holderCount > 0);
+        expect(figures?.readMs).toBe(watched.collector.get("/locks/a")?.readMs);
+        expect(figures?.readMs).toBeLessThanOrEqual(Date.now());
+      },
+    });
+    await eventually(() => kinds().includes("long-hold"), { withinMs: 20_000, what: "the finding" });
   });
 
   it("of a long hold come with a row that is kept until its lock changes", async () => {

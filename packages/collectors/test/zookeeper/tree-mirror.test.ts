@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { TreeMirror } from "../../src/zookeeper/tree-mirror.js";
 
-const silent = { changing: () => {}, changed: () => {}, removed: () => {} };
+const silent = { asOfMs: 0, changing: () => {}, changed: () => {}, removed: () => {} };
 
 function childrenOf(mirror: TreeMirror, path: string): string[] {
   return [...(mirror.get(path)?.names() ?? [])].sort();
