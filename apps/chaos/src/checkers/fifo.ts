@@ -90,7 +90,7 @@ function overtakersOf(
   for (let at = firstAfter(grants, since); at < grants.length; at++) {
     const grant = grants[at] as Operation;
     if (grant.invokedAt >= until) break;
-    if (grant !== waiter && grant.p !== waiter.p && grant.endedAt < until) before.push(grant);
+    if (grant !== waiter && grant.endedAt < until) before.push(grant);
   }
   return before;
 }

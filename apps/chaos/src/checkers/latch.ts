@@ -1,4 +1,5 @@
-import type { History } from "../history/history.js";
+import type { History, KeyHistory } from "../history/history.js";
+import type { Nanos } from "../history/record.js";
 import { Examples, seconds } from "./examples.js";
 import type { CheckResult } from "./verdict.js";
 
@@ -25,4 +26,12 @@ export function latch(history: History): CheckResult {
     }
   }
   return examples.result("latch", { judged, what: "passes" });
+}
+
+/** Since when enough countdowns have come back well; infinite while they have not. */
+export function openedAt({ meta, operations }: KeyHistory): Nanos {
+  const needed = meta.count ?? 1;
+  const counted = operations.filter(({ f, outcome }) => f === "count-down" && outcome === "ok");
+  const ends = counted.map(({ endedAt }) => endedAt).sort((a, b) => a - b);
+  return needed === 0 ? 0 : (ends[needed - 1] ?? Number.POSITIVE_INFINITY);
 }

@@ -1,11 +1,28 @@
-import type { History } from "../history/history.js";
+import type { History, Hold, Operation } from "../history/history.js";
+import type { OperationName } from "../history/record.js";
 import { Examples, millis, seconds } from "./examples.js";
 import { hasWriters } from "./kinds.js";
+import { openedAt } from "./latch.js";
 import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
-import { diedAt, faultWithin, healedAt, pausedWithin } from "./workers.js";
+import { delayOf, diedAt, faultWithin, healedAt } from "./workers.js";
 
-/** After the last fault: every key is granted to two clients in time, or as many as `healClients` says, and every waiter, release and downgrade comes to an end. */
+/** What has to come to an end, and how it is called in a conviction. */
+const ending: Readonly<Partial<Record<OperationName, string>>> = {
+  acquire: "",
+  "try-acquire": "",
+  release: " for a release",
+  downgrade: " for a downgrade",
+  await: " to pass",
+};
+
+/** A writer keeps all others out, a reader writers alone. */
+const keepsOut = (hold: Hold, asked: Operation): boolean => hold.mode === "write" || asked.mode === "write";
+
+/**
+ * After the last fault: every key is granted in time to two clients (or `healClients`), where as many ask for it, and every waiter (at a
+ * latch: once that is open), release and downgrade comes to an end.
+ */
 export function healLiveness(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
   const limitNs = (options.healLimitMs ?? 10_000) * 1e6;
@@ -16,28 +33,28 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
   let slowest = 0;
   for (const about of history.keys.values()) {
     const { key, meta, holds, operations } = about;
-    // A client that has it for longer than the limit rightly keeps all others out; a reader keeps out writers alone.
+    // A client that has it for longer than the limit rightly keeps others out.
     const longHolds = hasWriters(about)
-      ? holds.filter(
-          ({ mode, from, to }) => mode === "write" && Math.min(to, history.endedAt) - from >= limitNs,
-        )
+      ? holds.filter(({ from, to }) => Math.min(to, history.endedAt) - from >= limitNs)
       : [];
     for (const asked of operations) {
-      const { f } = asked;
-      const ends = asked.acquires || f === "release" || f === "downgrade";
-      if (!ends || asked.outcome !== "open") continue;
+      const what = ending[asked.f];
+      if (what === undefined || asked.outcome !== "open") continue;
       const died = diedAt(history, asked.p);
-      const since = Math.max(asked.invokedAt, healed);
+      const since = Math.max(asked.invokedAt, healed, asked.f === "await" ? openedAt(about) : 0);
       const until = Math.min(history.endedAt, died);
       const waitedNs = until - since;
-      const keptOut = asked.acquires ? longHolds : [];
-      const behindNs = keptOut.reduce(
-        (sum, { from, to }) => sum + Math.max(0, Math.min(to, until) - Math.max(from, since)),
-        0,
-      );
+      const keptOut = asked.acquires ? longHolds.filter((hold) => keepsOut(hold, asked)) : [];
+      let behindNs = 0;
+      let at = since;
+      // Readers may hold together: what several keep it out for counts once.
+      for (const { from, to } of keptOut) {
+        const end = Math.min(to, until);
+        behindNs += Math.max(0, end - Math.max(from, at));
+        at = Math.max(at, end);
+      }
       if (waitedNs < limitNs) undecided += asked.acquires && died >= history.endedAt ? 1 : 0;
       else if (waitedNs - behindNs >= limitNs) {
-        const what = asked.acquires ? "" : ` for a ${f}`;
         examples.add(
           [asked.invoke],
           () => `${key}: ${asked.p} asked${what} at ${seconds(asked.invokedAt)} and never got an end`,
@@ -49,15 +66,27 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
       judged += holds.length;
       continue;
     }
+    const limitAt = healed + limitNs;
     const clients = new Map<string, number>();
     for (const { p, from } of holds) if (from >= healed && !clients.has(p)) clients.set(p, from);
+    const asking = operations.filter(
+      ({ acquires, p, invokedAt, endedAt }) =>
+        acquires && invokedAt <= limitAt && Math.min(endedAt, diedAt(history, p)) >= healed,
+    );
+    const unserved = asking.filter(({ outcome, endedAt }) => outcome !== "ok" || endedAt > limitAt);
+    const keepsAll = (hold: Hold): boolean =>
+      hold.from <= limitAt && hold.to > limitAt && unserved.every((asked) => keepsOut(hold, asked));
+    // A key that one client alone asks for is granted to no second. In a run that ended before, others might still have asked.
+    const askers = new Set([...clients.keys(), ...asking.map(({ p }) => p)]);
+    const most = options.healClients ?? 2;
+    const wanted = watchedLongEnough ? Math.min(most, askers.size) : most;
     const served = [...clients.values()].sort((a, b) => a - b);
-    const last = served[(options.healClients ?? 2) - 1];
-    if (last !== undefined && last - healed <= limitNs) {
+    const last = served[wanted - 1];
+    if (last !== undefined && last <= limitAt) {
       judged += 1;
       slowest = Math.max(slowest, last - healed);
-    } else if (last === undefined && !watchedLongEnough) undecided += 1;
-    else if (longHolds.some(({ from, to }) => from <= healed + limitNs && to > healed + limitNs)) judged += 1;
+    } else if (wanted === 0 || (last === undefined && !watchedLongEnough)) undecided += 1;
+    else if (longHolds.some(keepsAll)) judged += 1;
     else {
       examples.add(
         [history.faults.at(-1)?.begin.i ?? -1],
@@ -79,7 +108,10 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
   };
 }
 
-/** An acquire with a limit returns when that is over: a little later on a loaded machine, a lease later in a fault. */
+/**
+ * An acquire with a limit returns when that is over: a little later on a loaded machine, a lease later in a fault, and later by what its
+ * worker stood still meanwhile.
+ */
 export function boundedWait(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
   let judged = 0;
@@ -94,8 +126,8 @@ export function boundedWait(history: History, options: CheckOptions): CheckResul
       const plain = options.lateMs ?? 250;
       if (lateNs <= plain * 1e6) continue;
       const faulty = faultWithin(history, asked.invokedAt, until) !== null;
-      if (lateNs <= (plain + (faulty ? meta.leaseMs : 0)) * 1e6) continue;
-      if (pausedWithin(history, asked.p, asked.invokedAt, until)) continue;
+      const delayNs = delayOf(history, asked.p, asked.invokedAt, until);
+      if (lateNs <= (plain + (faulty ? meta.leaseMs : 0)) * 1e6 + delayNs) continue;
       examples.add(
         [asked.invoke, asked.end],
         () => `${key}: ${asked.p} was to wait ${asked.waitMs} ms and returned ${millis(lateNs)} late`,

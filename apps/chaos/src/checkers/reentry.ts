@@ -2,7 +2,10 @@ import type { History } from "../history/history.js";
 import { Examples } from "./examples.js";
 import type { CheckResult } from "./verdict.js";
 
-/** The count that a re-entrant lock reports is that of the owner's own acquires without its releases. */
+/**
+ * The count that a re-entrant lock reports is that of the owner's own acquires without its releases. What is counted of a hold that was lost
+ * in the middle is promised by no client: such an owner is judged again once it has given back all that it had.
+ */
 export function reentry(history: History): CheckResult {
   const examples = new Examples();
   let judged = 0;
@@ -11,29 +14,30 @@ export function reentry(history: History): CheckResult {
     if (about.meta.kind !== "reentrant") continue;
     const counts = new Map<string, number>();
     const owners = new Map<string, string>();
-    const lost = new Map<string, number>();
-    const lostBy = (owner: string, t: number): void => {
-      lost.set(owner, Math.min(t, lost.get(owner) ?? Number.POSITIVE_INFINITY));
-    };
-    for (const hold of about.holds) {
-      owners.set(hold.id, hold.owner);
-      if (hold.cause === "lost") lostBy(hold.owner, hold.to);
-    }
-    // A release that was refused has found nothing to give back.
-    for (const { f, outcome, hold, endedAt } of about.operations) {
-      const owner = owners.get(hold);
-      if (f === "release" && outcome === "fail" && owner !== undefined) lostBy(owner, endedAt);
-    }
+    for (const { id, owner } of about.holds) owners.set(id, owner);
+    const losses = about.holds.filter(({ cause }) => cause === "lost").sort((a, b) => a.to - b.to);
+    const lost = new Set<string>();
+    const refused = new Set<string>();
+    let next = 0;
     // The operations are read in the order of their ends: an owner does one thing at a time.
     for (const done of [...about.operations].sort((a, b) => a.endedAt - b.endedAt)) {
+      for (let loss = losses[next]; loss !== undefined && loss.to <= done.endedAt; loss = losses[++next])
+        lost.add(loss.owner);
       const owner = owners.get(done.hold);
-      if (owner === undefined || done.outcome !== "ok") continue;
-      // What is counted of a hold that was lost in the middle is promised by no client.
-      if (done.endedAt >= (lost.get(owner) ?? Number.POSITIVE_INFINITY)) continue;
+      // A release that is asked for again after a refusal gives back nothing more.
+      if (owner === undefined || refused.has(done.hold)) continue;
+      if (done.f === "release" && done.outcome === "fail") {
+        // It has found nothing to give back.
+        refused.add(done.hold);
+        lost.add(owner);
+      } else if (done.outcome !== "ok") continue;
       const change = done.acquires ? 1 : done.f === "release" ? -1 : 0;
+      if (change === 0) continue;
       const count = (counts.get(owner) ?? 0) + change;
       counts.set(owner, count);
-      if (change === 0) continue;
+      const wasLost = lost.has(owner);
+      if (count === 0) lost.delete(owner);
+      if (wasLost) continue;
       judged += 1;
       deepest = Math.max(deepest, count);
       if (done.count >= 0 && done.count !== count) {

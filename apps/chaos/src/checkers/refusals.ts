@@ -3,7 +3,7 @@ import { Examples, seconds } from "./examples.js";
 import type { CheckResult } from "./verdict.js";
 
 /**
- * A refusal needs a reason: another worker that possibly had the lock, or stood in its queue, at some moment of the try.
+ * A refusal needs a reason: another worker that possibly had the lock, or kept it, or stood in its queue, at some moment of the try.
  * Convicts in runs without faults; else it only counts.
  */
 export function refusals(history: History): CheckResult {
@@ -47,9 +47,10 @@ export function refusals(history: History): CheckResult {
 /** The time until which each grant may have lasted; an acquire whose end is not known may last for good. */
 function possiblyUntil(about: KeyHistory): Map<Operation, number> {
   const untils = new Map<number, number>();
+  const kept = new Set(about.operations.flatMap((done) => (done.kept ? [done.invoke] : [])));
   for (const hold of about.holds) {
-    // A killed process's entry lives on for a lease, a lost one's no longer than that.
-    const lease = hold.cause === "release" ? 0 : about.meta.leaseMs * 1e6;
+    // A killed process's entry lives on for a lease, a lost one's no longer than that, nor one that its client kept for no owner.
+    const lease = hold.cause === "release" && !kept.has(hold.end) ? 0 : about.meta.leaseMs * 1e6;
     // A read that was a write before is had by the acquire of that write.
     const { grant } = hold.downgradedFrom ?? hold;
     untils.set(grant, Math.max(untils.get(grant) ?? 0, hold.surelyOverAt + lease));

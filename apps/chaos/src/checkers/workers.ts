@@ -18,6 +18,22 @@ export function pausedWithin(history: History, p: string, from: Nanos, to: Nanos
 /** Within what a worker that goes on has noticed what happened while it stood still, on a busy machine too. */
 const catchUpNs = 1e9;
 
+/** How much later a worker may be for what it stood still from `from` to `to`: as long as it did, and what it then needs to catch up. */
+export function delayOf(history: History, p: string, from: Nanos, to: Nanos): Nanos {
+  let delay = 0;
+  let paused = Number.POSITIVE_INFINITY;
+  const goesOn = (t: Nanos): void => {
+    if (paused <= to && t >= from) delay += Math.min(t, to) - Math.max(paused, from) + catchUpNs;
+    paused = Number.POSITIVE_INFINITY;
+  };
+  for (const { f, t } of history.workers.get(p) ?? []) {
+    if (f === "paused") paused = Math.min(paused, t);
+    else goesOn(t);
+  }
+  goesOn(to);
+  return delay;
+}
+
 /**
  * The longest time for which a worker ran at a stretch from `from` to `to`. What it needs after a pause to catch up does not count, also
  * where the pause was over before. One that was killed while it stood still ran until it was stopped.

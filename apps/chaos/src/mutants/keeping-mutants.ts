@@ -17,7 +17,7 @@ export const keepingMutants: readonly Mutant[] = [
     guard: "the end of an idle keeping deletes its entry",
     package: "core",
     file: "grants/keeping",
-    find: "this.#books.givenBack(this, this.grant.release(reason));",
+    find: "this.#books.givenBack(this, this.#letGo());",
     replace: "this.#books.givenBack(this, Promise.resolve(true));",
     scenarios: ["zk-mutex-none-kept"],
     convicts: ["handover"],

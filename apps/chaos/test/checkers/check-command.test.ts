@@ -68,13 +68,46 @@ it("does not convict a refusal beside a read that was a write before, however lo
 });
 
 it.each([
-  { mode: "write", verdict: "pass" },
-  { mode: "read", verdict: "violation" },
-] as const)("a reader that a $mode keeps out for longer than the limit: $verdict", ({ mode, verdict }) => {
+  { asks: "read", held: "write", verdict: "pass" },
+  { asks: "read", held: "read", verdict: "violation" },
+  { asks: "write", held: "read", verdict: "pass" },
+] as const)("a $asks that a $held keeps out for longer than the limit: $verdict", (row) => {
   const script = new Script({ k: { kind: "read-write" } });
-  script.grant("a#0", "k", 1, 2, { mode });
-  script.asks("b#0", "k", 10, { mode: "read" });
+  script.grant("a#0", "k", 1, 2, { mode: row.held });
+  script.asks("b#0", "k", 10, { mode: row.asks });
   script.queue("k", 30_000, []);
+  expect(verdicts(script)["heal-liveness"]).toBe(row.verdict);
+});
+
+it("convicts a writer that was forgotten behind two long reads, whose time counts once", () => {
+  const script = new Script({ k: { kind: "read-write" } });
+  const reads = ["a#0", "b#0"].map((p) => [p, script.grant(p, "k", 1, 2, { mode: "read" })] as const);
+  script.asks("c#0", "k", 10, { mode: "write" });
+  for (const [p, read] of reads) script.release(p, "k", read, 12_000, 12_001);
+  script.queue("k", 25_000, []);
+  expect(verdicts(script)["heal-liveness"]).toBe("violation");
+});
+
+it.each([
+  { asks: [], verdict: "unknown" },
+  { asks: [{ p: "a#0", granted: true }], verdict: "pass" },
+  { asks: [{ p: "a#0", granted: false }], verdict: "violation" },
+  {
+    asks: [
+      { p: "a#0", granted: true },
+      { p: "b#0", granted: false },
+    ],
+    verdict: "violation",
+  },
+])("a key for which after the last fault $asks asked is $verdict", ({ asks, verdict }) => {
+  const script = new Script({ k: {} });
+  script.hold("a#0", "k", 10, 20);
+  script.fault("worker.pause", 50, 1_000);
+  for (const { p, granted } of asks) {
+    if (granted) script.hold(p, "k", 1_100, 1_200);
+    else script.asks(p, "k", 1_300, { waitMs: 100, outcome: "fail", ended: 1_400 });
+  }
+  script.queue("k", 12_000, []);
   expect(verdicts(script)["heal-liveness"]).toBe(verdict);
 });
 
@@ -89,11 +122,69 @@ it.each([
     const script = new Script({ k: {} });
     script.fault("zk.kill", 10, 20);
     for (const [i, client] of of.entries()) script.hold(client, "k", 1_000 * (i + 1), 1_000 * (i + 1) + 10);
+    script.asks("b#0", "k", 500, { waitMs: 100, outcome: "fail", ended: 600 });
     script.queue("k", 15_000, []);
     const judged = judge(historyOf(script.records), { healClients });
     expect(judged.find(({ checker }) => checker === "heal-liveness")?.verdict).toBe(verdict);
   },
 );
+
+it.each([
+  { asks: "write", verdict: "pass" },
+  { asks: "read", verdict: "violation" },
+] as const)("a $asks that is refused beside a read that is held on after the last fault: $verdict", (row) => {
+  const script = new Script({ k: { kind: "read-write" } });
+  script.fault("zk.kill", 50, 1_000);
+  script.grant("a#0", "k", 1_100, 1_101, { mode: "read" });
+  script.asks("b#0", "k", 1_200, { mode: row.asks, waitMs: 100, outcome: "fail", ended: 1_300 });
+  script.queue("k", 12_000, []);
+  expect(verdicts(script)["heal-liveness"]).toBe(row.verdict);
+});
+
+it.each([
+  { pause: 20, returns: 1_000, verdict: "pass" },
+  { pause: 20, returns: 60_000, verdict: "violation" },
+  { pause: 5_000, returns: 5_500, verdict: "pass" },
+])("a wait of 0.1 s with a pause of $pause ms that returns after $returns ms: $verdict", (row) => {
+  const script = new Script({ k: {} });
+  script.hold("a#0", "k", 1, 10);
+  script.asks("b#0", "k", 0, { waitMs: 100, outcome: "fail", ended: row.returns });
+  script.worker("b#0", "paused", 50);
+  script.worker("b#0", "resumed", 50 + row.pause);
+  expect(verdicts(script)["bounded-wait"]).toBe(row.verdict);
+});
+
+it.each([
+  { counted: 2, verdict: "violation" },
+  { counted: 1, verdict: "unknown" },
+])("a wait at a latch after $counted countdowns of two that gets no end: $verdict", (row) => {
+  const script = new Script({ k: { kind: "latch", count: 2 } });
+  script.asks("a#0", "k", 1, { f: "await" });
+  for (let n = 1; n <= row.counted; n++) script.asks("b#0", "k", 10 * n, { f: "count-down", outcome: "ok" });
+  script.queue("k", 12_000, []);
+  expect(verdicts(script)["heal-liveness"]).toBe(row.verdict);
+});
+
+it.each([
+  { releases: ["inner fail", "outer fail"], verdict: "violation" },
+  // What was not given back, or perhaps not, may be counted still.
+  { releases: ["inner fail"], verdict: "pass" },
+  { releases: ["inner fail", "inner ok"], verdict: "pass" },
+  { releases: ["inner fail", "outer info"], verdict: "pass" },
+])("a count of two after a loss and the releases $releases: $verdict", ({ releases, verdict }) => {
+  const script = new Script({ k: { kind: "reentrant" } });
+  const holds = {
+    outer: script.grant("a#0", "k", 1, 2, { thread: "t", count: 1 }),
+    inner: script.grant("a#0", "k", 3, 4, { thread: "t", count: 2 }),
+  };
+  for (const hold of Object.values(holds)) script.lost("a#0", "k", hold, 10);
+  releases.forEach((release, nth) => {
+    const [level, outcome] = release.split(" ") as ["outer" | "inner", "ok" | "fail" | "info"];
+    script.asks("a#0", "k", 20 + nth, { f: "release", hold: holds[level], outcome, ended: 20.5 + nth });
+  });
+  script.grant("a#0", "k", 30, 31, { thread: "t", count: 2 });
+  expect(verdicts(script).reentry).toBe(verdict);
+});
 
 it("convicts a release that never comes to an end", () => {
   const script = new Script({ k: {} });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { RunClock } from "../../src/engine/clock.js";
 import type { Crew } from "../../src/engine/crew.js";
 import type { FaultKind } from "../../src/engine/faults/fault.js";
+import { serverFaults } from "../../src/engine/faults/server.js";
 import { Nemesis, type NemesisOptions } from "../../src/engine/nemesis.js";
 import { Recorder } from "../../src/engine/recorder.js";
 import type { PlannedFault } from "../../src/engine/scenario.js";
@@ -175,6 +176,32 @@ describe("the nemesis", () => {
       "half could not be taken back: it stays down",
       "half : no other was promoted",
     ]);
+  });
+
+  it("starts all servers again where one could not be killed, and not before the others are", async () => {
+    const { "zk.kill": kill } = serverFaults("zk");
+    const kills: Readonly<Record<string, () => Promise<unknown>>> = {
+      zk1: () => new Promise((resolve) => setImmediate(resolve)),
+      zk2: () => Promise.reject(new Error("it would not die")),
+    };
+    const servers = Object.entries(kills).map(([name, dies]) => ({
+      name,
+      role: async () => null,
+      evidence: () => ({}),
+      kill: async () => {
+        await dies();
+        did.push(`${name} killed`);
+      },
+      restart: async () => did.push(`${name} restarted`),
+    }));
+    const set = { servers } as unknown as ServerSet;
+    const { nemesis, did, faults } = bench([{ fault: "zk.kill", target: "all", atMs: 0 }], {
+      "zk.kill": { begin: async (context) => await (kill as FaultKind).begin({ ...context, set }) },
+    });
+    await nemesis.run();
+    expect(did).toEqual(["zk1 killed", "zk1 restarted", "zk2 restarted"]);
+    expect(faults()).toEqual(["zk.kill begin zk1,zk2 -", "zk.kill end zk1,zk2 -"]);
+    expect(nemesis.failures).toEqual(["zk.kill all: it would not die"]);
   });
 
   it("is healed early from the middle of a fault, once, and says that it was shorter than planned", async () => {

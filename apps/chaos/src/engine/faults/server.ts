@@ -36,18 +36,19 @@ function kind(act: (server: Server) => Promise<void>, undo?: (server: Server) =>
       const { servers, roles } = await targets(context);
       const target = servers.map(({ name }) => name).join(",");
       const before = Object.fromEntries(servers.map((server) => [server.name, server.evidence()]));
-      context.begins(target);
-      await Promise.all(servers.map(act));
+      const heal =
+        undo === undefined
+          ? undefined
+          : async () => {
+              await Promise.all(servers.map(undo));
+              return { after: Object.fromEntries(servers.map((server) => [server.name, server.evidence()])) };
+            };
+      context.begins(target, heal);
+      // Where one fails, the others are taken back: each has to be done by then.
+      const done = await Promise.allSettled(servers.map(act));
+      for (const each of done) if (each.status === "rejected") throw each.reason;
       const evidence = { servers: servers.map(({ name }) => name), roles, before };
-      if (undo === undefined) return { target, evidence };
-      return {
-        target,
-        evidence,
-        heal: async () => {
-          await Promise.all(servers.map(undo));
-          return { after: Object.fromEntries(servers.map((server) => [server.name, server.evidence()])) };
-        },
-      };
+      return { target, evidence, ...(heal && { heal }) };
     },
   };
 }

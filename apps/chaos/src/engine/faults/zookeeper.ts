@@ -132,7 +132,7 @@ const removeParents: FaultKind = {
     } finally {
       await session.close();
     }
-    if (removed === 0) throw new Error(`${key.id} was never without a client`);
+    if (removed < times) throw new Error(`${key.id} was without a client ${removed} times and not ${times}`);
     return { target: key.id, evidence: { paths, removed } };
   },
 };
