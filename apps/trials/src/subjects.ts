@@ -142,6 +142,7 @@ export const subjects: readonly Subject[] = [
         says: "`acks` makes two holders rarer and shorter, and never impossible",
         source: ownLimits,
       },
+      empty: { says: "a server that comes back without its data has freed every lock", source: ownLimits },
       "server-clock": { says: "a step of the server's clock forward frees locks early", source: ownLimits },
     },
     version: ours,
