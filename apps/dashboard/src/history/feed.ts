@@ -38,6 +38,8 @@ export class HistoryFeed {
   /** Holds that this dashboard has ended by force, and when. */
   readonly #forced = new Map<string, number>();
   #surveyed = false;
+  /** Locks with more holders than their rows have shown, which are still to be read. */
+  readonly #crowded = new Set<string>();
   #complete = false;
   #looking = false;
   #closed = false;
@@ -140,20 +142,25 @@ export class HistoryFeed {
   async #survey(): Promise<void> {
     const { collector } = this.#cluster;
     const turns = new Turns();
-    const crowded: string[] = [];
     for (const lock of collector.locks()) {
       this.#found(lock);
       // A row shows the first holders. Where it shows none, as of permits on Redis, no event reports their ends either.
-      if (lock.holders.length > 0 && lock.holders.length < lock.holderCount) crowded.push(lock.key);
+      if (lock.holders.length > 0 && lock.holders.length < lock.holderCount) this.#crowded.add(lock.key);
       if (turns.isOver()) await turns.next();
       if (this.#closed) return;
     }
-    for (const key of crowded) {
-      const lock = await collector.detail(key, { maxWaiters: 0 }).catch(() => null);
-      if (this.#closed) return;
-      if (lock !== null) this.#found(lock);
-    }
     this.#surveyed = true;
+  }
+
+  /** A lock that cannot be read now is read with a later look. Until then the history is not complete, and ends none of its holds. */
+  async #readCrowded(): Promise<void> {
+    for (const key of this.#crowded) {
+      // That the backend does not answer stands in its sources.
+      const lock = await this.#cluster.collector.detail(key, { maxWaiters: 0 }).catch(() => undefined);
+      if (this.#closed || lock === undefined) return;
+      if (lock !== null) this.#found(lock);
+      this.#crowded.delete(key);
+    }
   }
 
   #found({ key, holders }: Pick<ObservedLock, "key" | "holders">): void {
@@ -179,18 +186,21 @@ export class HistoryFeed {
       this.#history.add({ type: "waiting", cluster, backend, key, waiters: waiterCount, forMs });
     }
     for (const [name, atMs] of this.#forced) if (nowMs - atMs > forcedWithinMs) this.#forced.delete(name);
-    if (!this.#complete) this.#lookWhetherComplete();
     if (this.#looking) return;
     this.#looking = true;
-    await this.#lookAtSessions().finally(() => {
+    try {
+      await this.#readCrowded();
+      if (!this.#complete) this.#lookWhetherComplete();
+      await this.#lookAtSessions();
+    } finally {
       this.#looking = false;
-    });
+    }
   }
 
   /** Once everything has been listed, what an earlier process saw and this one did not find is over. */
   #lookWhetherComplete(): void {
     const { state, coverage, name } = clusterRowOf(this.#cluster);
-    if (!this.#surveyed || state !== "ok" || coverage < 1) return;
+    if (!this.#surveyed || this.#crowded.size > 0 || state !== "ok" || coverage < 1) return;
     this.#complete = true;
     this.#history.add({ type: "complete", cluster: name, atMs: Date.now() });
   }

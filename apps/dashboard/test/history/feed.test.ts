@@ -132,6 +132,25 @@ it("all holders of a lock from before the feed listened are reported, more than 
   expect(changes.at(-1)?.type).toBe("complete");
 });
 
+it("while a lock with many holders cannot be read it is not said that all holds have been reported", async () => {
+  feed.close();
+  const early = new FakeCollector();
+  const holders = Array.from({ length: 7 }, (_, at) => fakeParticipant({ entry: `h${at}` }));
+  const lock = early.put({ key: "/pool", holders });
+  early.locks = () => [{ ...lock, holders: holders.slice(0, 5) }];
+  const { detail } = early;
+  early.detail = () => Promise.reject(new Error("no answer"));
+  changes = [];
+  const history = { add: (change: Change) => changes.push(change) } as unknown as LastingHistory;
+  feed = new HistoryFeed(history, { name: "zoo", collector: early });
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(changes.map(({ type }) => type)).not.toContain("complete");
+  early.detail = detail;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(changes.flatMap((each) => (each.type === "begun" ? [each.entry] : []))).toContain("h6");
+  expect(changes.at(-1)?.type).toBe("complete");
+});
+
 it("waiters are counted every five seconds", async () => {
   collector.put({ key: "/q", waiterCount: 3, state: "contended" });
   await vi.advanceTimersByTimeAsync(5_000);
