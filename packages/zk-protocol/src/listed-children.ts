@@ -14,6 +14,7 @@ export class ListedChildren implements Children2Response {
   readonly count: number;
   /** Where the names begin in `bytes`. In front of each stands its length, in four bytes, big-endian. */
   readonly namesAt: number;
+  readonly #at: number;
   readonly #statAt: number;
   #children: string[] | null = null;
   #stat: Stat | null = null;
@@ -22,6 +23,7 @@ export class ListedChildren implements Children2Response {
   constructor(bytes: Buffer, offset: number) {
     const reader = new Reader(bytes, offset);
     this.bytes = bytes;
+    this.#at = offset;
     this.count = reader.count("children");
     this.namesAt = reader.offset;
     for (let i = 0; i < this.count; i++) reader.skipString("children");
@@ -31,12 +33,8 @@ export class ListedChildren implements Children2Response {
 
   /** The same array each time. */
   get children(): string[] {
-    if (this.#children !== null) return this.#children;
-    const reader = new Reader(this.bytes, this.namesAt);
-    const children: string[] = [];
-    for (let i = 0; i < this.count; i++) children.push(reader.string("children"));
-    this.#children = children;
-    return children;
+    this.#children ??= new Reader(this.bytes, this.#at).strings("children");
+    return this.#children;
   }
 
   get stat(): Stat {

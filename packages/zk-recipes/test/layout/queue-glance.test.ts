@@ -1,25 +1,12 @@
-import { encodeResponse, ListedChildren, type Stat } from "@holdfast/zk-protocol";
+import { encodeResponse, ListedChildren } from "@holdfast/zk-protocol";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { namesThatDecide } from "../../src/layout/queue-glance.js";
 import { latchRule, mutexRule, type QueueRule, viewQueue, writeRule } from "../../src/layout/queue-rules.js";
-
-const stat: Stat = {
-  czxid: 1n,
-  mzxid: 1n,
-  ctime: 1n,
-  mtime: 1n,
-  version: 0,
-  cversion: 0,
-  aversion: 0,
-  ephemeralOwner: 0n,
-  dataLength: 0,
-  numChildren: 0,
-  pzxid: 1n,
-};
+import { stat } from "./trees.js";
 
 function listing(children: readonly string[]): ListedChildren {
-  return new ListedChildren(encodeResponse("getChildren2", { children: [...children], stat }), 0);
+  return new ListedChildren(encodeResponse("getChildren2", { children: [...children], stat: stat() }), 0);
 }
 
 const node = (base: string, sequence: number, maker = sequence): string =>
