@@ -52,7 +52,7 @@ async function curator(path: string): Promise<void> {
   });
 }
 
-/** Sets who may do what to a node. Those who only look notice it with their next connection, so each of theirs is ended. */
+/** Sets the ACL of a node. A session that watches it notices that with its next connection only, so the connections of sessions without nodes are ended. */
 async function permit(path: string, acl: readonly Acl[]): Promise<void> {
   const { servers } = parseConnectString(server.connectString);
   const session = openSession({ servers, sessionTimeoutMs: 30_000, runtime: systemRuntime });

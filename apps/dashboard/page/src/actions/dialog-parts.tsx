@@ -66,7 +66,7 @@ export function Result(props: { answer: Answered; view: View; onClose: () => voi
   );
 }
 
-/** Who holds now, beside those who held when the dialog was opened where these are others. An answer has compared them already. */
+/** The present holders, and those of the moment when the dialog was opened where they differ. After an answer of the server only the former: it has compared them. */
 export function Present(props: {
   shown: LockRow;
   lock: LockRow;

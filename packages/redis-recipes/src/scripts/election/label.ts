@@ -31,8 +31,8 @@ function readLabel(raw: unknown): LabelAnswer {
 const mostLooked = 1_000;
 
 /**
- * Sets what others read of one that leads or stands. What those who are gone had said is forgotten later, some at a time: each candidate
- * sets a label, and would else walk those of all others.
+ * Sets the label of an owner that leads or waits. Labels of owners that are gone are deleted later, some at a time: each candidate sets a label,
+ * and a call that looked at all labels would make an election of n candidates cost n² at the server.
  *
  * Keys: lock, waiters, alive, labels. Arguments: owner, lease ms, label, TTL of all labels ms, channel of changes. Answer: labelled (publish error) / gone;
  * server time in each. Redisson has no election.

@@ -35,8 +35,8 @@ end
 
 /**
  * Until when the first waiter of a queue counts as alive, though its own time may say more: for ten windows of the client that asks, and a
- * minute at the least. One that died has more after the server's clock was set back, and the queue would stand behind it for as long as that.
- * One that lives and has a longer window is heard before, or has to stand again.
+ * minute at the least. A dead waiter has more after the server's clock was set back, and the queue would stand still behind it for as long as
+ * the clock went back. A live waiter with a longer window sends its heartbeat before, or enters the queue again.
  */
 export const mostAlive = "nowMs + math.max(60000, 10 * (aliveMs or math.huge))";
 
