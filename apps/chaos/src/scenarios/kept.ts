@@ -36,8 +36,8 @@ interface Twin {
 const wished: Twin = {
   count: 4,
   holdMs: [20, 40],
-  restMs: 5_000,
-  runMs: 10_000,
+  restMs: 7_000,
+  runMs: 12_000,
   leaseMs: 8_000,
   handoverLimitMs: 2_500,
 };

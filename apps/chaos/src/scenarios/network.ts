@@ -87,7 +87,7 @@ export const networkScenarios: readonly Scenario[] = [
         options: { permits: 2 },
       },
     ],
-    runMs: 28_000,
+    runMs: 36_000,
     plan: (random) => [
       { fault: "net.cut", target: "leader", atMs: 1_000, forMs: 4_000 },
       { fault: "net.cut", target: "follower", after: "ended(net.cut)", atMs: 1_500, forMs: 3_000 },
