@@ -27,9 +27,9 @@ export const keepingMutants: readonly Mutant[] = [
     guard: "a kept lock is lent to one owner at a time",
     package: "core",
     file: "grants/keeping",
-    find: 'if (this.#phase !== "idle" || next === undefined) return; if (this.#books.nowMs() >= this.#idleUntilMs) { this.#endIfDue(); return; } const may = this.grant.mayLend?.() ?? "no"; if (this.#phase !== "idle") return;',
+    find: '|| this.#phase !== "idle") return; if (this.#books.nowMs() >= this.#idleUntilMs) { this.#endIfDue(); return; } const may = this.grant.mayLend?.() ?? "no"; if (this.#phase !== "idle") return;',
     replace:
-      'if (this.#phase === "over" || next === undefined) return; if (this.#books.nowMs() >= this.#idleUntilMs) { this.#endIfDue(); return; } const may = this.grant.mayLend?.() ?? "no";',
+      '|| this.#phase === "over") return; if (this.#books.nowMs() >= this.#idleUntilMs) { this.#endIfDue(); return; } const may = this.grant.mayLend?.() ?? "no";',
     scenarios: ["Z01-kept"],
     convicts: ["mutex", "belief"],
   },

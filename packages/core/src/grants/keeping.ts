@@ -262,7 +262,7 @@ export class Keeping extends Alarm implements KeepingState {
    */
   #serve(turned = false): void {
     const [next] = this.#waiters;
-    if (this.#phase !== "idle" || next === undefined) return;
+    if (next === undefined || this.#phase !== "idle") return;
     if (this.#books.nowMs() >= this.#idleUntilMs) {
       this.#endIfDue();
       return;
