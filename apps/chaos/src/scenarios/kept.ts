@@ -35,11 +35,11 @@ interface Twin {
 /** Twin of scenarios without a fault: a waiter that is heard gets a kept lock long before its last holder asks again, and before its lease ends. */
 const wished: Twin = {
   count: 4,
-  holdMs: [20, 40],
-  restMs: 7_000,
-  runMs: 12_000,
+  holdMs: [60, 120],
+  restMs: 8_000,
+  runMs: 16_000,
   leaseMs: 8_000,
-  handoverLimitMs: 2_500,
+  handoverLimitMs: 2_000,
 };
 /** Twin of scenarios that break what holds a lock for seconds. */
 const short: Twin = { holdMs: [10, 50], minGrants: 10 };
