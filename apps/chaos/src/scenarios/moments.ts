@@ -261,7 +261,7 @@ const moments: Readonly<Record<string, Moment>> = {
     subjects: ["redis-mutex"],
     besides: ["redis-read-write", "redis-semaphore"],
     workers: { count: 3, holdMs: [3_200, 3_600] },
-    runMs: 6_000,
+    runMs: 9_000,
     minGrants: 2,
     figures: { "lost-notice.lost": { most: 0 } },
   },
