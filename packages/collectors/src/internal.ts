@@ -1,4 +1,4 @@
-// What our own programs make of the reports of collectors. It needs nothing but the language, so that a browser can load it too.
+// What our own programs make of the reports of collectors. It needs nothing but the language to be loaded, so that a browser can load it too.
 
 export { duration, roughly, span } from "./judge/durations.js";
 export { goesThroughPlaces, listsLocks } from "./judge/list-sources.js";
@@ -9,3 +9,4 @@ export { textMatcher } from "./judge/text-matcher.js";
 export { cyclesOf, type WaitCycle } from "./judge/wait-cycles.js";
 export { type ContendedLock, edgesOf, processNode, type WaitEdge } from "./judge/wait-edges.js";
 export { shortId, whoIs } from "./judge/who-is.js";
+export { Warnings } from "./kit/warnings.js";

@@ -1,4 +1,5 @@
 import type { CollectorEvent, ObservedServer, ObservedSession } from "@holdfast/collectors";
+import { Warnings } from "@holdfast/collectors/internal";
 import { type LastRun, lastRuns } from "@holdfast/schedules";
 import type {
   Backends,
@@ -39,8 +40,6 @@ const namedInList = 20;
 const namedInDetail = 1_000;
 /** What has waited for less long is not looked at unasked. */
 const suspiciousWaitMs = 2_000;
-/** Different warnings. */
-const mostWarnings = 100;
 
 /** Something that a viewer may see has changed. */
 export type Change =
@@ -90,8 +89,8 @@ export class Observatory {
   readonly #listeners: Set<(change: Change) => void> = new Set();
   readonly #timer: NodeJS.Timeout;
   readonly #all: Tally;
-  /** What has been warned of: a function of the host that throws may do so at each look. */
-  readonly #warned = new Set<string>();
+  /** A function of the host that throws may do so at each look. */
+  readonly #warnings = new Warnings();
   #pointMs: number;
 
   constructor(
@@ -124,10 +123,7 @@ export class Observatory {
     );
     this.#timer = setInterval(() => {
       this.#tick().catch((error: unknown) => {
-        const message = `a look at the clusters failed: ${String(error)}`;
-        if (this.#warned.has(message) || this.#warned.size >= mostWarnings) return;
-        this.#warned.add(message);
-        process.emitWarning(message, { type: "HoldfastWarning" });
+        this.#warnings.warn(`a look at the clusters failed: ${String(error)}`);
       });
     }, tickMs);
     this.#timer.unref();

@@ -1,9 +1,7 @@
 import type { CollectorEvent } from "../observe/collector.js";
+import { Warnings } from "./warnings.js";
 
 type Listener = (event: CollectorEvent) => void;
-
-/** Different warnings. */
-const mostWarnings = 100;
 
 /**
  * The listeners that `onEvent` was given. One that throws becomes a process warning, once for the same error, and the others hear the event all
@@ -11,7 +9,7 @@ const mostWarnings = 100;
  */
 export class Listeners {
   readonly #all = new Set<Listener>();
-  readonly #warned = new Set<string>();
+  readonly #warnings = new Warnings();
 
   /** The result removes it. A listener that is added twice hears everything twice. */
   add(listener: Listener): () => void {
@@ -25,10 +23,7 @@ export class Listeners {
       try {
         listener(event);
       } catch (error) {
-        const message = `a listener of a collector threw: ${String(error)}`;
-        if (this.#warned.has(message) || this.#warned.size >= mostWarnings) continue;
-        this.#warned.add(message);
-        process.emitWarning(message, { type: "HoldfastWarning" });
+        this.#warnings.warn(`a listener of a collector threw: ${String(error)}`);
       }
     }
   }
