@@ -9,12 +9,17 @@ let collector: FakeCollector;
 let changes: Change[];
 let feed: HistoryFeed;
 
+/** A new feed, and what it reports. */
+function follow(followed: FakeCollector): void {
+  changes = [];
+  const history = { add: (change: Change) => changes.push(change) } as unknown as LastingHistory;
+  feed = new HistoryFeed(history, { name: "zoo", collector: followed });
+}
+
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_700_000_000_000 });
   collector = new FakeCollector();
-  changes = [];
-  const history = { add: (change: Change) => changes.push(change) } as unknown as LastingHistory;
-  feed = new HistoryFeed(history, { name: "zoo", collector });
+  follow(collector);
 });
 afterEach(() => {
   feed.close();
@@ -109,40 +114,37 @@ it("holds from before the feed listened are reported, and after them that all ho
   feed.close();
   const early = new FakeCollector();
   early.put({ key: "/early", holders: [fakeParticipant({ entry: "h1", session: "0x2" })] });
-  changes = [];
-  const history = { add: (change: Change) => changes.push(change) } as unknown as LastingHistory;
-  feed = new HistoryFeed(history, { name: "zoo", collector: early });
+  follow(early);
   await vi.advanceTimersByTimeAsync(6_000);
   expect(changes.map(({ type }) => type)).toEqual(["begun", "complete"]);
   expect(changes[0]).toMatchObject({ key: "/early", entry: "h1", found: true, owner: { session: "0x2" } });
 });
 
+/** With a lock of seven holders, h0 to h6, of which its row shows five. */
+function withCrowded(): FakeCollector {
+  const crowded = new FakeCollector();
+  const holders = Array.from({ length: 7 }, (_, at) => fakeParticipant({ entry: `h${at}` }));
+  const lock = crowded.put({ key: "/pool", holders });
+  crowded.locks = () => [{ ...lock, holders: holders.slice(0, 5) }];
+  return crowded;
+}
+
 it("all holders of a lock from before the feed listened are reported, more than its row shows, before it is said that all have been", async () => {
   feed.close();
-  const early = new FakeCollector();
-  const holders = Array.from({ length: 7 }, (_, at) => fakeParticipant({ entry: `h${at}` }));
-  const lock = early.put({ key: "/pool", holders });
-  early.locks = () => [{ ...lock, holders: holders.slice(0, 5) }];
-  changes = [];
-  const history = { add: (change: Change) => changes.push(change) } as unknown as LastingHistory;
-  feed = new HistoryFeed(history, { name: "zoo", collector: early });
+  const early = withCrowded();
+  follow(early);
   await vi.advanceTimersByTimeAsync(6_000);
   const begun = changes.flatMap((each) => (each.type === "begun" ? [each.entry] : []));
-  expect([...new Set(begun)]).toEqual(holders.map(({ entry }) => entry));
+  expect([...new Set(begun)]).toEqual(["h0", "h1", "h2", "h3", "h4", "h5", "h6"]);
   expect(changes.at(-1)?.type).toBe("complete");
 });
 
 it("while a lock with many holders cannot be read it is not said that all holds have been reported", async () => {
   feed.close();
-  const early = new FakeCollector();
-  const holders = Array.from({ length: 7 }, (_, at) => fakeParticipant({ entry: `h${at}` }));
-  const lock = early.put({ key: "/pool", holders });
-  early.locks = () => [{ ...lock, holders: holders.slice(0, 5) }];
+  const early = withCrowded();
   const { detail } = early;
   early.detail = () => Promise.reject(new Error("no answer"));
-  changes = [];
-  const history = { add: (change: Change) => changes.push(change) } as unknown as LastingHistory;
-  feed = new HistoryFeed(history, { name: "zoo", collector: early });
+  follow(early);
   await vi.advanceTimersByTimeAsync(6_000);
   expect(changes.map(({ type }) => type)).not.toContain("complete");
   early.detail = detail;
