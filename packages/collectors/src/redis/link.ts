@@ -97,6 +97,7 @@ export class Link {
     });
     try {
       const done = batch.exec();
+      // Where the limit comes first, its late error has no reader: the outcome is reported as unknown by then.
       done.catch(() => {});
       const replies = await Promise.race([done, late]);
       return answered(

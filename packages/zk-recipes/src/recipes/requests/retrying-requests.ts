@@ -194,6 +194,7 @@ export class RetryingRequests {
     };
     const ready = before.then(() => this.connected(call).catch(inVain));
     const result = ready.then(work);
+    // The caller gets the error of `work`. Those behind it only wait for its end.
     const ended = ready.then(() => result.catch(() => {}));
     this.#turns.set(call.path, ended);
     const forget = () => this.#turns.get(call.path) === ended && this.#turns.delete(call.path);
