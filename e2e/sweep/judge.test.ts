@@ -199,6 +199,37 @@ it.each([
   expect(world.witness.violations).toEqual(found);
 });
 
+it.each([
+  ["does not convict", "an operator has deleted", true, []],
+  ["convicts", "has gone for no reason that the judge knows", false, ["B while A", "C while B"]],
+] as const)(
+  "%s naive mutexes where the delete of a holder whose node %s takes the next holder's node",
+  async (_, __, byHand, found) => {
+    await using world = await World.start(1);
+    const [a, b, c] = [await world.open("A"), await world.open("B"), await world.open("C")];
+    const held = await a.locks.naiveMutex(path).acquire();
+    const next = b.locks.naiveMutex(path).acquire();
+    await world.sleep(10);
+    const [node] = contenders(world.server, path) as [ContenderNode];
+    const news = world.server.faults.holdEvents(a.session);
+    world.witness.excuseUntil(world.clock.nowMs() + 1_000);
+    if (byHand) world.witness.forcedNode(node);
+    world.server.operator.delete(node.path);
+    await next;
+    world.server.faults.holdEvents(b.session);
+    world.witness.givesBack("A", held);
+    const releasing = held.release();
+    await c.locks.naiveMutex(path).acquire();
+    expect(world.witness.violations).toEqual(
+      found.map((who) =>
+        expect.stringMatching(new RegExp(`^${who.replace(" while ", " was .* while ")} .* untold$`)),
+      ),
+    );
+    news.release();
+    await releasing;
+  },
+);
+
 /** A client that does not exist reports a grant by this node, as no fault makes our own client do so. */
 function reportGrant(
   world: World,

@@ -29,6 +29,8 @@ export class Witness {
   readonly #forcedTokens = new Set<bigint>();
   /** Writes that ended by force: the path of their lock and their number in its queue. */
   readonly #forcedWrites = new Set<string>();
+  /** Naive mutexes whose node was deleted by hand. */
+  readonly #forcedNames = new Set<string>();
   /** Nodes that ended in one transaction with the node ahead of them. */
   readonly #ownHeirs = new Set<bigint>();
   /** Nodes that ended with their session, whose connection was left open and mute: their client cannot know before its lease is over. */
@@ -133,6 +135,7 @@ export class Witness {
     this.evictions += 1;
     this.#forcedTokens.add(node.token);
     if (node.path.includes(writeBase)) this.#forcedWrites.add(placeOf(node.path));
+    if (node.role === "fixed") this.#forcedNames.add(node.path);
     this.excuseUntil(this.#clock.nowMs());
   }
 
@@ -241,8 +244,20 @@ export class Witness {
     else if (!this.#isForced(other)) this.violation(`${who} while ${holds}, untold`);
   }
 
-  #isForced({ session, node }: Believer): boolean {
-    return session === null || this.#forcedSessions.has(session) || this.#forcedTokens.has(node);
+  #isForced(other: Believer): boolean {
+    const { session, node } = other;
+    if (session === null || this.#forcedSessions.has(session) || this.#forcedTokens.has(node)) return true;
+    return this.#mayBeTakenForAnother(other);
+  }
+
+  /**
+   * What `naiveMutex()` says of itself: until the holder whose node was deleted by hand hears of that, its own delete takes the
+   * next holder's node, which has the same name.
+   */
+  #mayBeTakenForAnother({ kind, name }: Believer): boolean {
+    return (
+      kind === "naive-mutex" && this.#forcedNames.has(name) && this.#clock.nowMs() <= this.#excusedUntilMs
+    );
   }
 }
 
