@@ -1,7 +1,7 @@
 import { BackendError, LockLostError, type LockProvider, NotHeldError } from "@holdfast/core";
 import { Handle } from "@holdfast/core/internal";
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ScriptedGrant, scripted } from "./scripted-driver.js";
 
 async function held(lease: "session" | "ttl", settings: Parameters<typeof scripted>[2] = {}, options = {}) {
@@ -145,6 +145,15 @@ describe("a hold", () => {
     expect(() => handle.assertHeld()).toThrow(LockLostError);
     expect(lost).toMatchObject([{ reason: "lease-expired", heldMs: 3_000 }]);
     expect(provider.holds()).toEqual([]);
+  });
+
+  it("is lost where its deadline passes between the looks of one assertHeld(), as when the process is stopped there", async () => {
+    const { runtime, handle } = await held("session");
+    const deadlineMs = runtime.nowMs() + handle.remainingMs();
+    vi.spyOn(runtime, "nowMs")
+      .mockReturnValueOnce(deadlineMs - 1)
+      .mockReturnValue(deadlineMs);
+    expect(() => handle.assertHeld()).toThrow(LockLostError);
   });
 
   it("is not lost by the alarm of an older deadline while its release is under way", async () => {

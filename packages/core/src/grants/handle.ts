@@ -205,6 +205,8 @@ export class Handle implements LockHandle {
 
   #notHeldError(minimumMs: Millis): Error {
     const hold = this.#hold;
+    // Reads the clock: a hold whose time ran out since the caller's look is lost, and its error says so.
+    const remainingMs = Math.floor(hold.remainingMs());
     if (this.#lostBeforeRelease) return hold.lossError();
     const details = { lockName: hold.name, backend: hold.engine.backend };
     if (this.#released !== undefined) {
@@ -212,7 +214,7 @@ export class Handle implements LockHandle {
     }
     if (hold.givenBack) return new NotHeldError(`the hold on "${hold.name}" was given back`, details);
     return new NotHeldError(
-      `the lock "${hold.name}" is known to be held for ${Math.floor(hold.remainingMs())} ms only, ` +
+      `the lock "${hold.name}" is known to be held for ${remainingMs} ms only, ` +
         `${minimumMs} ms were asked for; confirm() asks the backend`,
       details,
     );
