@@ -42,6 +42,18 @@ const entries = async () =>
   await Promise.all(paths.map(async (path) => (await operator.children(path)).length));
 
 describe("several locks of one session", () => {
+  it("stay in no queue behind a lock that another client may only keep, as one lock alone would", async () => {
+    const keeper = await connected(server.connectString, { keepMs: 20_000 });
+    const asker = await connected(server.connectString, { keepAskMs: 5_000 });
+    const held = await keeper.mutex(paths[0]).acquire();
+    const asked = await multiLock(paths.map((path) => asker.mutex(path)))
+      .acquire({ waitMs: 2_000 })
+      .catch(String);
+    expect(asked).toMatch(/^AcquireTimeoutError/);
+    expect(await entries()).toEqual([1, 0, 0]);
+    await held.release();
+  });
+
   it("are taken in one transaction and one round trip when they are free", async () => {
     const handle = await ours().acquire();
     const { flights, byOp } = proxy.counts();

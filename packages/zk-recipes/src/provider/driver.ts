@@ -147,7 +147,11 @@ export class ZooKeeperDriver implements LockDriver {
         lockName: name,
       });
     }
-    const specs = requests.map((request) => this.#queueSpec(request)) as unknown as QueueSpecs;
+    // A place in one queue while it stays in another would keep others out of a lock that is free.
+    const specs = requests.map((request) => ({
+      ...this.#queueSpec(request),
+      keepAskMs: 0,
+    })) as unknown as QueueSpecs;
     checkDistinct(specs);
     return new QueueAttempt(this.#sessions.context, this.#options, specs, listener);
   }

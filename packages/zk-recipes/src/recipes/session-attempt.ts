@@ -135,14 +135,16 @@ export abstract class SessionAttempt implements Attempt {
   }
 
   /**
-   * Takes everything back and then reports the end, so that core finds the queue without the nodes of this attempt. When
-   * contact breaks it reports at once: the deletes go on by themselves.
+   * Takes everything back and then reports the end, so that core finds the queue without the nodes of this attempt. Where
+   * contact is broken, or breaks, it reports at once: the deletes go on by themselves.
    */
   #leave(report: (refused: unknown) => void): void {
     if (this.over) return;
     let forget = () => {};
     const broken = new Promise<void>((resolve) => {
-      forget = this.context.session.onState(() => resolve());
+      const { session } = this.context;
+      if (session.state === "connected") forget = session.onState(() => resolve());
+      else resolve();
     });
     const reportOnce = (refused: unknown): void => {
       forget();

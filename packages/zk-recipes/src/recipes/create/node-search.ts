@@ -20,8 +20,8 @@ export interface SearchListener {
   wanted(): boolean;
   /** All are there. The parent of each was listed after that, on the same connection. */
   found(nodes: OwnNodes, listings: readonly Children[]): void;
-  /** None is there, or none is left. */
-  none(): void;
+  /** None is there, or none is left but what the server refused to delete. */
+  none(refusal: RequestError | null): void;
   /** Contact broke. */
   unanswered(error: RequestError): void;
   /** The server does not show them. Nodes that were found are deleted; the others are looked for as long as the session lives. */
@@ -62,7 +62,7 @@ export class NodeSearch {
     const there = paths.filter((path) => path !== null);
     for (const path of there) this.#context.nodes.add(path);
     if (this.#listener.wanted() && there.length === paths.length) this.#read(there);
-    else this.#context.deletions.deleteAll(there, () => this.#listener.none());
+    else this.#context.deletions.deleteAll(there, (refusal) => this.#listener.none(refusal));
   }
 
   /** What the lost answer would have said, and the parents behind it. */
@@ -96,7 +96,7 @@ export class NodeSearch {
       return this.#listener.found(nodes as [OwnNode, ...OwnNode[]], listings);
     }
     const left = nodes.map(({ path }) => path);
-    deletions.deleteAll(left, () => this.#listener.none());
+    deletions.deleteAll(left, (refusal) => this.#listener.none(refusal));
   }
 
   #failed(error: RequestError, found: readonly string[]): void {

@@ -61,7 +61,7 @@ export class ProtectedNodes {
   /** The answer to the last creates. */
   #made: Outcome<OwnNodes> | null = null;
   #tries = 0;
-  #abandoned: (() => void) | null = null;
+  #abandoned: ((refusal: RequestError | null) => void) | null = null;
   #settled = false;
   /** Set while the next try waits for its time: no node of ours is there, and no request is on its way. */
   #endPause: (() => void) | null = null;
@@ -82,18 +82,22 @@ export class ProtectedNodes {
     return this.#creates + (this.#search?.roundTrips ?? 0);
   }
 
-  /** Gives up: calls the listener no more. Resolves once no node of ours is left, or the session is over. */
+  /**
+   * Gives up: calls the listener no more. Resolves once no node of ours is left, or the session is over; rejects where the server refuses to
+   * delete one.
+   */
   abandon(): Promise<void> {
     if (this.#settled || this.#context.over) return Promise.resolve();
     if (this.#endPause !== null) {
       this.#endPause();
       return Promise.resolve();
     }
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const notOver = this.#context.whenOver(resolve);
-      this.#abandoned = () => {
+      this.#abandoned = (refusal) => {
         notOver();
-        resolve();
+        if (refusal === null) resolve();
+        else reject(this.#notDeleted(refusal));
       };
     });
   }
@@ -214,9 +218,12 @@ export class ProtectedNodes {
     this.#search ??= new NodeSearch(this.#context, sought, {
       wanted: () => this.#abandoned === null,
       found: (nodes, listings) => this.#ready(nodes, listings),
-      none: () => {
+      none: (refusal) => {
         this.#context.unknownCreates.delete(this);
-        this.#resume();
+        if (refusal === null) this.#resume();
+        else if (this.#abandoned !== null) this.#finishAbandoned(refusal);
+        // The next try would wait for its own node.
+        else this.#fail(this.#notDeleted(refusal));
       },
       unanswered: (error) => this.#unanswered(error),
       failed: (error) => this.#fail(this.#failure(error)),
@@ -228,7 +235,7 @@ export class ProtectedNodes {
     this.#context.unknownCreates.delete(this);
     if (this.#abandoned !== null) {
       const paths = nodes.map(({ path }) => path);
-      return this.#context.deletions.deleteAll(paths, () => this.#finishAbandoned());
+      return this.#context.deletions.deleteAll(paths, (refusal) => this.#finishAbandoned(refusal));
     }
     this.#settled = true;
     this.#listener.created(nodes, listings);
@@ -240,8 +247,13 @@ export class ProtectedNodes {
     this.#listener.failed(error);
   }
 
-  #finishAbandoned(): void {
+  #finishAbandoned(refusal: RequestError | null = null): void {
     this.#settled = true;
-    this.#abandoned?.();
+    this.#abandoned?.(refusal);
+  }
+
+  #notDeleted(refusal: RequestError): HoldfastError {
+    const { parent, lockName } = this.#plan.parts[0];
+    return requestFailure(`deleting what was queued on ${parent}`, refusal, this.#context.session, lockName);
   }
 }

@@ -64,7 +64,7 @@ export class GrantSet {
         this.breaks++;
         this.#tellAll();
       } else if (state === "connected") this.#recoverAll();
-      else if (state === "lost" || state === "closed") this.#loseAll(state);
+      else if (state === "lost" || state === "closed") this.#loseAll();
     });
     session.onBroken(() => {
       // An attempt at the next one has failed. Only while there is a connection is a grant in doubt for a sleep alone.
@@ -131,8 +131,12 @@ export class GrantSet {
       if (grant.over || !grant.doubted) return;
       sync ??= sendSync(session);
       grant.look(sync, (verdict) => {
-        if (verdict === "ours") return grant.recover();
         if (verdict === "not-ours") return;
+        if (verdict === "ours") {
+          // Contact may be in doubt again, as after a sleep: then the next `connected` looks again.
+          if (session.state === "connected") grant.recover();
+          return;
+        }
         // A server too busy to answer is asked again soon, and one that refuses for good ever later.
         const againMs = isFinal(verdict) ? refusedMs : firstPauseMs;
         // Where contact broke, the next `connected` does it.
@@ -144,9 +148,14 @@ export class GrantSet {
     });
   }
 
-  #loseAll(how: "lost" | "closed"): void {
-    const ofSession = this.#session.lossReason === "lease" ? "lease-expired" : "session-expired";
-    this.lost = how === "closed" ? "provider-closed" : ofSession;
+  /** Why grants end with the session, which is over: also before `lost` says so. */
+  get endedBy(): LossReason {
+    if (this.#session.state === "closed") return "provider-closed";
+    return this.#session.lossReason === "lease" ? "lease-expired" : "session-expired";
+  }
+
+  #loseAll(): void {
+    this.lost = this.endedBy;
     this.#tellAll();
   }
 }

@@ -50,9 +50,9 @@ export class KeptNode implements WatchListener<ResponseOf<"getChildren2">> {
     this.#state.wanted();
   }
 
-  /** The read of the own node was answered, or that of the children. */
+  /** The read of the own node was answered, or that of the children. After both core asks again, and may hear `"no"`. */
   ownAnswered(): void {
-    if (this.mayLend() === "yes") this.#state.answered();
+    if (!this.#over && this.#listened) this.#state.answered();
   }
 
   mayLend(): "yes" | "soon" | "no" {
@@ -60,7 +60,11 @@ export class KeptNode implements WatchListener<ResponseOf<"getChildren2">> {
     if (this.#over || !leaseAhead || session.connection !== this.#connection) return "no";
     // The wish of another client, or the end of the node, may have arrived long ago and not be read yet.
     if (session.behind) return "no";
-    return this.#alone && this.#own.trusted ? "yes" : "soon";
+    return this.#listened ? "yes" : "soon";
+  }
+
+  get #listened(): boolean {
+    return this.#alone && this.#own.trusted;
   }
 
   /** The node is about to be deleted, or is gone. */

@@ -179,6 +179,8 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
       let released = true;
       let refusal: Error | null = null;
       this.#deleteNodes((outcome, error) => {
+        // Else core would take the missing node for the work of another client.
+        if (outcome === "session-over") this.#state.lost(this.context.grants.endedBy);
         if (outcome !== "deleted") released = false;
         refusal ??= error;
         open -= 1;

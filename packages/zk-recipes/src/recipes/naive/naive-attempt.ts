@@ -74,6 +74,8 @@ export class NaiveAttempt extends SessionAttempt {
       // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
       const parents = new MissingParents(this.settings, missingLevels);
       const acl = this.settings.aclOf(path);
+      // It may abort this call: nothing of it is left then.
+      if (this.over) return creating.leave();
       parents.send(session);
       session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
         creating.leave();

@@ -63,6 +63,8 @@ export class DowngradeAttempt extends SessionAttempt {
     try {
       // Calls code of the caller, and the ACL may be too large to send: such a mistake fails this call alone.
       const acl = this.settings.aclOf(path);
+      // It may abort this call: then its delete has left.
+      if (this.over) return;
       const { data } = this.#write.parts;
       session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
         if (!outcome.ok) made = outcome.error;

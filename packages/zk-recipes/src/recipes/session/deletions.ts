@@ -87,14 +87,19 @@ export class Deletions {
     this.#sendOrLook(deletion);
   }
 
-  /** All in one write, of names that are ours alone. `settled` runs once, however they ended; at once when there is none. */
-  deleteAll(paths: readonly string[], settled: () => void): void {
+  /**
+   * All in one write, of names that are ours alone. `settled` runs once, however they ended, with the first that the server refused
+   * for good; at once when there is none.
+   */
+  deleteAll(paths: readonly string[], settled: (refusal: RequestError | null) => void): void {
     let open = paths.length;
-    if (open === 0) return settled();
+    let refusal: RequestError | null = null;
+    if (open === 0) return settled(null);
     for (const path of paths) {
-      this.delete(path, () => {
+      this.delete(path, (_outcome, error) => {
+        refusal ??= error;
         open -= 1;
-        if (open === 0) settled();
+        if (open === 0) settled(refusal);
       });
     }
   }

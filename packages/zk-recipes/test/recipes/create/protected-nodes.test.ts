@@ -92,6 +92,18 @@ describe("a protected create", () => {
   });
 });
 
+describe("a create that is given up", () => {
+  it("rejects where the server refuses to delete its node, which keeps others out", async () => {
+    const { path } = session.pending("create2");
+    const abandoned = create.abandon();
+    session.answer(session.pending("create2"), { path: `${path}0000000000`, stat: stat(7n, session.id) });
+    session.answer(session.pending("getChildren2"), { children: [] });
+    session.refuse(session.pending("delete"), errorCodes.NoAuth);
+    await expect(abandoned).rejects.toThrow(/^deleting what was queued on \/app\/holdfast\/l: NoAuth/);
+    expect(made).toEqual([]);
+  });
+});
+
 describe("an ACL that the caller's function does not give", () => {
   it("for a parent fails the create alone, with nothing more sent and no listener left", () => {
     const mistake = new InvalidArgumentError("acl threw");

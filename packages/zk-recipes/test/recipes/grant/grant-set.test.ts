@@ -97,6 +97,15 @@ describe("very many grants of one session", () => {
     heardOnce(["uncertain", "recovered"]);
   });
 
+  it("stay in doubt where contact is in doubt again by the time at which a look shows them", async () => {
+    session.cut();
+    session.mend();
+    for (let i = 0; i < 2 * many && !session.has("exists"); i++) await turn();
+    session.state = "suspended";
+    answerLooks();
+    expect(heardBy(0)).toEqual(["uncertain"]);
+  });
+
   it("are not walked for each attempt at a connection that fails", () => {
     let asked = 0;
     at(0).grant.context.grants.add({

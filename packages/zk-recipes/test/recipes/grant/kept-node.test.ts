@@ -85,6 +85,15 @@ describe("a grant that is kept", () => {
     expect(grant.mayLend()).toBe("no");
   });
 
+  test("has core ask again when both reads are answered, also while more has arrived than was read", () => {
+    grant.keep();
+    answerOwn();
+    session.behind = true;
+    answerChildren("own");
+    expect(heard).toEqual(["answered"]);
+    expect(grant.mayLend()).toBe("no");
+  });
+
   test("reads its own node no second time where its holder has it watched", () => {
     grant.attend();
     answerOwn();

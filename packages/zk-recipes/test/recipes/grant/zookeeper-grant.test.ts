@@ -73,6 +73,16 @@ describe("a hold", () => {
     expect(heard).toEqual(["lost session-expired"]);
   });
 
+  it.each([
+    ["expired", "session-expired"],
+    ["lease", "lease-expired"],
+  ] as const)("whose session ends (%s) while its release is under way says so: %s", async (how, reason) => {
+    const released = hold.release();
+    session.lose(how);
+    expect(await released).toBe(false);
+    expect(heard).toEqual([`lost ${reason}`]);
+  });
+
   it("is lost at once when its node is deleted, once its holder listens for the end", () => {
     hold.attend();
     session.answer(session.pending("getData"), { data: null, stat: stat(7n, session.id) });

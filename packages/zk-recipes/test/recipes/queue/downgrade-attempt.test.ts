@@ -34,12 +34,12 @@ beforeEach(() => {
   delivered(write);
 });
 
-function take(): RecordedAttempt {
+function take(aclOf = () => openAcl): RecordedAttempt {
   const settings = {
     paths: new LockPaths({ chroot: "", namespace: "", root: "/holdfast" }),
     runtime: systemRuntime,
     retry: { next: () => 0 },
-    aclOf: () => openAcl,
+    aclOf,
   };
   return new RecordedAttempt((listener) => new DowngradeAttempt(settings, write, false, listener));
 }
@@ -105,6 +105,19 @@ describe("a read beside a write", () => {
     session.answer(session.pending("delete", path), undefined);
     await expect(reading.grant).rejects.toBe(mistake);
     expect(write.over).toBe(false);
+  });
+
+  it("that is withdrawn by the caller's choice of an ACL for the next try makes no node behind its delete", () => {
+    let tries = 0;
+    const reading = take(() => {
+      if (++tries === 2) void reading.withdraw();
+      return openAcl;
+    });
+    session.cut();
+    session.mend();
+    expect(tries).toBe(2);
+    expect(session.sent.map(({ op }) => op)).toContain("delete");
+    expect(session.sent.map(({ op }) => op)).not.toContain("create2");
   });
 
   it("is given up with the session", async () => {
