@@ -42,10 +42,17 @@ export class NodeLock {
     this.#settings = settings;
   }
 
-  vote(node: VotingNode, owner: string, leaseMs: Millis): Promise<Answer<VoteAnswer>> {
-    // A copy of the request that arrives late must not put an owner back that was withdrawn.
-    const notAfterMs = node.notAfterMs(2 * this.#settings.nodeTimeoutMs);
-    return node.ask(vote, this.#voteKeys, { ...this.#common(node, owner, leaseMs), notAfterMs });
+  async vote(node: VotingNode, owner: string, leaseMs: Millis): Promise<Answer<VoteAnswer>> {
+    const { nodeTimeoutMs } = this.#settings;
+    const ask = (): Promise<Answer<VoteAnswer>> => {
+      // A copy of the request that arrives late must not put an owner back that was withdrawn.
+      const notAfterMs = node.notAfterMs(2 * nodeTimeoutMs);
+      return node.ask(vote, this.#voteKeys, { ...this.#common(node, owner, leaseMs), notAfterMs });
+    };
+    const answer = await ask();
+    // Where it was answered in time, the bound of the node's clock was wrong, as after a sleep of this machine or hours of drift. The answer has put it right.
+    const misdated = answer.reply.status === "late" && answer.answeredMs - answer.sentMs < nodeTimeoutMs;
+    return misdated ? ask() : answer;
   }
 
   extend(node: VotingNode, owner: string, leaseMs: Millis, floor = 0n): Promise<Answer<ExtendAnswer>> {

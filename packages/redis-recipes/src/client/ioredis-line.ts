@@ -24,7 +24,7 @@ import type {
 import type { RequestMeter } from "./request-meter.js";
 import { missingRights } from "./rights.js";
 import type { RunResult, ScriptRun } from "./script-command.js";
-import type { ServerInfo } from "./server-info.js";
+import type { ClockReading, ServerInfo } from "./server-info.js";
 import { defaultTimes, type LinkTimes } from "./settings.js";
 import { SingleTopology } from "./single-topology.js";
 import { Subscriptions } from "./subscriptions.js";
@@ -177,6 +177,10 @@ export class IoredisLine implements RedisLine {
 
   masterOf(key: string): string | null {
     return this.#topology.nodeOf(this.#topology.slotOf(key))?.runId ?? null;
+  }
+
+  clockAt(key: string): ClockReading | null {
+    return this.#topology.nodeOf(this.#topology.slotOf(key))?.commands.clock ?? null;
   }
 
   subscribe(channel: string, kind: "plain" | "redisson", listener: (message: string) => void): Subscription {

@@ -7,7 +7,7 @@ import { isRefusal, NotSentError, OutcomeUnknownError, ReplyError } from "./erro
 import { failureOf, takesCommands } from "./ioredis-words.js";
 import { MeteredFlight, type RequestMeter } from "./request-meter.js";
 import { type RunResult, type ScriptRun, scriptCommand, wireCommand } from "./script-command.js";
-import { parseReplication, parseServerInfo, type ServerInfo } from "./server-info.js";
+import { type ClockReading, parseReplication, parseServerInfo, type ServerInfo } from "./server-info.js";
 import { answeredMs, type LinkTimes, pingMs, silenceMs } from "./settings.js";
 import { AnswerWatch, type Unanswered } from "./unanswered.js";
 import { WriteQueue } from "./write-queue.js";
@@ -69,6 +69,8 @@ export class NodeConnection {
   readonly redis: Redis;
   /** Scripts that this server is known to have. */
   readonly scripts: Set<string> = new Set();
+  /** What the server's clock showed when it was asked who it is; `null` before that, and where it does not say. */
+  clock: ClockReading | null = null;
   #info: ServerInfo | null = null;
   #lastCause: unknown;
   #refused = false;
@@ -294,12 +296,13 @@ export class NodeConnection {
     if (this.#introducing === epoch) return;
     this.#introducing = epoch;
     const { probes = [] } = this.#options;
-    const { outcomes } = await this.#send(
+    const flight = await this.#send(
       [["info", "server"], ["info", "replication"], ["info", "memory"], ...probes],
       "",
     );
     if (epoch !== this.#epoch || this.#closed) return;
     this.#introducing = null;
+    const { outcomes } = flight;
     const replies = outcomes.slice(0, 3);
     const info = parseServerInfo(...replies.map((each) => ("reply" in each ? each.reply : undefined)));
     if (info === null || info.role !== "master" || info.loading) {
@@ -312,6 +315,9 @@ export class NodeConnection {
       return;
     }
     this.#info = info;
+    const { serverMs } = info;
+    this.clock =
+      serverMs === null ? null : { serverMs, sentMs: flight.sentMs, answeredMs: flight.answeredMs };
     this.#lastCause = undefined;
     this.#refused = false;
     this.#armPing();

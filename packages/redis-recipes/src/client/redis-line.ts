@@ -1,6 +1,7 @@
 import type { Millis } from "@holdfast/core";
 import type { BackendLink } from "@holdfast/core/internal";
 import type { Script, ScriptArgs } from "../scripts/script.js";
+import type { ClockReading } from "./server-info.js";
 
 /** The reply of one script, and what is known of the server that gave it. */
 export interface Answer<R> {
@@ -75,6 +76,9 @@ export interface RedisLine extends BackendLink {
 
   /** Run id of the master that serves the key now; `null` while none is known. A grant of another run id is in doubt. */
   masterOf(key: string): string | null;
+
+  /** What the clock of the master that serves the key showed when it was connected to; `null` while none is known, and where it does not say. */
+  clockAt(key: string): ClockReading | null;
 
   /** What reaches Java clients on Redisson's channels. `publish` until connected. */
   readonly publishCommand: "publish" | "spublish";

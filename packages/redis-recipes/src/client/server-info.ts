@@ -1,4 +1,14 @@
+import type { Millis } from "@holdfast/core";
+
 export type ServerRole = "master" | "replica";
+
+/** Server time, and between which two moments of our monotonic clock it was read. */
+export interface ClockReading {
+  /** The time by the server's clock, ms with fractions. */
+  readonly serverMs: number;
+  readonly sentMs: Millis;
+  readonly answeredMs: Millis;
+}
 
 /** What is read of a server before anything it says is trusted. */
 export interface ServerInfo {
@@ -12,6 +22,8 @@ export interface ServerInfo {
   readonly version: string;
   /** `null` where the server does not report it. */
   readonly evictionPolicy: string | null;
+  /** Its time when it was asked; `null` where it does not report it. */
+  readonly serverMs: number | null;
 }
 
 /** Parses the answers to INFO, whatever sections; `null` where the run id or the role is missing. */
@@ -29,6 +41,7 @@ export function parseServerInfo(...texts: readonly unknown[]): ServerInfo | null
     loading: (fields.get("loading") ?? "0") !== "0",
     version: fields.get("redis_version") ?? "unknown",
     evictionPolicy: fields.get("maxmemory_policy") ?? null,
+    serverMs: fields.has("server_time_usec") ? Number(fields.get("server_time_usec")) / 1000 : null,
   };
 }
 

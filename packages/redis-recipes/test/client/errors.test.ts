@@ -58,7 +58,7 @@ test.each(["redis_mode", "server_mode"])("knows a node of a cluster by the field
 
 test("counts replicas that are in step, not those that are still copying", () => {
   const info = parseServerInfo(
-    "# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\n",
+    "# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\nserver_time_usec:1700000000123456\r\n",
     "role:master\r\nconnected_slaves:2\r\nslave0:ip=1,port=2,state=online,offset=3\r\nslave1:ip=1,port=3,state=wait_bgsave,offset=0\r\n",
     "maxmemory_policy:noeviction\r\n",
   );
@@ -70,6 +70,7 @@ test("counts replicas that are in step, not those that are still copying", () =>
     loading: false,
     version: "7.0.15",
     evictionPolicy: "noeviction",
+    serverMs: 1_700_000_000_123.456,
   });
   expect(parseServerInfo("role:master", undefined)).toBeNull();
 });

@@ -94,6 +94,7 @@ test.each([
     loading: false,
     version,
     evictionPolicy: null,
+    serverMs: null,
   } as const;
   expect(unsuitable(info, { rights: undefined, state: undefined }, details) !== null).toBe(old);
 });

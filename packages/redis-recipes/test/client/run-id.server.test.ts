@@ -36,6 +36,8 @@ test("a script gets the run id of the server that executes it, also after the co
     for (const { connection } of name.trace) name.endConnection(connection);
     const runId = await node.runId();
     await eventually(() => line.masterOf("x") === runId, { what: "the server to be known", withinMs: 8_000 });
+    const { serverMs = 0, sentMs = 0 } = line.clockAt("x") ?? {};
+    expect(Math.abs(serverMs + performance.now() - sentMs - Date.now())).toBeLessThan(1_000);
     const alone = await line.run(identity, [freshName("x")], args);
     expect(alone.reply).toEqual({ told: runId, real: runId });
     const [together] = await line.runAll(identity, [{ keys: [freshName("x")], args }]);

@@ -86,6 +86,8 @@ export class PermitModel extends Wire<PermitKeys> {
 
   set(args: PermitSetArgs): PermitSetAnswer {
     const { space, keys, serverMs } = this;
+    const late = this.late(args.notAfterMs);
+    if (late !== null) return late;
     const found = this.#free();
     if (typeof found === "string") return { status: "conflict", serverMs, found };
     this.#reap(1_000, args);

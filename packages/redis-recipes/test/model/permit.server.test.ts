@@ -68,7 +68,12 @@ test(
       );
     };
     const set = async () => {
-      const given = { limit: dice.of([null, 1, 5, 5, 6, 8]), onlyIfUnset: dice.chance(0.3), ...publishing() };
+      const given = {
+        limit: dice.of([null, 1, 5, 5, 6, 8]),
+        onlyIfUnset: dice.chance(0.3),
+        notAfterMs: dice.of([null, null, null, 1]),
+        ...publishing(),
+      };
       await both.run(permitSet, list, permitSet.args(given), () => model.set(given), byStatus);
     };
     const lapse = async () => {
@@ -120,6 +125,7 @@ if redis.call('ZSCORE', KEYS[1], id) then redis.call('ZADD', KEYS[1], 5, id) end
       "permit-renew gone",
       "permit-renew renewed",
       "permit-set counted",
+      "permit-set late",
       "permit-take beyond",
       "permit-take busy",
       "permit-take conflict",

@@ -44,6 +44,8 @@ export class SpinModel extends Wire<Pick<MutexKeys, "lock" | "token">> {
 export class LatchModel extends Wire {
   count(key: string, args: LatchArgs): LatchAnswer {
     const { space, serverMs } = this;
+    const late = this.late(args.notAfterMs);
+    if (late !== null) return late;
     const found = numberAt(space, key);
     if (typeof found === "string") return { status: "conflict", serverMs, found };
     const before = found ?? 0;
@@ -63,6 +65,8 @@ export class LatchModel extends Wire {
 }
 
 export function gateModel(space: Keyspace, keys: BarrierKeys, args: GateArgs): GateAnswer {
+  const serverMs = space.nowUs / 1000;
+  if (args.notAfterMs !== null && serverMs > args.notAfterMs) return { status: "late", serverMs };
   const was = space.type(keys.shut) !== "none";
   const shut = args.action === "read" ? was : args.action === "shut";
   if (shut !== was) {
@@ -70,7 +74,7 @@ export function gateModel(space: Keyspace, keys: BarrierKeys, args: GateArgs): G
     else space.del(keys.shut);
     space.publish(args.changes, shut ? "1" : "0");
   }
-  return { serverMs: space.nowUs / 1000, changed: shut !== was, shut, publishError: "" };
+  return { status: "done", serverMs, changed: shut !== was, shut, publishError: "" };
 }
 
 export function doubleBarrierModel(

@@ -98,6 +98,7 @@ test(
         count: action === "set" ? dice.below(8) : 1 + dice.below(3),
         publish: dice.of(["publish", "both", "none"] as const),
         channel: redissonChannels.latch("orders"),
+        notAfterMs: dice.of([null, null, null, 1]),
       };
       await both.run(
         latchCount,
@@ -134,6 +135,7 @@ test(
       "latch-count conflict",
       "latch-count down false",
       "latch-count down true",
+      "latch-count late",
       "latch-count read false",
       "latch-count set false",
       "latch-count set true",
@@ -152,6 +154,7 @@ test(
     const turn = async () => {
       const given = {
         action: dice.of(["shut", "open", "read"] as const),
+        notAfterMs: dice.of([null, null, null, 1]),
         changes: ourChannels.barrier("orders"),
       };
       await both.run(
@@ -161,7 +164,7 @@ test(
         () => gateModel(both.space, gate, given),
         (answer) => ({
           serverMs: answer.serverMs,
-          what: `${given.action} ${answer.changed}`,
+          what: answer.status === "done" ? `${given.action} ${answer.changed}` : answer.status,
         }),
       );
     };
@@ -193,6 +196,7 @@ test(
       "barrier-gate shut true",
       "barrier-gate open true",
       "barrier-gate shut false",
+      "barrier-gate late",
       "double-barrier done true",
       "double-barrier done false",
       "double-barrier gone false",

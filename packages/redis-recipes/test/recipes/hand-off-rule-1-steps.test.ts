@@ -201,3 +201,18 @@ test("rule 1: a renewal that was answered before a step prolongs nothing after i
   await scene.runtime.advance(lateMs + 10);
   expect(handle.state).toBe("uncertain");
 });
+
+test.each([
+  ["a mutex", (client: SimulatedClient) => client.mutex(lockName).tryAcquire()],
+  ["a read lock", (client: SimulatedClient) => client.provider.readWriteLock(lockName).read.tryAcquire()],
+])(
+  "rule 1: %s that is tried after a step which no answer has shown yet is asked for once more, with a right date",
+  async (_what, attempt) => {
+    const scene = new Scene();
+    const client = scene.client();
+    await scene.settle((await scene.settle(client.mutex(other).acquire())).release());
+    scene.redis.offsetMs += 5_000;
+    const held = await scene.settle(attempt(client));
+    expect(held?.state).toBe("held");
+  },
+);

@@ -78,6 +78,18 @@ describe("a mutex that is kept on Redis", () => {
     expect(await scene.settle(waited.release())).toBe("released");
   });
 
+  test("is given back where an answer takes longer than a proof counts, and its next owner waits for no more proofs", async () => {
+    const scene = new Scene();
+    const client = keeper(scene, { ...quiet, heartbeatMs: 100, aliveMs: 120_000 });
+    const ended = endings(client);
+    client.line.weather = { ...client.line.weather, delayMs: () => 60 };
+    for (let pair = 0; pair < 2; pair++) await scene.settle((await scene.acquire(client)).release());
+    const proofs = scene.count("prove");
+    await scene.settle(client.mutex(lockName).acquire(), 500);
+    expect(ended).toEqual(["wanted"]);
+    expect(scene.count("prove") - proofs).toBeLessThanOrEqual(1);
+  });
+
   test("costs nothing extra where the keeping provider uses each name once, and publishes no message", async () => {
     const scene = new Scene();
     const client = keeper(scene);

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { ReplyError } from "../../src/client/errors.js";
+import type { Late } from "../../src/scripts/mutex/answers.js";
 import { Scene } from "./scene.js";
 
 test("a countdown that waits for contact is published as the servers turn out to want it, so that Java hears of it", async () => {
@@ -18,4 +19,20 @@ test("a countdown that waits for contact is published as the servers turn out to
   line.mend();
   await expect(scene.settle(counted)).rejects.toThrow(/enough/);
   expect(published).toEqual(["spublish"]);
+});
+
+test("a countdown that came to the server after its date has done nothing, and is sent again", async () => {
+  const scene = new Scene();
+  const { line, provider } = scene.client();
+  let sent = 0;
+  line.run = async () => {
+    sent++;
+    const late: Late = { status: "late", serverMs: scene.redis.nowUs / 1_000 };
+    const counted = { status: "counted", serverMs: late.serverMs, changed: true, count: 2, publishError: "" };
+    const reply = (sent === 1 ? late : counted) as never;
+    const nowMs = scene.runtime.nowMs();
+    return { reply, sentMs: nowMs, answeredMs: nowMs, runId: "r", acknowledged: null };
+  };
+  expect(await scene.settle(provider.countDownLatch("gate").countDown())).toBe(2);
+  expect(sent).toBe(2);
 });

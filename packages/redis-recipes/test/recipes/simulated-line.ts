@@ -8,6 +8,7 @@ import type {
   ScriptCall,
   Subscription,
 } from "../../src/client/redis-line.js";
+import type { ClockReading } from "../../src/client/server-info.js";
 import type { Script, ScriptArgs } from "../../src/scripts/script.js";
 import type { SimulatedRedis } from "./simulated-redis.js";
 
@@ -146,6 +147,9 @@ export class SimulatedLine implements RedisLine {
   }
 
   // -------- what it is asked for
+
+  /** Clients that have just been made know nothing of the server's clock. */
+  clockAt: () => ClockReading | null = () => null;
 
   masterOf(): string | null {
     return this.state === "connected" && !this.#shardGone ? this.#runId : null;

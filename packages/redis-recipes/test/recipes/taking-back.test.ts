@@ -144,3 +144,16 @@ test("a caller that gives up while it hears, by its next grant, that it has lost
   expect(client.state.holds.on(lockName)).toEqual([]);
   expect(scene.holder).toBeUndefined();
 });
+
+test("a request has a date before any script was answered, by the clock that the master showed when it was connected to", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  expect(client.state.requests.notAfterMs(lockName)).toBeNull();
+  const sentMs = scene.runtime.nowMs();
+  client.line.clockAt = () => ({ serverMs: 7_000_000, sentMs, answeredMs: sentMs + 1 });
+  await scene.runtime.advance(500);
+  expect(client.state.requests.notAfterMs(lockName)).toBe(7_000_500 + 2_000);
+  // What answers say of a later moment counts instead.
+  await scene.settle((await scene.acquire(client)).release());
+  expect(client.state.requests.notAfterMs(lockName)).not.toBe(7_000_500 + 2_000);
+});

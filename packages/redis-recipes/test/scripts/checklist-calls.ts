@@ -122,7 +122,13 @@ export function callsOn(stage: Stage) {
     see(
       latchCount,
       [name],
-      latchCount.args({ action, count, publish: "publish", channel: redissonChannels.latch(name) }),
+      latchCount.args({
+        action,
+        count,
+        publish: "publish",
+        channel: redissonChannels.latch(name),
+        notAfterMs: null,
+      }),
     );
   return {
     see,

@@ -198,7 +198,7 @@ test("a latch with a name that is allowed publishes to sharded subscribers when 
   await ears.ssubscribe(channel);
   heard.length = 0;
   for (const action of ["set", "down"] as const) {
-    const args = latchCount.args({ action, count: 1, publish: "spublish", channel });
+    const args = latchCount.args({ action, count: 1, publish: "spublish", channel, notAfterMs: null });
     expect(latchCount.parse(await redis.eval(latchCount.lua, 1, "gate", ...args))).toMatchObject({
       changed: true,
       publishError: "",

@@ -341,12 +341,26 @@ test("a picture of a read-write lock shows ten thousand readers at most, and cou
   expect(await look()).toHaveLength(10_000);
 });
 
+test("a turn of readers that is longer than any is over for a reader behind a writer: the server's clock was set back", async () => {
+  const { redis } = on.server;
+  const readWrite = readWriteKeys(name);
+  await readTake(anna);
+  const [seconds] = (await redis.time()) as unknown as [number];
+  const nowMs = 1_000 * Number(seconds);
+  await redis.rpush(readWrite.waiters, `${bert} 30000`);
+  await redis.zadd(readWrite.alive, nowMs + 60_000, bert);
+  await redis.set(readWrite.run, `r${nowMs + 2_000}`);
+  expect(await readTake(carl)).toMatchObject({ status: "granted" });
+  await redis.set(readWrite.run, `r${nowMs + 3_600_000}`);
+  expect(await readTake(java)).toMatchObject({ status: "busy", behindWriter: true });
+});
+
 test("a limit gives a thousand permits back that are over, and counts the others as held", async () => {
   const permit = permitKeys(name);
   const { redis } = on.server;
   await redis.set(permit.permits, "0");
   await redis.zadd(permit.grants, ...Array.from({ length: 1_500 }, (_, n) => [1, `permit ${n}`]).flat());
-  const args = { limit: 2_000, onlyIfUnset: false, publish: "none" as const, channel: "" };
+  const args = { limit: 2_000, onlyIfUnset: false, notAfterMs: null, publish: "none" as const, channel: "" };
   const answer = await on.server.run(permitSet, permitKeyList(permit), permitSet.args(args));
   expect(answer).toMatchObject({ status: "counted", changed: true, free: 1_500, held: 500 });
 });

@@ -162,7 +162,8 @@ export class PolledAttempt implements Attempt {
     }
   }
 
-  async #try(): Promise<Tried> {
+  /** `again`: a second time, since the first had a wrong date. */
+  async #try(again = false): Promise<Tried> {
     const requests = this.#requests;
     const { what } = this.#scripts;
     this.#woken = false;
@@ -193,6 +194,7 @@ export class PolledAttempt implements Attempt {
     }
     // A try before it whose answer was lost may still be on its way.
     this.#mayBeThere = before;
+    if (!again && !this.#over && requests.wasMisdated(answer)) return await this.#try(true);
     switch (reply.status) {
       case "late":
         throw this.#error(`a request for the ${what} "${this.#name}" came to Redis too late`);

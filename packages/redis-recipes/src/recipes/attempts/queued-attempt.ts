@@ -191,7 +191,8 @@ export class QueuedAttempt implements Attempt, Wait {
 
   // -------- the way to a grant
 
-  async #ask(): Promise<void> {
+  /** `again`: a second time, since the first had a wrong date. */
+  async #ask(again = false): Promise<void> {
     const requests = this.#requests;
     const { grantChannel, keptGrants } = this.#client;
     // A request to let go that is not heard is not sent again.
@@ -213,7 +214,9 @@ export class QueuedAttempt implements Attempt, Wait {
     this.#mayBeThere = true;
     this.#roundTrips++;
     try {
-      this.#answered(await requests.run(this.#call(notAfterMs), options));
+      const answer = await requests.run(this.#call(notAfterMs), options);
+      if (!again && this.#phase === "asking" && requests.wasMisdated(answer)) return await this.#ask(true);
+      this.#answered(answer);
     } catch (error) {
       // Nothing is written for several locks before all of them were looked at.
       if (nothingDone(error) || (!this.#alone && error instanceof LayoutConflictError))

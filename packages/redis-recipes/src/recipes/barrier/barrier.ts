@@ -9,10 +9,11 @@ import type { RetryingRequests } from "../requests/retrying-requests.js";
  * when the one who shut it is gone. Shutting or opening twice is once. `name`: with the provider's prefix.
  */
 export function redisBarrier(runs: RetryingRequests, name: string): BarrierStore {
-  const keys = [barrierKeys(name).shut];
+  const keys = [barrierKeys(name).shut] as const;
   const channel = ourChannels.barrier(name);
   const call = async (action: GateArgs["action"], patient: boolean): Promise<boolean> => {
-    const args = () => barrierGate.args({ action, changes: channel });
+    const args = () =>
+      barrierGate.args({ action, notAfterMs: runs.requests.notAfterMs(keys[0]), changes: channel });
     return (await runs.run(barrierGate, { keys, args, repeatable: true, patient })).shut;
   };
   return {

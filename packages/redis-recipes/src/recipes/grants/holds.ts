@@ -209,11 +209,8 @@ export class Holds {
 
   /** Rule 1: leases at this server end by another clock than the one they were read by. */
   clockStepped(runId: string): void {
-    const concerns = (hold: Held): boolean => hold.runId === runId;
-    this.#doubt(concerns);
-    inSlices(this.#requests.runtime, this.#holds.values(), (hold) => {
-      if (concerns(hold)) void hold.recheck();
-    });
+    this.#doubt((hold) => hold.runId === runId);
+    this.renewAll();
   }
 
   /** Messages of the grant channel may be missing, the wish of another client among them. */

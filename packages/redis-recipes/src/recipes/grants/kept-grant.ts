@@ -111,7 +111,10 @@ export class KeptGrant implements Proven {
   #proven({ reply, sentMs }: Proof, jumps: number): void {
     this.#reserved(reply);
     this.javaListens = reply.listeners > 0;
-    if (reply.waited || this.javaListens || this.#token >= this.#upTo) {
+    const { runtime, settings } = this.#books.requests;
+    // Where answers take longer than a proof counts, the next one would come too late as well.
+    const tooOld = runtime.nowMs() - sentMs > settings.heartbeatMs;
+    if (reply.waited || this.javaListens || this.#token >= this.#upTo || tooOld) {
       this.#state.wanted();
       return;
     }

@@ -16,7 +16,10 @@ import type { RetryingRequests } from "../requests/retrying-requests.js";
 export function redisLatch(runs: RetryingRequests, name: string, key: string): LatchStore {
   const channel = redissonChannels.latch(key);
   const call = async (action: LatchArgs["action"], count: number, patient = false) => {
-    const args = () => latchCount.args({ action, count, publish: runs.line.publishCommand, channel });
+    const args = () => {
+      const notAfterMs = runs.requests.notAfterMs(key);
+      return latchCount.args({ action, count, publish: runs.line.publishCommand, channel, notAfterMs });
+    };
     const reply = await runs.run(latchCount, { keys: [key], args, repeatable: action === "read", patient });
     if (reply.status === "counted") return reply;
     throw foundElse(name, key, reply.found, "the count of a latch");

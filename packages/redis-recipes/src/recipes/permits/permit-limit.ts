@@ -15,8 +15,11 @@ export async function setPermitLimit(
   change: { readonly limit: number; readonly onlyIfUnset: boolean },
 ): Promise<boolean> {
   const channel = redissonChannels.semaphore(key);
-  const args = () => permitSet.args({ ...change, publish: runs.line.publishCommand, channel });
   const keys = permitKeyList(permitKeys(key));
+  const args = () => {
+    const notAfterMs = runs.requests.notAfterMs(key);
+    return permitSet.args({ ...change, notAfterMs, publish: runs.line.publishCommand, channel });
+  };
   // With `onlyIfUnset` the answer has to say whether this very request has set the limit, so it is not sent twice.
   const reply = await runs.run(permitSet, { keys, args, repeatable: !change.onlyIfUnset, patient: false });
   if (reply.status === "conflict") throw foundElse(name, key, reply.found, "permits");

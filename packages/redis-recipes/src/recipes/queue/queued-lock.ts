@@ -30,8 +30,6 @@ export class QueuedLock implements GrantedLock {
   readonly proof: { readonly keys: readonly string[]; readonly channel: string };
   /** The keys of `stay`; `null` where it does not serve this kind. */
   readonly stayKeys: readonly string[] | null;
-  /** How often its waiters here have asked `stay`: each time something else is looked at. */
-  stayTurns = 0;
   readonly heartbeat: BatchKind<HeartbeatEntry, StandAnswer>;
   /** The last request, and the arguments that others like it have too. */
   #acquires: { readonly request: TakeRequest; readonly args: readonly (string | number)[] } | undefined;

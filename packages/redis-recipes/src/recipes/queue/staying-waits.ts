@@ -15,7 +15,7 @@ type Group<T> = [T, ...T[]];
 
 /** In one call at most, so that none keeps the server busy for long. */
 const mostInCall = 500;
-/** What the calls about one lock look at, one after the other. A lock without a holder has to be found soonest, so most calls look for that. */
+/** What the calls of each period look at, one after the other. A lock without a holder has to be found soonest, so most calls look for that. */
 const looks: readonly StayLook[] = ["lock", "first", "lock", "lock", "life", "lock", "first", "lock"];
 
 /**
@@ -24,13 +24,16 @@ const looks: readonly StayLook[] = ["lock", "first", "lock", "lock", "life", "lo
  */
 export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiting: T) => void): Rounds<T> {
   const { line, runtime, settings } = requests;
+  const periodMs = stayMs(settings);
   const slotOf = ({ wait }: T): number | null => line.slotOf(wait.lock.key);
   const turn = async (all: readonly T[]): Promise<void> => {
     const queued = all.filter(({ wait }) => wait.queued);
+    // By the time, since each waiter has a turn in each period, in whatever company: none is left out of a look for ever.
+    const look = looks[Math.floor(runtime.nowMs() / periodMs) % looks.length] as StayLook;
     const calls = callsOf(queued, slotOf);
     const runs = calls.map((groups) => ({
       keys: groups.flatMap(([{ wait }]) => wait.lock.stayKeys as readonly string[]),
-      args: stay.args({ aliveMs: settings.aliveMs, entries: groups.map(entryOf) }),
+      args: stay.args({ aliveMs: settings.aliveMs, entries: groups.map((group) => entryOf(group, look)) }),
     }));
     const answers = await line.runAll<StayAnswer>(stay, runs);
     calls.forEach((groups, index) => {
@@ -47,7 +50,7 @@ export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiti
       });
     });
   };
-  return new Rounds({ runtime, periodMs: stayMs(settings), slotOf, turn: (all) => void turn(all) });
+  return new Rounds({ runtime, periodMs, slotOf, turn: (all) => void turn(all) });
 }
 
 /** Groups waits by slot, and by lock within a call. */
@@ -69,8 +72,6 @@ function callsOf<T extends Staying>(all: readonly T[], slotOf: (waiting: T) => n
 }
 
 /** What a call asks about the waiters on one lock. */
-function entryOf(group: Group<Staying>): StayEntry {
-  const { lock } = group[0].wait;
-  const look = looks[lock.stayTurns++ % looks.length] as StayLook;
+function entryOf(group: Group<Staying>, look: StayLook): StayEntry {
   return { look, owners: group.map(({ wait }) => wait.owner) };
 }

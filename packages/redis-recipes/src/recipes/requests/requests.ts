@@ -128,6 +128,14 @@ export class Requests implements BatchContext {
     }
   }
 
+  /**
+   * The server says that a request came after its date, although it was answered in time. Then the bound of the server's clock was wrong, as
+   * after a sleep of this machine, a step of a clock or a day of drift. That answer has put it right, and a request with a new date can go out.
+   */
+  wasMisdated({ reply, sentMs, answeredMs }: Answer<{ readonly status: string }>): boolean {
+    return reply.status === "late" && answeredMs - sentMs < this.settings.commandTimeoutMs;
+  }
+
   /** The bounds of a request that may grant: after which server time it does nothing, and how many replicas have to confirm it. */
   grantBounds(key: string): { readonly notAfterMs: number | null; readonly options: RunOptions } {
     const { acks, waitTimeoutMs } = this.settings;
@@ -154,9 +162,19 @@ export class Requests implements BatchContext {
    * owner back that was cancelled meanwhile.
    */
   notAfterMs(key: string, extraMs: Millis = 0): number | null {
-    const upperMs = this.clockOf(this.line.masterOf(key))?.upperMs(this.runtime.nowMs());
+    const upperMs = this.#clockAt(key)?.upperMs(this.runtime.nowMs());
     if (upperMs === undefined || upperMs === null) return null;
     return upperMs + 2 * this.settings.commandTimeoutMs + extraMs;
+  }
+
+  /** Before the first answer of a script that is the clock that the master has shown when it was connected to. */
+  #clockAt(key: string): ServerClock | undefined {
+    const runId = this.line.masterOf(key);
+    const known = this.clockOf(runId);
+    if (known !== undefined || runId === null) return known;
+    const shown = this.line.clockAt(key);
+    if (shown !== null) this.noteClock(shown.serverMs, { ...shown, runId });
+    return this.clockOf(runId);
   }
 
   /** Rule 1: what was asked before a step of the server's clock was noticed says nothing of how long a hold lasts. */

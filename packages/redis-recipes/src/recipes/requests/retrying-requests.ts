@@ -2,6 +2,7 @@ import { BackendError, type Millis } from "@holdfast/core";
 import { type GrantEngine, pause } from "@holdfast/core/internal";
 import { OutcomeUnknownError } from "../../client/errors.js";
 import type { RedisLine } from "../../client/redis-line.js";
+import type { Late } from "../../scripts/mutex/answers.js";
 import type { Script } from "../../scripts/script.js";
 import type { ChannelWaiters } from "../channels/channel-waiters.js";
 import type { Requests } from "./requests.js";
@@ -31,7 +32,10 @@ export class RetryingRequests {
   }
 
   /** Tries again as `options.retry` says. Rejects with the last error once `connectTimeoutMs` has passed, and at once with one that will not pass. */
-  async run<R extends { readonly serverMs: number }>(script: Script<R>, call: RetriedCall): Promise<R> {
+  async run<R extends { readonly serverMs: number }>(
+    script: Script<R>,
+    call: RetriedCall,
+  ): Promise<Exclude<R, Late>> {
     const { engine, line, requests } = this;
     const { runtime, options } = engine;
     const startedMs = runtime.nowMs();
@@ -42,7 +46,11 @@ export class RetryingRequests {
       }
       let delayMs: Millis | null = null;
       try {
-        return (await requests.run({ script, keys: call.keys, args: call.args() })).reply;
+        const { reply } = await requests.run({ script, keys: call.keys, args: call.args() });
+        if (!isLate(reply)) return reply as Exclude<R, Late>;
+        throw new BackendError("Redis took the request up only after its time, and did nothing", {
+          backend: "redis",
+        });
       } catch (error) {
         if (error instanceof OutcomeUnknownError && !call.repeatable) throw unsure(error);
         const nowMs = runtime.nowMs();
@@ -54,6 +62,8 @@ export class RetryingRequests {
     }
   }
 }
+
+const isLate = (reply: object): boolean => (reply as Partial<Late>).status === "late";
 
 /** The same call again could count twice. */
 function unsure(cause: OutcomeUnknownError): BackendError {

@@ -1,12 +1,5 @@
 import type { Millis } from "@holdfast/core";
-
-/** Server time, and between which two moments of our monotonic clock it was read. */
-interface ClockReading {
-  /** The time by the server's clock, ms with fractions. */
-  readonly serverMs: number;
-  readonly sentMs: Millis;
-  readonly answeredMs: Millis;
-}
+import type { ClockReading } from "../../client/server-info.js";
 
 /** Two clocks drift apart by less than this share of the time that passes; twenty times what NTP slews by. */
 const drift = 0.01;

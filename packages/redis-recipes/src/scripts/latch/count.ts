@@ -2,8 +2,8 @@ import type { RedissonPublish } from "../../layout/channels.js";
 import { clock } from "../lua/clock.js";
 import { permits } from "../lua/permits.js";
 import { publish } from "../lua/publish.js";
-import { type Conflict, conflictPart } from "../mutex/answers.js";
-import { answerReader, type CallScript } from "../script.js";
+import { type Conflict, conflictPart, type Late } from "../mutex/answers.js";
+import { answerReader, type CallScript, notAfterUs, nothingMore } from "../script.js";
 
 export interface LatchArgs {
   /** `down` takes off, `set` sets where nothing above zero is set, `read` changes nothing. */
@@ -11,6 +11,8 @@ export interface LatchArgs {
   readonly count: number;
   readonly publish: RedissonPublish;
   readonly channel: string;
+  /** A copy that comes later, from a connection long given up, would count when its caller may have looked and counted again. */
+  readonly notAfterMs: number | null;
 }
 
 export type LatchAnswer =
@@ -22,18 +24,20 @@ export type LatchAnswer =
       readonly count: number;
       readonly publishError: string;
     }
+  | Late
   | Conflict;
 
 const readLatch = answerReader<LatchAnswer>("latch-count", {
   counted: (reply) => ({ changed: reply.flag(), count: reply.integer(), publishError: reply.text() }),
+  late: nothingMore,
   conflict: conflictPart,
 });
 
 /**
  * Everything that is done with a countdown latch.
  *
- * Keys: the count. Arguments: action, number, how to publish, Redisson's channel. Answer: counted (whether changed, count, publish error) / conflict; server
- * time in each. Not safe to send again: nothing is kept by which two countdowns differ.
+ * Keys: the count. Arguments: action, number, how to publish, Redisson's channel, not after (us, 0 for none). Answer: counted (whether changed, count,
+ * publish error) / late / conflict; server time in each. Not safe to send again: nothing is kept by which two countdowns differ.
  *
  * As Redisson's: the key goes when the count is zero, and `0` is published; `1` when a count is set. Unlike it: counts down by any number; no
  * key is made and removed where there is none; a count of zero or less, which Redisson can leave, may be set anew.
@@ -42,6 +46,7 @@ export const latchCount: CallScript<LatchArgs, LatchAnswer> = {
   name: "latch-count",
   keyCount: 1,
   lua: `${clock}${publish}${permits}
+if tonumber(ARGV[5]) > 0 and nowUs > tonumber(ARGV[5]) then return {'late', nowUs} end
 local count, found = permitsAt(KEYS[1])
 if count == nil then return {'conflict', nowUs, found} end
 count = count or 0
@@ -63,6 +68,6 @@ elseif ARGV[1] == 'set' and count <= 0 then
 end
 return {'counted', nowUs, changed, math.max(0, count), mute}
 `,
-  args: (given) => [given.action, given.count, given.publish, given.channel],
+  args: (given) => [given.action, given.count, given.publish, given.channel, notAfterUs(given.notAfterMs)],
   parse: readLatch,
 };

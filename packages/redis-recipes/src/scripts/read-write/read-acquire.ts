@@ -55,7 +55,7 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
  * late / conflict; server time in each.
  *
  * As Redisson's: `mode` `read`, one field and one key with the lease for each hold, TTL of the hash the longest of all; a writer may read too.
- * Unlike it: refused while a live writer of ours stands first, except during a readers' turn; a mutex under the name is a
+ * Unlike it: refused while a live writer of ours stands first, except during a readers' turn (one of more than an alive window is over: the clock was set back); a mutex under the name is a
  * conflict, where Redisson's read hold would stand beside its holder; asked again, it extends nothing; a writer that may only keep the lock
  * for its next owner hears that it is wanted.
  */
@@ -81,8 +81,8 @@ if state == 'held' and redis.call('HEXISTS', k.lock, owner) == 1 then
 end
 local behind = 0
 if not beside and mode ~= 'write' and liveHead(k, tonumber(ARGV[6])) then
-  local turn = string.match(redis.call('GET', k.run) or '', '^r(%d+)')
-  if not turn or tonumber(turn) <= nowMs then behind = 1 end
+  local turn = tonumber(string.match(redis.call('GET', k.run) or '', '^r(%d+)') or '0')
+  if turn <= nowMs or turn > nowMs + tonumber(ARGV[6]) then behind = 1 end
 end
 if behind == 1 or (mode == 'write' and not beside) then
   tellKeeper(k.lock, holder)

@@ -1,0 +1,34 @@
+import { simulatedRuntime } from "@holdfast/core/testing";
+import { expect, test } from "vitest";
+import { stayingRounds } from "../../src/recipes/queue/staying-waits.js";
+import type { Requests } from "../../src/recipes/requests/requests.js";
+import { settings } from "./simulated-client.js";
+
+type Run = { readonly args: readonly (string | number)[] };
+
+test.each([1, 200, 1_504, 3_200])(
+  "%d waiters of one client behind the first have each look in each round of eight, in whatever company",
+  async (count) => {
+    const runtime = simulatedRuntime(1);
+    const looksOf = new Map<string, Set<string>>();
+    const line = {
+      slotOf: () => null,
+      runAll: async (_script: unknown, runs: readonly Run[]) =>
+        runs.map(({ args }) => {
+          const [, look, many, ...owners] = args as [number, string, number, ...string[]];
+          expect(owners).toHaveLength(many);
+          for (const owner of owners) looksOf.set(owner, (looksOf.get(owner) ?? new Set()).add(look));
+          const reply = { serverMs: 0, stays: owners.map(() => true) };
+          return { reply, sentMs: 0, answeredMs: 0, runId: "r", acknowledged: null };
+        }),
+    };
+    const requests = { line, runtime, settings, noteClock: () => {} } as unknown as Requests;
+    const rounds = stayingRounds(requests, () => {});
+    const lock = { key: "orders", stayKeys: ["orders", "waiters", "alive"] } as never;
+    for (let at = 0; at < count; at++) rounds.add({ wait: { owner: `owner-${at}`, lock, queued: true } });
+    await runtime.advance(8 * settings.aliveMs);
+    expect(looksOf.size).toBe(count);
+    for (const looks of looksOf.values()) expect([...looks].sort()).toEqual(["first", "life", "lock"]);
+    rounds.close();
+  },
+);
