@@ -64,7 +64,7 @@ export async function ownedFiles(owner) {
 function contactOf({ repository, securityContact }) {
   const privately = repository
     ? `Please report privately at <${repository}/security/advisories/new>`
-    : 'Please do not open a public issue for what is listed under "What counts". Use the private report of the place from which you have this\nrepository';
+    : 'Please do not open a public issue for what is listed under "What counts". Report it privately to\nthe owner of this repository';
   return securityContact ? `${privately}, or to <${securityContact}>.` : `${privately}.`;
 }
 

@@ -48,6 +48,31 @@ it("docs/troubleshooting.md explains every error class and every code, and no ot
   expect([...new Set(text.match(/HF_[A-Z_]+/g))].sort()).toEqual(codesInSources());
 });
 
+/** The fields of an interface of core, by its source. */
+function fieldsOf(file: string, name: string): string[] {
+  const [, body = ""] =
+    new RegExp(`^export interface ${name} \\{\\n([\\s\\S]*?)^\\}`, "m").exec(
+      read(`packages/core/src/api/${file}`),
+    ) ?? [];
+  return [...body.matchAll(/^ {2}"?([\w-]+)"?\??:/gm)].map(([, field = ""]) => field);
+}
+
+it.each([
+  ["Options of every provider", fieldsOf("provider.ts", "ProviderOptions")],
+  ["Options of a call", fieldsOf("acquiring.ts", "AcquireOptions")],
+  ["Events", fieldsOf("events.ts", "LockEventMap")],
+])("docs/options-and-events.md lists under '%s' all that there is, and no more", (heading, fields) => {
+  const [, section = ""] =
+    new RegExp(`^## ${heading}\\n([\\s\\S]*?)(?=^## |(?![\\s\\S]))`, "m").exec(
+      read("docs/options-and-events.md"),
+    ) ?? [];
+  const rows = [...section.matchAll(/^\| (`[^|]+`) +\|/gm)].flatMap(([, names = ""]) =>
+    [...names.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name),
+  );
+  expect(fields.length).toBeGreaterThan(5);
+  expect(rows.sort()).toEqual(fields.sort());
+});
+
 /** The titles of tests that a text quotes behind their file, which are not in it; what it is called where it quotes none. */
 function missingTitles(text: string, called: string): string[] {
   const files = [...text.matchAll(/`([^`]+\.ts)`:\s+((?:"[^"]+"(?:, )?)+)/g)];

@@ -84,8 +84,8 @@ export const faults: readonly Fault[] = [
     id: "pause",
     words: "the holder stands still for two leases, and writes on without looking",
     excuses: {
-      "two holders": "a process that stands still believes what it believed",
-      "told late": "a process that stands still hears nothing",
+      "two holders": "a stopped process cannot change its belief",
+      "told late": "a stopped process cannot be notified",
     },
     of: ({ family }) => ({
       topology: one[family],

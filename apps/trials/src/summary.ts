@@ -110,7 +110,7 @@ function serversOf(runs: readonly Result[]): string {
 }
 
 function toldOf({ provides }: Subject, cells: readonly Cell[]): string {
-  if (provides.tellsLoss !== true) return "never told";
+  if (provides.tellsLoss !== true) return "never reported";
   const margins = cells
     .filter(({ fault }) => fault.excuses["told late"] === undefined)
     .flatMap(({ runs }) => runs.flatMap(({ figures }) => figures.marginMs ?? []));

@@ -100,7 +100,7 @@ it("a library that this machine lacks is named with how to get it", () => {
 
 it("hand-off and wait under 64 waiters stand beside the verdicts", () => {
   expect(table(results, new Map())).toContain(
-    "| SET NX PX with ioredis | 12 ms | 900 ms | never told | none |",
+    "| SET NX PX with ioredis | 12 ms | 900 ms | never reported | none |",
   );
 });
 

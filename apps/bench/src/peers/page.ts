@@ -37,7 +37,7 @@ Each peer runs in a process of its own. A workload is measured in several rounds
 same server. A cell shows the median of the rounds, with the smallest and the largest in parentheses. In the tables of ratios the
 reference peer counts 1: each ratio is taken within a round, so that what slows a whole round down hardly shows in it.
 
-- _a second_: pairs of acquire and release; where owners wait for each other, grants, whoever had the lock before.
+- _a second_: pairs of acquire and release; where owners wait for each other, grants, whichever owner had the lock before.
 - _hand-offs a second_: grants that went to another owner than the one before. A lock that its last owner takes again past those
   that wait is granted, but not handed over.
 - _p50_ and _p99_: of a pair, from the call of acquire until release is done; where owners wait, of a hand-off, from the call of

@@ -46,7 +46,7 @@ export function thisMachine(): Pick<Circumstances, "machine" | "load"> {
   const [first] = cpus();
   const gib = Math.round(totalmem() / 2 ** 30);
   return {
-    machine: `${cpus().length} cores of ${first?.model ?? "an unknown kind"}, ${gib} GiB, ${process.platform} ${release()}`,
+    machine: `${cpus().length} cores of ${first?.model ?? "an unknown kind"}, ${gib} GiB, ${process.platform} ${release().split(".", 2).join(".")}`,
     load: loadavg()[0] as number,
   };
 }

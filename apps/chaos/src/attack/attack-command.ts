@@ -37,7 +37,7 @@ all keys of the database, ${pageOf} at a time: that is how its own are found.
   --server-name NAME                           what the servers' certificates are for, where it is none of the hosts
   --fault NAME                                 ${attackNames.join(", ")}
   --i-own-this                                 you may do this to those servers; without it nothing is done, and you are told what would be
-  --times N                                    how often, 1 to 100; default 3. Whoever lets go in the moment in which it is hit does not count
+  --times N                                    how often, 1 to 100; default 3. A holder that lets go in the moment in which it is hit does not count
   --workers N                                  2 to 32; default 4
   --seed N                                     default a fresh one, which is printed
   --out DIR                                    reports; default ./chaos-results/attack-<name>

@@ -31,7 +31,7 @@ export function refusals(history: History): CheckResult {
             examples.add(
               [attempt.invoke, attempt.end],
               () =>
-                `${about.key}: ${attempt.p} was refused at ${seconds(attempt.endedAt)} while nobody could have it`,
+                `${about.key}: ${attempt.p} was refused at ${seconds(attempt.endedAt)} while no client could have it`,
             );
           }
         }
@@ -41,7 +41,9 @@ export function refusals(history: History): CheckResult {
   }
   const result = examples.result("refusals", { judged, what: "refusals", metrics: { spurious } });
   // Where locks were asked for and none was refused, none was refused without a reason.
-  return judged > 0 || asked === 0 ? result : { ...result, verdict: "pass", summary: "nobody was refused" };
+  return judged > 0 || asked === 0
+    ? result
+    : { ...result, verdict: "pass", summary: "no client was refused" };
 }
 
 /** The time until which each grant may have lasted; an acquire whose end is not known may last for good. */

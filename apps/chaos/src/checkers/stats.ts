@@ -23,7 +23,7 @@ export function stats(history: History, options: CheckOptions): CheckResult {
     if (about.holds.length < minGrants)
       missing.push(`${about.key} has ${about.holds.length} of ${minGrants} grants`);
   }
-  if (operations === 0) missing.push("nobody asked for anything");
+  if (operations === 0) missing.push("no client asked for anything");
   for (const [f, ok] of asked) if (ok === 0) missing.push(`no ${f} came back well`);
   const faults = history.faults.filter(({ end }) => end === null || !isMiss(end));
   for (const fault of faults) {

@@ -53,7 +53,7 @@ export function decide(
     const [first] = missing;
     return {
       outcome: "not-demonstrated",
-      why: first === undefined ? (few?.text ?? "") : `${first} convicted nobody, though it should`,
+      why: first === undefined ? (few?.text ?? "") : `${first} convicted nothing, though it should`,
       unexpected: [...missing, ...figures.map(({ checker }) => checker as CheckerName)],
     };
   }

@@ -3,7 +3,7 @@ import type { Mutant } from "./mutant.js";
 export const redisMutants: readonly Mutant[] = [
   {
     id: "redis-holder-not-seen",
-    guard: "a lock that somebody holds is not granted",
+    guard: "a lock that a client holds is not granted",
     package: "redis-recipes",
     file: "scripts/lua/mutex-state",
     find: "return 'held', all[1]",

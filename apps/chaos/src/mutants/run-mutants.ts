@@ -161,9 +161,9 @@ function outcomeOf(
   const controlPassed = control.outcome === "as-expected";
   const silent = mutant.convicts.filter((name) => !convictedBy.includes(name));
   let why = verdict.why;
-  if (convictedBy.length === 0) why = `${scenario.id} convicted nobody (${verdict.why})`;
+  if (convictedBy.length === 0) why = `${scenario.id} convicted nothing (${verdict.why})`;
   else if (silent.length > 0)
-    why = `${silent.join(", ")} convicted nobody in ${scenario.id} (${verdict.why})`;
+    why = `${silent.join(", ")} convicted nothing in ${scenario.id} (${verdict.why})`;
   if (!controlPassed) why = `${scenario.id} did not pass with the recipe as it is: ${control.why}`;
   return {
     mutant,

@@ -9,9 +9,9 @@ export interface Guarantee {
 
 export const guarantees: readonly Guarantee[] = [
   {
-    name: "one holder, as told",
+    name: "one holder, as reported",
     meaning:
-      "what the application was told excludes each other, from the return of an acquire to its release, its loss or its death",
+      "what was reported to the application excludes each other, from the return of an acquire to its release, its loss or its death",
     checkers: ["belief", "mutex", "rw", "permits", "reentry"],
   },
   {
@@ -31,13 +31,13 @@ export const guarantees: readonly Guarantee[] = [
     checkers: ["fence-order"],
   },
   {
-    name: "losses are told in time",
+    name: "losses are reported in time",
     meaning: "a holder hears that it lost before the next one is granted",
     checkers: ["lost-notice"],
   },
   {
     name: "fair",
-    meaning: "nobody is overtaken who stood in the queue",
+    meaning: "no client in the queue is overtaken",
     checkers: ["fifo"],
   },
   {

@@ -64,7 +64,8 @@ export const machineScenarios: readonly Scenario[] = [
   },
   {
     id: "Z15",
-    title: "The server's wall clock jumps an hour ahead and back by two: no session ends, nobody hears of it",
+    title:
+      "The server's wall clock jumps an hour ahead and back by two: no session ends, and no client notices",
     tags: ["full"],
     topology: { kind: "zookeeper", members: 1, shims: true },
     keys: { k1: zk(3_000) },
@@ -199,7 +200,7 @@ export const machineScenarios: readonly Scenario[] = [
   {
     id: "R19",
     title:
-      "The disk is full, then connections are refused, then never answered: whoever asks is told in time, all goes on after",
+      "The disk is full, then connections are refused, then never answered: each call ends in time with an error, and all goes on after",
     tags: ["full"],
     topology: { kind: "redis", persistence: "aof-everysec", smallDisk: true },
     needs: ["limits"],

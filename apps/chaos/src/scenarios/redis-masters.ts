@@ -89,7 +89,7 @@ export const mastersScenarios: readonly Scenario[] = [
   {
     id: "R11-guard",
     title:
-      "RedLock with the guard: a master that came back empty sits out the longest lease, and nobody is granted twice",
+      "RedLock with the guard: a master that came back empty sits out the longest lease, and no lock is granted twice",
     tags: ["full"],
     topology: { kind: "masters", count: 5, persistence: "none" },
     keys: { k1: redlock },
@@ -104,7 +104,7 @@ export const mastersScenarios: readonly Scenario[] = [
   {
     id: "R12",
     title:
-      "RedLock on durable masters: one is killed and comes back with everything, and nobody is granted twice",
+      "RedLock on durable masters: one is killed and comes back with everything, and no lock is granted twice",
     // R11 does the same to the same client in the short run.
     tags: ["full"],
     topology: { kind: "masters", count: 5, persistence: "aof-always" },
@@ -164,7 +164,7 @@ export const mastersScenarios: readonly Scenario[] = [
   {
     id: "R14",
     title:
-      "RedLock: two of five masters killed, later two frozen: the other three go on, and nobody is granted twice",
+      "RedLock: two of five masters killed, later two frozen: the other three go on, and no lock is granted twice",
     tags: ["full"],
     topology: { kind: "masters", count: 5, persistence: "none" },
     keys: { k1: redlock, k2: redlock },

@@ -70,7 +70,7 @@ export const redisScenarios: readonly Scenario[] = [
   },
   {
     id: "R02",
-    title: "Holders are killed: whoever waits has the lock when the lease is over",
+    title: "Holders are killed: a waiter has the lock when the lease is over",
     tags: ["full"],
     topology: { kind: "redis" },
     keys: { k1: mutex },
@@ -256,7 +256,7 @@ export const redisScenarios: readonly Scenario[] = [
   },
   {
     id: "R18",
-    title: "Only the subscriptions of waiters are cut: nobody sleeps beside a free lock",
+    title: "Only the subscriptions of waiters are cut: no waiter sleeps beside a free lock",
     tags: ["full"],
     topology: { kind: "redis" },
     keys: { k1: mutex },

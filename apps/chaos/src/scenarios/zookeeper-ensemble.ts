@@ -12,7 +12,7 @@ const ofMany = {
 export const ensembleScenarios: readonly Scenario[] = [
   {
     id: "Z06",
-    title: "The leader dies three times: no session is lost, and somebody is granted again soon",
+    title: "The leader dies three times: no session is lost, and the next grant comes soon",
     tags: ["smoke", "full"],
     topology: three,
     keys: sharedKeys(6_000),

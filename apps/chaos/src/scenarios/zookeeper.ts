@@ -182,7 +182,7 @@ export const zookeeperScenarios: readonly Scenario[] = [
   },
   {
     id: "Z12",
-    title: "A waiter's session is ended while its turn comes: nobody is granted by a session that is over",
+    title: "A waiter's session is ended while its turn comes: no client is granted by a session that is over",
     tags: ["full"],
     topology: one,
     keys: { k1: mutex(3_000) },

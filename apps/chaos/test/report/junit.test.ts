@@ -30,7 +30,7 @@ describe("junit.xml", () => {
   it("fails an unexpected violation, and one that was not shown", () => {
     expect(caseOf("Z02")).toContain('<failure type="violation" message="k: both for 5.000 ms">mutex: 1 x');
     expect(caseOf("Z02")).toContain("records 2, 4: k: both for 5.000 ms");
-    expect(caseOf("R05")).toContain('<failure type="not demonstrated" message="mutex convicted nobody');
+    expect(caseOf("R05")).toContain('<failure type="not demonstrated" message="mutex convicted nothing');
   });
 
   it("calls too little evidence and a broken runner errors, and a machine that lacks something skipped with the reason", () => {

@@ -78,7 +78,7 @@ export const everyKind = (): RunOutcome =>
         expect: { pass: [], violation: ["mutex"] },
       },
       outcome: "not-demonstrated",
-      why: "mutex convicted nobody, though it should",
+      why: "mutex convicted nothing, though it should",
       results: [result("mutex", "pass")],
       unexpected: ["mutex"],
     }),

@@ -21,21 +21,21 @@ describe("the matrix", () => {
       results: [result("belief", "pass"), { ...result("lost-notice", "pass"), metrics: { judged: 0 } }],
     });
     expect(cells).toMatchObject({
-      "one holder, as told": "unknown",
-      "losses are told in time": "not judged",
+      "one holder, as reported": "unknown",
+      "losses are reported in time": "not judged",
     });
-    expect(cellsOf()).toMatchObject({ "one holder, as told": "held", fair: "not judged" });
+    expect(cellsOf()).toMatchObject({ "one holder, as reported": "held", fair: "not judged" });
   });
 
   it("distinguishes an expected conviction from one that was not expected", () => {
     const results = [result("mutex", "violation", "both"), result("fifo", "violation", "overtaken")];
     const cells = cellsOf({ results, scenario: { expect: { pass: [], violation: ["mutex"] } } });
-    expect(cells).toMatchObject({ "one holder, as told": "broken as known", fair: "broken" });
+    expect(cells).toMatchObject({ "one holder, as reported": "broken as known", fair: "broken" });
   });
 
   it("says of a scenario that was skipped or broke that it was not run, whatever its results", () => {
     for (const kind of ["skipped", "broken"] as const)
-      expect(cellsOf({ outcome: kind, results: [] })).toMatchObject({ "one holder, as told": "not run" });
+      expect(cellsOf({ outcome: kind, results: [] })).toMatchObject({ "one holder, as reported": "not run" });
   });
 
   it("shows the worst where scenarios of one mode and fault disagree, and who says so", () => {
