@@ -1,5 +1,5 @@
 import { FencedOutError, InvalidArgumentError } from "@holdfast/core";
-import { isEnforced, quoteName } from "./tables.js";
+import { isEnforced, quoteName, quoteText } from "./tables.js";
 import { type Fence, type FenceOptions, fencesOf, type Writer } from "./writer.js";
 
 /** A table whose writers need the token of a lock. */
@@ -21,7 +21,8 @@ export interface GuardedTable {
 /**
  * The migration that puts guards on tables: run it as their owner, by `psql` or any tool for migrations. It may be run again, with other tables or
  * modes. PostgreSQL 12 or newer. A guard compares the token of the transaction (`fenceStatement`, `withFence`) with the newest that the
- * resource has seen, and remembers it; the rest of the table is as it was.
+ * resource has seen, and remembers it; the rest of the table is as it was. Partitions and tables that inherit from a guarded one are guarded with it; run the
+ * migration again after a new one was made.
  *
  * @example
  * ```ts
@@ -37,17 +38,7 @@ export function postgresGuards(tables: readonly GuardedTable[]): string {
 
 /** The migration that takes the guards off these tables. What resources have seen stays. */
 export function withoutPostgresGuards(tables: readonly Pick<GuardedTable, "table">[]): string {
-  return tables
-    .map(({ table }) => {
-      const { quoted, guard } = namesOf(table);
-      return [
-        `drop trigger if exists holdfast_fence on ${quoted};`,
-        `drop trigger if exists holdfast_fence_truncate on ${quoted};`,
-        `drop function if exists ${guard}();`,
-        "",
-      ].join("\n");
-    })
-    .join("\n");
+  return tables.map(unguardOf).join("\n");
 }
 
 const common = `create schema if not exists holdfast_fence;
@@ -125,17 +116,52 @@ end
 $truncate$;
 `;
 
+/** The table with all that take its rows: its partitions, whose row triggers PostgreSQL makes itself, and tables that inherit from it. */
+const tree = (table: string): string => `with recursive tree(relid, cloned) as (
+      select ${table}, false
+      union
+      select kin.inhrelid::regclass, parent.relkind = 'p'
+        from tree join pg_catalog.pg_inherits kin on kin.inhparent = tree.relid join pg_catalog.pg_class parent on parent.oid = tree.relid
+    )`;
+
+/** Takes the triggers off; their functions, which are theirs alone, go with them. */
+const takenOff = `
+    for old in select tgfoid::regprocedure::text from pg_catalog.pg_trigger where tgrelid = member.relid and tgname = 'holdfast_fence' loop
+      olds := olds || old;
+    end loop;
+    if not member.cloned then
+      execute format('drop trigger if exists holdfast_fence on %s', member.relid::regclass);
+    end if;
+    execute format('drop trigger if exists holdfast_fence_truncate on %s', member.relid::regclass);`;
+const unused = `
+  for old in select distinct each from unnest(olds) each loop
+    if not exists (select from pg_catalog.pg_trigger where tgfoid = old::regprocedure) then execute 'drop function ' || old; end if;
+  end loop;`;
+
+/**
+ * All in one statement, so that no writer comes between two guards, whatever sends it. The function has a name of its own in each migration: two
+ * tables of one name in two schemas must not share one.
+ */
 function guardOf({ table, resource, mode }: GuardedTable): string {
-  const { quoted, guard } = namesOf(table);
+  const quoted = nameOf(table);
   const enforced = isEnforced(mode);
   const admit = (row: string): string =>
     `perform holdfast_fence.admit((${resource(row)})::text, tg_relid::regclass::text, tg_op, ${enforced});`;
   const truncate = enforced
-    ? `create trigger holdfast_fence_truncate before truncate on ${quoted}
-  for each statement execute function holdfast_fence.refuse_truncate();
-`
+    ? `
+    execute format('create trigger holdfast_fence_truncate before truncate on %s
+      for each statement execute function holdfast_fence.refuse_truncate()', member.relid::regclass);`
     : "";
-  return `create or replace function ${guard}() returns trigger language plpgsql as $guard$
+  return `do $guards$
+declare
+  guarded regclass := ${quoteText(quoted)}::regclass;
+  guard text := format('holdfast_fence.%I', format('guard %s %s',
+    (select left(relname, 24) from pg_catalog.pg_class where oid = guarded), md5(random()::text || clock_timestamp()::text)));
+  member record;
+  old text;
+  olds text[] := '{}';
+begin
+  execute 'create function ' || guard || $body$() returns trigger language plpgsql as $guard$
 begin
   if tg_op = 'DELETE' then
     ${admit("old")}
@@ -147,20 +173,35 @@ begin
   ${admit("new")}
   return new;
 end
-$guard$;
-drop trigger if exists holdfast_fence on ${quoted};
-create trigger holdfast_fence before insert or update or delete on ${quoted}
-  for each row execute function ${guard}();
-drop trigger if exists holdfast_fence_truncate on ${quoted};
-${truncate}`;
+$guard$$body$;
+  for member in ${tree("guarded")} select * from tree loop${takenOff}
+    if not member.cloned then
+      execute format('create trigger holdfast_fence before insert or update or delete on %s
+        for each row execute function %s()', member.relid::regclass, guard);
+    end if;${truncate}
+  end loop;${unused}
+end
+$guards$;
+`;
 }
 
-function namesOf(table: GuardedTable["table"]): { readonly quoted: string; readonly guard: string } {
-  const parts = typeof table === "string" ? [table] : table;
-  return {
-    quoted: parts.map(quoteName).join("."),
-    guard: `holdfast_fence.${quoteName(`guard ${parts.join(".")}`)}`,
-  };
+function unguardOf({ table }: Pick<GuardedTable, "table">): string {
+  return `do $guards$
+declare
+  guarded regclass := ${quoteText(nameOf(table))}::regclass;
+  member record;
+  old text;
+  olds text[] := '{}';
+begin
+  for member in ${tree("guarded")} select * from tree loop${takenOff}
+  end loop;${unused}
+end
+$guards$;
+`;
+}
+
+function nameOf(table: GuardedTable["table"]): string {
+  return (typeof table === "string" ? [table] : table).map(quoteName).join(".");
 }
 
 const announceText = "select holdfast_fence.see($1)";

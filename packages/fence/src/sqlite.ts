@@ -19,8 +19,8 @@ export interface SqliteDatabase {
 }
 
 /**
- * The SQL that puts guards on tables; run it by `exec()`. It may be run again, with other tables or modes. SQLite 3.24 or newer. SQLite has one
- * writer at a time: a transaction of `withSqliteFence` says who writes in a table of its own, which is empty again at its end.
+ * The SQL that puts guards on tables; run it by `exec()` in a transaction, since between its statements a writer would find no guard. It may be run
+ * again, with other tables or modes. SQLite 3.24 or newer. SQLite has one writer at a time: a transaction of `withSqliteFence` says who writes in a table of its own, which is empty again at its end.
  * A row that `replace` or `insert or replace` removes is guarded only with `pragma recursive_triggers = on`: without it SQLite calls no
  * trigger for it. The row that is written is guarded in any case.
  *
@@ -28,7 +28,9 @@ export interface SqliteDatabase {
  * ```ts
  * import { sqliteGuards } from "@holdfast/fence";
  *
+ * database.exec("begin immediate");
  * database.exec(sqliteGuards([{ table: "orders", resource: (row) => `'orders/' || ${row}.id` }]));
+ * database.exec("commit");
  * ```
  */
 export function sqliteGuards(tables: readonly SqliteTable[]): string {
@@ -78,7 +80,7 @@ end;
 }
 
 /**
- * Runs `body` in a transaction with the tokens of the locks. Throws `FencedOutError` when a later holder of one of them has written, or `body` writes
+ * Runs `body` in a transaction with the tokens of the locks, which must be below 2^63. Throws `FencedOutError` when a later holder of one of them has written, or `body` writes
  * what it has no token of; what `fenceStatement()` throws; `InvalidArgumentError` for a `body` that returns a promise, since others could
  * write in its transaction while it waits; and what `body` throws. The transaction is rolled back then.
  *
@@ -98,6 +100,11 @@ export function withSqliteFence<T>(
   options?: FenceOptions,
 ): T {
   const fences = fencesOf(writers, options);
+  const large = fences.find(({ token }) => token >= 2n ** 63n);
+  if (large !== undefined)
+    throw new InvalidArgumentError(
+      `withSqliteFence: the token ${large.token} is too large for SQLite, which would round it`,
+    );
   const rows = fences.map(
     ({ resource, epoch, token, turn }) => `(${quoteText(resource)}, ${epoch}, ${token}, ${turn})`,
   );

@@ -43,11 +43,18 @@ export function fencesOf(writers: Writer | readonly Writer[], options: FenceOpti
   const all = Array.isArray(writers) ? (writers as readonly Writer[]) : [writers as Writer];
   if (all.length === 0)
     throw new InvalidArgumentError("fence: no lock was given, and a fence is made of its token");
-  return all.map((writer) => {
+  const fences = new Map<string, Fence>();
+  for (const writer of all) {
     const [resource, handle] = "handle" in writer ? [writer.resource, writer.handle] : [writer.name, writer];
     handle.assertHeld();
     if (handle.token === null)
       throw new InvalidArgumentError(`fence: the lock "${handle.name}" has no token: its backend makes none`);
-    return { resource, epoch, token: handle.token, turn: handle.turn };
-  });
+    const { token, turn } = handle;
+    const known = fences.get(resource);
+    // Of two handles for one resource the newer counts, as for two of one re-entrant hold.
+    if (known !== undefined && (known.token > token || (known.token === token && known.turn >= turn)))
+      continue;
+    fences.set(resource, { resource, epoch, token, turn });
+  }
+  return [...fences.values()];
 }

@@ -217,6 +217,83 @@ describe("a guarded table of PostgreSQL", () => {
     expect(() => postgresGuards([{ ...orders, mode: "warn" as never }])).toThrow(/mode/);
   });
 
+  it("has a rule and a mode of its own, whatever table of the same name is guarded in another schema, and leaves nothing when it is taken off", async () => {
+    await pool.query("drop schema if exists staging cascade; create schema staging");
+    await pool.query("create table staging.orders (id integer primary key, status text not null)");
+    const client = await pool.connect();
+    await client.query("set search_path = staging");
+    await client.query(postgresGuards([{ ...orders, mode: "check" }]));
+    await client.query("insert into orders values (42, 'new')");
+    await client.query(withoutPostgresGuards([orders]));
+    client.release(true);
+    await expect(pool.query("update orders set status = 'late'")).rejects.toMatchObject({ code: "HF001" });
+    const functions = `select proname from pg_proc where pronamespace = 'holdfast_fence'::regnamespace and proname like 'guard %'`;
+    expect((await pool.query(functions)).rows).toHaveLength(1);
+    await pool.query(withoutPostgresGuards([orders]));
+    expect((await pool.query(functions)).rows).toEqual([]);
+    await pool.query("update orders set status = 'free'; truncate orders");
+  });
+
+  it("guards partitions against truncate, and the rows of tables that inherit", async () => {
+    await pool.query(`drop table if exists days, things cascade;
+      create table days (id integer, at integer) partition by range (at);
+      create table days_1 partition of days for values from (0) to (10);
+      create table things (id integer, status text);
+      create table odd_things () inherits (things);
+      insert into days values (1, 1); insert into odd_things values (1, 'new')`);
+    const rule = (row: string) => `'days/' || ${row}.id`;
+    for (let times = 0; times < 2; times++)
+      await pool.query(
+        postgresGuards([
+          { table: "days", resource: rule },
+          { table: "things", resource: rule },
+        ]),
+      );
+    for (const sql of [
+      "truncate days_1",
+      "delete from days",
+      "update things set status = 'late'",
+      "truncate odd_things",
+    ])
+      await expect(pool.query(sql)).rejects.toMatchObject({ code: "HF001" });
+    await pool.query(withoutPostgresGuards([{ table: "days" }, { table: "things" }]));
+    await pool.query("truncate days_1, odd_things");
+  });
+
+  it("is never off while it is put on again, also where each statement is a transaction of its own", async () => {
+    const open = await pool.connect();
+    const { text, values } = fenceStatement(holder("orders/42", 7n));
+    await open.query("begin");
+    await open.query(text, values);
+    await write("packed")(open);
+    const statements = postgresGuards([orders]).split(/(?=^do )/m);
+    expect(statements).toHaveLength(2);
+    const again = pool.query(statements[1] as string);
+    const waiting = "select count(*)::int waiting from pg_stat_activity where wait_event_type = 'Lock'";
+    const waiters = async () => (await pool.query(waiting)).rows[0].waiting;
+    await eventually(async () => (await waiters()) === 1, { what: "the migration to wait" });
+    const unguarded = pool.query("update orders set status = 'late' where id = 43").catch(({ code }) => code);
+    await eventually(async () => (await waiters()) === 2, { what: "the writer to wait" });
+    await open.query("commit");
+    open.release();
+    await again;
+    expect(await unguarded).toBe("HF001");
+  });
+
+  it("compares the newer of two handles for one resource", async () => {
+    await withFence(pool, holder("orders/42", 8n), write("packed"));
+    for (const both of [
+      [9n, 5n],
+      [5n, 10n],
+    ] as const)
+      await withFence(
+        pool,
+        both.map((token) => holder("orders/42", token)),
+        write("sent"),
+      );
+    expect(await status()).toBe("sent");
+  });
+
   it("says of a truncate what its guard says, which compares no tokens", async () => {
     const refused = withFence(pool, holder("orders/42", 7n), (client) => client.query("truncate orders"));
     await expect(refused).rejects.toMatchObject({

@@ -143,6 +143,11 @@ describe("a guarded table of SQLite", () => {
     await locks.close();
   });
 
+  it("refuses a token that SQLite would round", () => {
+    const large = holder("orders/42", 2n ** 63n);
+    expect(() => withSqliteFence(database, large, () => {})).toThrow(/too large/);
+  });
+
   it("takes any name of a table and any resource", () => {
     database.exec(`create table "it's ""odd""" (n text)`);
     database.exec(sqliteGuards([{ table: `it's "odd"`, resource: (row) => `${row}.n` }]));
