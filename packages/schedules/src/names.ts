@@ -1,32 +1,36 @@
-import type { LockProvider, RecordReader } from "@holdfast/core";
+import { LayoutConflictError, type LockProvider, type RecordReader } from "@holdfast/core";
 
 /** The record that has the names of all schedules, as a JSON array. On ZooKeeper it stands beside their records. */
 const indexName = "schedules";
 /** More names would not fit into a record; those that come later are not listed. */
 const mostBytes = 60_000;
 
-/** Adds a schedule to those that are listed, which each does once in its life. */
+/** Adds a schedule to those that are listed, which each does once in its life. A record of something else is left as it is: the list is only for looking. */
 export async function list(locks: LockProvider, name: string): Promise<void> {
-  const index = locks.record(indexName);
-  for (;;) {
-    const text = await index.read();
-    const names = namesIn(text);
-    if (names.includes(name)) return;
-    const more = JSON.stringify([...names, name].sort());
-    if (Buffer.byteLength(more) > mostBytes || (await index.replace(text, more))) return;
+  try {
+    const index = locks.record(indexName);
+    for (;;) {
+      const text = await index.read();
+      const names = namesIn(text);
+      if (names === null || names.includes(name)) return;
+      const more = JSON.stringify([...names, name].sort());
+      if (Buffer.byteLength(more) > mostBytes || (await index.replace(text, more))) return;
+    }
+  } catch (error) {
+    if (!(error instanceof LayoutConflictError)) throw error;
   }
 }
 
 export async function listed(records: RecordReader): Promise<readonly string[]> {
-  return namesIn(await records.record(indexName).read());
+  return namesIn(await records.record(indexName).read()) ?? [];
 }
 
-function namesIn(text: string | null): readonly string[] {
+/** `null`: it is something else. */
+function namesIn(text: string | null): readonly string[] | null {
   try {
     const found: unknown = JSON.parse(text ?? "[]");
-    return Array.isArray(found) ? found.filter((name) => typeof name === "string") : [];
+    return Array.isArray(found) && found.every((name) => typeof name === "string") ? found : null;
   } catch {
-    // Not ours: the names are only for looking, and the schedules do without.
-    return [];
+    return null;
   }
 }

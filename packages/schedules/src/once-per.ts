@@ -31,6 +31,8 @@ const waitMs: Millis = 20_000;
 const mostLooks = 6;
 /** How often it waits for the lock then. */
 const mostWaits = 2;
+/** How often it waits while no replica has claimed what is due: for two minutes, in which the lease or session of a dead one ends. */
+const mostWaitsUnclaimed = 6;
 
 /**
  * Runs `job` in one replica of a fleet for each due time: whichever replica gets the schedule's lock first claims the due time in a record that
@@ -83,11 +85,12 @@ export async function runDue(
     try {
       const [report, againMs] = await runs.next(stopped.signal);
       // Another run has the lock, or what this call has left of it: that is over soon.
-      if (report !== null || againMs > 0 || !mayLookAgain(mostWaits)) return report;
+      const waitsOn = runs.unclaimed ? looks < mostWaitsUnclaimed : mayLookAgain(mostWaits);
+      if (report !== null || againMs > 0 || !waitsOn) return report;
     } catch (error) {
       if (!isPassing(error) || !mayLookAgain(mostLooks)) throw error;
     }
-    await pause(runs.runtime, restMs * 2 ** looks, { ref: true }).over;
+    await pause(runs.runtime, Math.min(longRestMs, restMs * 2 ** looks), { ref: true }).over;
   }
 }
 
@@ -120,6 +123,9 @@ class DueRuns {
     this.#by = options.by ?? `${hostname()}/${process.pid}`;
   }
 
+  /** The last wait for the lock was in vain, and no replica had claimed what is due meanwhile. */
+  unclaimed = false;
+
   /** There is a claim of which it is not known whether it was written. */
   get unsure(): boolean {
     return this.#unsure.size > 0;
@@ -127,6 +133,7 @@ class DueRuns {
 
   /** Runs what is due, if another replica does not. Rejects with `BackendError` for trouble with the backend. */
   async next(stopped: AbortSignal): Promise<Step> {
+    this.unclaimed = false;
     const seen = await look(this.#record);
     if (seen.record === null) {
       await this.#beBorn();
@@ -141,11 +148,13 @@ class DueRuns {
     try {
       lock = await this.#locks.mutex(`${recordName(this.name)}/lock`).acquire({ waitMs, signal: stopped });
     } catch (error) {
-      if (error instanceof AcquireTimeoutError) return [null, 0];
-      throw error;
+      if (!(error instanceof AcquireTimeoutError)) throw error;
+      // A replica that runs has claimed. One that died before that has left the lock, until its lease or session ends.
+      this.unclaimed = seen.record.state !== "running" && (await look(this.#record)).text === seen.text;
+      return [null, 0];
     }
     try {
-      return await this.#underLock(lock);
+      return await this.#underLock(lock, stopped);
     } finally {
       await lock.release().catch(() => {
         // It is lost, or ends by itself.
@@ -153,12 +162,14 @@ class DueRuns {
     }
   }
 
-  async #underLock(lock: LockHandle): Promise<Step> {
+  async #underLock(lock: LockHandle, stopped: AbortSignal): Promise<Step> {
     const seen = await look(this.#record);
     if (seen.record === null) return [null, 0];
     const wanted = this.#wanted(seen.record);
     if (wanted === null) return [null, this.#untilDue(seen.record)];
     if (wanted.restMs > 0) return [null, wanted.restMs];
+    // Another replica runs it.
+    if (stopped.aborted) return [null, 0];
     const claimed = await this.#claim(seen, wanted);
     if (claimed === null) return [null, 0];
     return [await this.#run(lock, claimed), 0];
@@ -194,9 +205,12 @@ class DueRuns {
     const rest = {
       restMs: last.state === "born" ? 0 : Math.max(0, Math.min(last.at, nowMs) + atLeastMs - nowMs),
     };
-    const cut = last.state === "running" && (ifCut === "again" || this.#unsure.has(last.claim));
-    if (cut)
-      return { dueMs: last.due, attempt: last.attempt + (this.#unsure.has(last.claim) ? 0 : 1), restMs: 0 };
+    const tooLate = last.due < nowMs - maxLateMs;
+    if (last.state === "running" && !tooLate) {
+      const { due: dueMs, attempt } = last;
+      if (this.#unsure.has(last.claim)) return { dueMs, attempt, restMs: 0 };
+      if (ifCut === "again") return { dueMs, attempt: attempt + 1, ...rest };
+    }
     const fromMs = Math.max(last.due, nowMs - maxLateMs - 1);
     const dueMs = catchUp === "all" ? this.#times.after(fromMs) : lastDue(this.#times, fromMs, nowMs);
     return dueMs === null || dueMs > nowMs ? null : { dueMs, attempt: 1, ...rest };
@@ -252,12 +266,14 @@ class DueRuns {
     const outcome = lost ? "lost" : failure === undefined ? "done" : "failed";
     const report: RunReport = { name, due, attempt, outcome, ...failure, began, ended };
     // A job that was cut has not come to its end: the record says so, unless it ended well before it heard.
-    if (!(lost && failure !== undefined)) await this.#note(text, record, ended, failure);
+    if (!(lost && failure !== undefined)) await this.#note(lock, text, record, ended, failure);
     this.#tell(report);
     return report;
   }
 
+  /** Tried as long as the lock is held: without the note the run looks like one that was cut. */
   async #note(
+    lock: LockHandle,
     text: string,
     record: RunRecord,
     ended: Date,
@@ -265,17 +281,25 @@ class DueRuns {
   ): Promise<void> {
     const state = failure === undefined ? "done" : "failed";
     const error = failure === undefined ? {} : { error: errorText(failure.error) };
-    try {
-      await this.#record.replace(
-        text,
-        JSON.stringify({ ...record, state, ended: ended.getTime(), ...error }),
-      );
-    } catch (cause) {
-      if (!(cause instanceof BackendError || cause instanceof ProviderClosedError)) throw cause;
+    const noted = JSON.stringify({ ...record, state, ended: ended.getTime(), ...error });
+    for (let failures = 0; ; failures++) {
+      let cause: Error;
+      try {
+        await this.#record.replace(text, noted);
+        return;
+      } catch (trouble) {
+        if (!(trouble instanceof BackendError || trouble instanceof ProviderClosedError)) throw trouble;
+        cause = trouble;
+      }
+      if (cause instanceof BackendError && lock.remainingMs() > 0) {
+        await pause(this.runtime, Math.min(longRestMs, restMs * 2 ** failures), { ref: true }).over;
+        continue;
+      }
       process.emitWarning(
         `the run of "${this.name}" that was due at ${new Date(record.due).toISOString()} has ended, and could not be noted: ${cause.message}`,
         { type: "HoldfastWarning", code: "HF_RUN_NOT_NOTED" },
       );
+      return;
     }
   }
 

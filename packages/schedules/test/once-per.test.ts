@@ -235,6 +235,69 @@ test("stop() lets a run come to its end and begins no other", async () => {
   expect(ends).toEqual(["run", "stop"]);
 });
 
+test("stop() while the record is read begins no run, and another replica makes it", async () => {
+  const locks = provider();
+  const { record } = locks;
+  let reads = 0;
+  locks.record = (name) => {
+    const shared = record.call(locks, name);
+    const read = async (): Promise<string | null> => {
+      const text = await shared.read();
+      // The second look, under the lock.
+      if (name === "schedules/job" && text !== null && ++reads === 2) void schedule.stop();
+      return text;
+    };
+    return { name, read, replace: (seen, text) => shared.replace(seen, text) };
+  };
+  const [mine, others]: [Run[], Run[]] = [[], []];
+  await runDue(provider(), "job", { every: everyMs, runtime }, () => {});
+  await runtime.advance(everyMs);
+  const schedule = start((run) => mine.push(run), {}, locks);
+  await runtime.advance(1_000);
+  expect(reads).toBe(2);
+  expect(mine).toEqual([]);
+  start((run) => others.push(run));
+  await runtime.advance(1_000);
+  expect(minutes(others)).toEqual([1]);
+});
+
+test("the end of a run is noted as soon as the backend is back, so that it does not look like one that was cut", async () => {
+  const locks = provider();
+  const { record } = locks;
+  let refusals = 0;
+  locks.record = (name) => {
+    const shared = record.call(locks, name);
+    const replace = async (seen: string | null, text: string): Promise<boolean> => {
+      if (!text.includes('"done"') || refusals >= 5) return await shared.replace(seen, text);
+      refusals++;
+      throw new BackendError("away", { backend: "memory" });
+    };
+    return { name, read: () => shared.read(), replace };
+  };
+  const codes = warnings();
+  const runs: Run[] = [];
+  start((run) => runs.push(run), { ifCut: "again" }, locks);
+  start((run) => runs.push(run), { ifCut: "again" });
+  await runtime.advance(3.5 * everyMs);
+  expect(refusals).toBe(5);
+  expect(minutes(runs)).toEqual([1, 2, 3]);
+  expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
+  expect(codes).toEqual([]);
+});
+
+test("a run that was cut longer ago than maxLateMs is not made again", async () => {
+  const runs: Run[] = [];
+  const born = { v: 1, state: "running", claim: "dead", attempt: 1, by: "dead" };
+  const dueMs = runtime.wallMs() - 90_000;
+  await provider()
+    .record("schedules/job")
+    .replace(null, JSON.stringify({ ...born, due: dueMs, at: dueMs }));
+  start((run) => runs.push(run), { ifCut: "again", maxLateMs: 80_000 });
+  await runtime.advance(2.5 * everyMs);
+  expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
+  expect(Math.min(...runs.map(({ due }) => due.getTime()))).toBeGreaterThan(dueMs);
+});
+
 test("a provider that is closed ends its schedules", async () => {
   const locks = provider();
   const runs: Run[] = [];
@@ -315,6 +378,19 @@ test("a process whose claim may have been written waits once more for the lock, 
   expect(runs).toEqual([]);
 });
 
+test("a process waits for the lock of a replica that died before it had claimed", async () => {
+  const options = { every: everyMs, runtime };
+  await runDue(provider(), "job", options, () => {});
+  await runtime.advance(everyMs);
+  const dead = provider();
+  await dead.mutex("schedules/job/lock").acquire();
+  const report = runDue(provider(), "job", options, () => {});
+  await runtime.advance(30_000);
+  await dead.close();
+  await runtime.advance(1_000);
+  expect(await report).toMatchObject({ outcome: "done", attempt: 1 });
+});
+
 test("with catchUp all each call makes one run, until one gives null", async () => {
   const options = { every: everyMs, catchUp: "all", runtime } as const;
   const call = () => runDue(provider(), "job", options, () => {});
@@ -344,6 +420,16 @@ test("a record of something else is left as it is, and the schedule says so and 
   expect(codes[0]).toBe("HF_SCHEDULE_STUCK");
   expect(await record.read()).toBe("mine");
   await expect(lastRun(provider(), "job")).rejects.toBeInstanceOf(LayoutConflictError);
+});
+
+test("a record of the application under the name of the list of schedules is left as it is, and the schedule runs", async () => {
+  const record = provider().record("schedules");
+  await record.replace(null, '{"mine":1}');
+  const runs: Run[] = [];
+  start((run) => runs.push(run));
+  await runtime.advance(1.5 * everyMs);
+  expect(await record.read()).toBe('{"mine":1}');
+  expect(runs).toHaveLength(1);
 });
 
 const wrong: readonly [string, unknown, RegExp][] = [
