@@ -44,6 +44,8 @@ export class Watch implements Disposable {
   readonly #timer: NodeJS.Timeout;
   readonly #look = (): void => this.#tellChange(this.#hold.state !== "held");
   readonly #doubts: Disposable;
+  /** The last deadline that was sure, and how far the wall clock was ahead of the monotonic one then. */
+  #sure: { readonly killAtMs: number; readonly offsetMs: number } | null = null;
   #limits: Limits;
   #doubtedAtMs: number | null = null;
 
@@ -90,11 +92,25 @@ export class Watch implements Disposable {
   #now(doubted: boolean): Limits {
     // The clock is read before the hold is asked, so that the sum is never later than its deadline.
     const nowMs = monotonicMs();
-    const killAtMs = nowMs + this.#hold.remainingMs() - this.#paces.marginMs;
+    const killAtMs = this.#killAtMs(nowMs);
     if (doubted) this.#doubtedAtMs ??= nowMs;
     else this.#doubtedAtMs = null;
     const termAtMs = killAtMs - this.#paces.killAfterMs;
     const doubtedAtMs = this.#rides ? null : this.#doubtedAtMs;
     return { killAtMs, termAtMs: Math.min(termAtMs, doubtedAtMs ?? Infinity) };
+  }
+
+  /**
+   * When the wall clock ran ahead, nothing of the hold is sure until the next proof, which is a round trip away. Up to that the last deadline that
+   * was sure counts, less what the clock ran ahead since: as much as the machine may have slept.
+   */
+  #killAtMs(nowMs: number): number {
+    const offsetMs = Date.now() - nowMs;
+    const leftMs = this.#hold.remainingMs();
+    const killAtMs = nowMs + leftMs - this.#paces.marginMs;
+    if (leftMs === 0 && this.#sure !== null && this.#hold.state === "uncertain")
+      return this.#sure.killAtMs - Math.max(0, offsetMs - this.#sure.offsetMs);
+    this.#sure = { killAtMs, offsetMs };
+    return killAtMs;
   }
 }

@@ -1,6 +1,6 @@
 import { memoryLocks } from "@holdfast/core";
 import { memoryControls } from "@holdfast/core/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Watch } from "../../src/run/holding.js";
 import { type Limits, monotonicMs } from "../../src/run/limits.js";
 
@@ -29,5 +29,37 @@ describe("holdfast run and a doubt that passes between two looks at the hold", (
       expect(termAtMs).toBe(killAtMs - 500);
       expect(termAtMs).toBeGreaterThan(monotonicMs());
     }
+  });
+});
+
+describe("holdfast run and a wall clock that is set forward", () => {
+  it.each([
+    [
+      "keeps the last deadline, less the step, while the hold is only in doubt",
+      150,
+      "uncertain",
+      30_000 - 1_000 - 150,
+    ],
+    ["is over at once, where the machine may have slept for longer than the lease", 60_000, "uncertain", 0],
+    ["is over at once, where the hold is lost", 150, "lost", 0],
+  ] as const)("the command %s", async (_what, stepMs, state, leftMs) => {
+    await using locks = memoryLocks();
+    await using lock = await locks.mutex("orders").acquire();
+    const hold = { ...lock, lost: lock.lost, state: "held" as string, remainingMs: () => 30_000 };
+    const told: Limits[] = [];
+    using watch = new Watch(
+      hold as never,
+      locks.events,
+      { marginMs: 1_000, killAfterMs: 500 },
+      true,
+      (limits) => told.push(limits),
+    );
+    const before = monotonicMs();
+    expect(watch.limits.killAtMs - before).toBeGreaterThan(28_900);
+    using _clock = vi.spyOn(Date, "now").mockReturnValue(Date.now() + stepMs);
+    Object.assign(hold, { state, remainingMs: () => 0 });
+    await vi.waitFor(() => expect(told).not.toEqual([]));
+    if (leftMs > 0) expect(Math.abs((told[0]?.killAtMs ?? 0) - before - leftMs)).toBeLessThan(1_000);
+    else expect(told[0]?.killAtMs).toBeLessThanOrEqual(monotonicMs());
   });
 });
