@@ -50,7 +50,9 @@ describe("several locks of one session", () => {
       .acquire({ waitMs: 2_000 })
       .catch(String);
     expect(asked).toMatch(/^AcquireTimeoutError/);
-    await eventually(async () => (await entries()).join() === "1,0,0", { what: "its place to be given back" });
+    await eventually(async () => (await entries()).join() === "1,0,0", {
+      what: "its place to be given back",
+    });
     await held.release();
   });
 

@@ -181,28 +181,41 @@ function ownRegistry({ Registry }: PromClient, openMetrics: boolean): AnyRegistr
 
 /** An operator's mistake must not cost the measurement: such locks are `__other__`, with one warning. */
 function guardedFunction(group: (name: string) => string): (name: string) => string {
-  let warned = false;
-  const warn = (problem: string): string => {
-    if (!warned) {
-      warned = true;
-      process.emitWarning(`the function group of lockMetrics ${problem}`, { type: "HoldfastWarning" });
-    }
-    return otherValue;
-  };
+  const warn = onceWarned("group");
   return (name) => {
     try {
       const given: unknown = group(name);
-      return typeof given === "string" ? given : warn(`gave ${show(given)} in place of a string`);
+      if (typeof given === "string") return given;
+      warn(`gave ${show(given)} in place of a string`);
     } catch (error) {
-      return warn(`threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+      warn(threw(error));
+    }
+    return otherValue;
+  };
+}
+
+/** The format allows 128 characters for name and value together. One that throws costs the exemplar alone. */
+function shortTraceId(traceId: () => string | undefined): () => string | undefined {
+  const warn = onceWarned("traceId");
+  return () => {
+    try {
+      const id = traceId();
+      return typeof id === "string" && id !== "" && id.length <= 120 ? id : undefined;
+    } catch (error) {
+      warn(threw(error));
+      return undefined;
     }
   };
 }
 
-/** The format allows 128 characters for name and value together. */
-function shortTraceId(traceId: () => string | undefined): () => string | undefined {
-  return () => {
-    const id = traceId();
-    return typeof id === "string" && id !== "" && id.length <= 120 ? id : undefined;
+function onceWarned(name: string): (problem: string) => void {
+  let warned = false;
+  return (problem) => {
+    if (!warned)
+      process.emitWarning(`the function ${name} of lockMetrics ${problem}`, { type: "HoldfastWarning" });
+    warned = true;
   };
 }
+
+const threw = (error: unknown): string =>
+  `threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;

@@ -297,6 +297,25 @@ describe("lock metrics of a provider", () => {
   });
 });
 
+describe("a function traceId that throws", () => {
+  it("costs the exemplar alone, with one warning", async () => {
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const { locks, registry } = measured({
+      traceId: () => {
+        throw new Error("no context");
+      },
+    });
+    for (let times = 0; times < 2; times++) await (await locks.mutex("orders/1").acquire()).release();
+    expect(await registry.metrics()).toMatch(
+      /holdfast_lock_acquire_duration_seconds_count\{[^}]*outcome="granted"[^}]*\} 2/,
+    );
+    expect(warn.mock.calls.map(([text]) => text)).toEqual([
+      expect.stringMatching(/^the function traceId of lockMetrics threw/),
+    ]);
+    warn.mockRestore();
+  });
+});
+
 describe("the limit of groups", () => {
   it("keeps the first groups, counts the rest as one, and says so", async () => {
     const { locks, registry } = measured({ group: (name) => name, maxGroups: 2 });

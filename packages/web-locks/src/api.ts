@@ -74,10 +74,10 @@ export interface WebLockManager<Token extends AnyToken = AnyToken> {
    * ```
    */
   request<T>(name: string, callback: WebLockCallback<WebLock<Token>, T>): Promise<T>;
-  /** Like the form above, with options. The callback gets `null` only with `ifAvailable`. */
+  /** Like the form above, with options; `null` and `undefined` are the defaults. The callback gets `null` only with `ifAvailable`. */
   request<T>(
     name: string,
-    options: WebLockOptions & { ifAvailable?: false },
+    options: (WebLockOptions & { ifAvailable?: false }) | null | undefined,
     callback: WebLockCallback<WebLock<Token>, T>,
   ): Promise<T>;
   /** Like the form above, with `ifAvailable`: the callback gets `null` where the lock cannot be had at once. */

@@ -68,10 +68,11 @@ class Manager implements WebLockManager {
 
   async request<T>(
     name: string,
-    first: WebLockOptions | WebLockCallback<never, T>,
+    first: WebLockOptions | WebLockCallback<never, T> | null | undefined,
     second?: WebLockCallback<never, T>,
   ): Promise<T> {
-    const [options, callback] = second === undefined ? [{}, first] : [first as WebLockOptions, second];
+    const [options, callback] =
+      second === undefined ? [{}, first] : [(first ?? {}) as WebLockOptions, second];
     const asked = readArguments(name, options, callback);
     const body = callback as WebLockCallback<WebLock | null, T>;
     const named = this.#named(asked.name);

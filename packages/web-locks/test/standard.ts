@@ -54,6 +54,8 @@ export function standard(where: string, make: () => Promise<LockProvider>): void
         const seen = await locks.request(name, (lock) => [lock.name, lock.mode, lock.lost.aborted]);
         expect(seen).toEqual([name, "exclusive", false]);
         expect(await locks.request(name, async () => 42)).toBe(42);
+        for (const options of [undefined, null])
+          expect(await locks.request(name, options, async ({ mode }) => mode)).toBe("exclusive");
       });
 
       it("rejects with what the callback throws or rejects with, and gives the lock back", async () => {
