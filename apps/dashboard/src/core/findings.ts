@@ -26,6 +26,8 @@ export class FindingsBoard {
   readonly #own: () => readonly OwnFinding[];
   #slow: ReadonlyMap<string, readonly Finding[]> = new Map();
   #walkedMs = Number.NEGATIVE_INFINITY;
+  /** The findings that were muted at the last look. */
+  #muted = "";
   #present: Map<string, Row> = new Map();
   /** Newest first. */
   #past: FindingRow[] = [];
@@ -53,8 +55,13 @@ export class FindingsBoard {
     const rows: Row[] = [...this.#own().map(ownFindingRow), ...this.#collected(), ...this.#deadlocks()];
     this.#present = new Map(rows.map((row) => [row.id, row]));
     const gone = [...before.values()].filter(({ id }) => !this.#present.has(id));
+    // A mute that was set or is over changes what an open page shows.
+    const muted = rows.flatMap(({ id }) => (this.#mutes.of(id) === null ? [] : [id])).join("\n");
+    const otherMutes = muted !== this.#muted;
+    this.#muted = muted;
     if (gone.length > 0) this.#past = [...gone, ...this.#past].slice(0, mostPast);
     return (
+      otherMutes ||
       gone.length > 0 ||
       rows.some(({ id, evidence, severity }) => {
         const old = before.get(id);

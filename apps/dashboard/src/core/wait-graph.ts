@@ -202,7 +202,13 @@ export class WaitGraph {
           message: `${cluster.name}: ${unseen} contended ${unseen === 1 ? "lock" : "locks"} whose waiters leave no name in the backend (plain Redisson locks): not shown here`,
         });
     }
-    found.sort((a, b) => (a.lock.oldestWait.atMs ?? 0) - (b.lock.oldestWait.atMs ?? 0));
+    // Candidates of an election wait as long as its leader lives: they come behind all that may be a deadlock.
+    const isElection = ({ lock }: { readonly lock: LockFigures }): number =>
+      Number(lock.kind === "leader-election");
+    found.sort(
+      (a, b) =>
+        isElection(a) - isElection(b) || (a.lock.oldestWait.atMs ?? 0) - (b.lock.oldestWait.atMs ?? 0),
+    );
     if (found.length > mostLocks)
       blind.push({
         cluster: null,

@@ -1,5 +1,5 @@
 import type { CollectorEvent, HoldOwner, ObservedLock, SessionContact } from "@holdfast/collectors";
-import { clusterRowOf, type NamedCollector } from "../core/cluster-row.js";
+import { clusterRowOf, coverageOf, type NamedCollector } from "../core/cluster-row.js";
 import { Turns } from "../core/turns.js";
 import type { LastingHistory } from "./lasting-history.js";
 import type { EndReason, HoldAddress, KnownOwner } from "./messages.js";
@@ -80,6 +80,8 @@ export class HistoryFeed {
   #heard(event: CollectorEvent): void {
     switch (event.type) {
       case "granted":
+        // A new grant shows that the forced end of the one before is over, also where the owner is the same thread again.
+        this.#forced.delete(nameOf(event.key, event.entry));
         this.#history.add({
           ...{ type: "begun", ...this.#address(event.key, event.entry), found: false },
           ...{ sinceMs: event.atMs, exact: true, waitedMs: event.waitedMs ?? null },
@@ -177,11 +179,14 @@ export class HistoryFeed {
   async #look(): Promise<void> {
     const { collector } = this.#cluster;
     const nowMs = Date.now();
-    const forMs = Math.min(nowMs - this.#lookedMs, 2 * lookEveryMs);
+    // The clock may have been set back.
+    const forMs = Math.max(0, Math.min(nowMs - this.#lookedMs, 2 * lookEveryMs));
     this.#lookedMs = nowMs;
     let contended = 0;
-    for (const { key, waiterCount } of collector.figures("contended")) {
+    for (const { key, waiterCount, readMs } of collector.figures("contended")) {
       if (++contended > mostContended) break;
+      // Without contact nothing is seen of the waiters.
+      if (nowMs - readMs > 2 * lookEveryMs) continue;
       const { cluster, backend } = this.#address(key, "");
       this.#history.add({ type: "waiting", cluster, backend, key, waiters: waiterCount, forMs });
     }
@@ -199,8 +204,10 @@ export class HistoryFeed {
 
   /** Once everything has been listed, what an earlier process saw and this one did not find is over. */
   #lookWhetherComplete(): void {
-    const { state, coverage, name } = clusterRowOf(this.#cluster);
-    if (!this.#surveyed || this.#crowded.size > 0 || state !== "ok" || coverage < 1) return;
+    const { state, name } = clusterRowOf(this.#cluster);
+    // A root that is too big is not listed for as long as it is; its holds were given up when that was found.
+    const listed = this.#cluster.collector.sources().filter((source) => source.state !== "too-big");
+    if (!this.#surveyed || this.#crowded.size > 0 || state !== "ok" || coverageOf(listed) < 1) return;
     this.#complete = true;
     this.#history.add({ type: "complete", cluster: name, atMs: Date.now() });
   }

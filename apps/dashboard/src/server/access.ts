@@ -85,10 +85,10 @@ export function guardAccess(scope: FastifyInstance, parts: AccessParts): void {
         "forwarded",
         `without authentication this is for localhost alone, and ${passedOn} says that a proxy has passed the request on: configure auth (basic or bearer, or anonymous: viewer to let everybody look), and then trustProxy`,
       );
-    if (access === "public") return;
     // The header as it came: any client can send the headers in which a proxy gives the name.
     if (parts.loopbackNames && !isLoopbackName(request.headers.host ?? headerOf(request, ":authority") ?? ""))
       throw refuse(null, "wrong-host", "without authentication this is for localhost alone");
+    if (access === "public") return;
     const from = {
       host: request.host,
       origin: request.headers.origin,

@@ -34,3 +34,31 @@ it("long holds at Redis are looked for once in five seconds, however often findi
   expect(walksAfter(1)).toBe(first + 1);
   observatory.close();
 });
+
+it("a mute and its end are something different for open pages", async () => {
+  let nowMs = 10_000_000;
+  const collector = new FakeCollector("redis");
+  collector.put({
+    key: "k",
+    holders: [fakeParticipant({ entry: "h" })],
+    oldestHold: { atMs: nowMs - 3_600_000, provenance: "exact" },
+    readMs: nowMs,
+  });
+  const observatory = new Observatory([{ name: "red", collector }], { now: () => nowMs });
+  const { findings } = observatory;
+  findings.refresh();
+  expect(findings.refresh()).toBe(false);
+  const [row] = findings.rows();
+  await findings.mute(row?.id ?? "", { reason: "known", by: "ada", untilMs: nowMs + 60_000 });
+  expect([findings.refresh(), findings.refresh()]).toEqual([true, false]);
+  nowMs += 60_000;
+  collector.put({
+    key: "k",
+    holders: [fakeParticipant({ entry: "h" })],
+    oldestHold: { atMs: nowMs - 3_660_000, provenance: "exact" },
+    readMs: nowMs - 60_000,
+  });
+  findings.refresh();
+  expect(findings.rows()[0]?.muted).toBeNull();
+  observatory.close();
+});

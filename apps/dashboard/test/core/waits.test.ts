@@ -289,3 +289,22 @@ describe("waits and deadlocks", () => {
     expect(strongComponents(graph)[0]).toHaveLength(10_001);
   });
 });
+
+describe("very many elections", () => {
+  it("whose candidates wait for as long as the leaders live hide no deadlock", async () => {
+    using scene = new Scene();
+    const yesterday = { atMs: scene.nowMs - 86_400_000, provenance: "exact" };
+    for (let at = 0; at < 250; at++)
+      scene.contend(
+        scene.zoo,
+        `/elections/${at}`,
+        { actor: `l${at}` },
+        { actor: `c${at}` },
+        { kind: "leader-election", oldestWait: yesterday },
+      );
+    scene.contend(scene.zoo, "/x", a, b);
+    scene.contend(scene.zoo, "/y", b, a);
+    await scene.look();
+    expect(scene.findings().map(({ kind }) => kind)).toContain("deadlock-suspected");
+  });
+});

@@ -153,8 +153,25 @@ it("while a lock with many holders cannot be read it is not said that all holds 
   expect(changes.at(-1)?.type).toBe("complete");
 });
 
+it.each([
+  ["that is too big, which is never listed, holds back no other root's", "too-big", true],
+  ["that is still listed is waited for", "syncing", false],
+] as const)(
+  "before it is said that all holds have been reported, a root %s",
+  async (_what, state, complete) => {
+    feed.close();
+    const early = new FakeCollector();
+    const [first] = early.sourceList;
+    const other = { ...first, source: "watch /big", state, coverage: 0 } as (typeof early.sourceList)[number];
+    early.sourceList = [...early.sourceList, other];
+    follow(early);
+    await vi.advanceTimersByTimeAsync(6_000);
+    expect(changes.some(({ type }) => type === "complete")).toBe(complete);
+  },
+);
+
 it("waiters are counted every five seconds", async () => {
-  collector.put({ key: "/q", waiterCount: 3, state: "contended" });
+  collector.put({ key: "/q", waiterCount: 3, state: "contended", readMs: Date.now() });
   await vi.advanceTimersByTimeAsync(5_000);
   expect(changes).toContainEqual({
     ...{ type: "waiting", cluster: "zoo", backend: "zookeeper", key: "/q", waiters: 3, forMs: 5_000 },
@@ -167,4 +184,30 @@ it("a hold that is no longer looked at has an end that was not seen, and no reas
   expect(changes.filter(({ type }) => type === "ended")).toMatchObject([
     { key: "/a", entry: "e1", seen: false, heldMs: null, reason: "unknown" },
   ]);
+});
+
+it("a forced end says nothing of the next hold of the same owner, such as a thread of Redisson", async () => {
+  hold();
+  release();
+  feed.forced("/a", ["e1"]);
+  hold();
+  await vi.advanceTimersByTimeAsync(5_000);
+  release();
+  const ends = changes.filter(({ type }) => type === "ended") as { reason?: string }[];
+  expect(ends).toHaveLength(2);
+  expect(ends[1]?.reason).not.toBe("forced");
+});
+
+it("counts no waiters that are not seen any more, and no time that a clock took back", async () => {
+  collector.put({ key: "/a", state: "contended", waiterCount: 3, readMs: Date.now() });
+  await vi.advanceTimersByTimeAsync(5_000);
+  const waited = () => changes.filter(({ type }) => type === "waiting") as { forMs: number }[];
+  expect(waited()).toHaveLength(1);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  collector.put({ key: "/a", state: "contended", waiterCount: 3, readMs: Date.now() });
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(waited().every(({ forMs }) => forMs >= 0)).toBe(true);
+  const before = waited().length;
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(waited().length - before).toBeLessThanOrEqual(2);
 });

@@ -224,6 +224,8 @@ describe("who is let in", () => {
     ]) {
       const answer = await me(host);
       expect([answer.statusCode, answer.json().error], host).toEqual([403, "wrong-host"]);
+      const alive = await dashboard.app.inject({ url: "/healthz", headers: { host } });
+      expect(alive.statusCode, host).toBe(403);
     }
   });
 });

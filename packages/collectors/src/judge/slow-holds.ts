@@ -1,15 +1,13 @@
 import type { Millis } from "@holdfast/core";
+import { fewOfAKind, mostOfAKind } from "../kit/few-of-a-kind.js";
 import type { Found } from "../kit/finding-times.js";
-import type { Finding, LockCollector } from "../observe/collector.js";
+import type { Finding, FindingKind, LockCollector } from "../observe/collector.js";
 import type { Moment, ObservedLock } from "../observe/observed-lock.js";
 import { roughly } from "./durations.js";
 import { whoIs } from "./who-is.js";
 
 /** From here on a hold counts as long. */
 export const usualLongHoldMs: Millis = 300_000;
-
-/** How many findings each cluster has at most; beyond that the list of locks, sorted by age, shows more than a thousand findings would. */
-const mostFindings = 100;
 
 /** What of a lock decides whether a hold is long, and what is said of it. */
 export type HeldLock = Pick<
@@ -24,8 +22,8 @@ export type HeldLock = Pick<
 export function slowHold(lock: HeldLock, longHoldMs: Millis, nowMs: Millis): Found | null {
   const { key, oldestHold, waiterCount } = lock;
   if (!isSlow(lock, longHoldMs, nowMs)) return null;
-  const stuck = waiterCount > 0;
-  const kind = stuck ? "stuck-with-waiters" : "long-hold";
+  const kind = kindOfLong(waiterCount);
+  const stuck = kind === "stuck-with-waiters";
   return {
     id: `${kind} ${key}`,
     kind,
@@ -45,15 +43,25 @@ export function slowHold(lock: HeldLock, longHoldMs: Millis, nowMs: Millis): Fou
  */
 export function slowHolds(collector: Pick<LockCollector, "figures" | "get">, longHoldMs: Millis): Finding[] {
   const findings: Finding[] = [];
+  const counts = new Map<FindingKind, number>();
   for (const figures of collector.figures()) {
     if (!isSlow(figures, longHoldMs, figures.readMs)) continue;
+    // Each kind has a count of its own: locks that are held for days without waiters must not hide one that others wait for.
+    const kind = kindOfLong(figures.waiterCount);
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    if (count > mostOfAKind) continue;
     const lock = collector.get(figures.key);
     if (lock === undefined) continue;
     const found = slowHold(lock, longHoldMs, lock.readMs);
-    if (found === null) continue;
-    if (findings.push({ ...found, sinceMs: found.sinceMs ?? lock.readMs }) >= mostFindings) break;
+    if (found !== null) findings.push({ ...found, sinceMs: found.sinceMs ?? lock.readMs });
   }
-  return findings;
+  return fewOfAKind(findings, counts);
+}
+
+/** What a long hold is, by how many wait for it. */
+export function kindOfLong(waiters: number): "stuck-with-waiters" | "long-hold" {
+  return waiters > 0 ? "stuck-with-waiters" : "long-hold";
 }
 
 /** Whether a lock has been held for so long, by its figures alone. */

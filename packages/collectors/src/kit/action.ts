@@ -20,7 +20,8 @@ export async function actUpon<Lock>(gone: readonly string[], act: Act<Lock>): Pr
   // What is read may change in place with the next reading, so the row is made first.
   const before = act.rowOf(lock);
   const { tried, outcome, effects, ...told } = await act.attempt(lock, before);
-  const later = tried ? await act.read() : null;
+  // What was done is known, also where the lock cannot be read any more.
+  const later = tried ? await act.read().catch(() => null) : null;
   return { outcome, effects, before, after: later === null ? null : act.rowOf(later), ...told };
 }
 

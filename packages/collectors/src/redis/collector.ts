@@ -3,6 +3,7 @@ import { ReplyError, recordKeys } from "@holdfast/redis-recipes/internal";
 import { whoIs } from "../judge/who-is.js";
 import { denied } from "../kit/action.js";
 import { Attention } from "../kit/attention.js";
+import { fewOfAKind } from "../kit/few-of-a-kind.js";
 import { Listeners } from "../kit/listeners.js";
 import type {
   ActionRequest,
@@ -255,7 +256,12 @@ class Collector implements RedisCollector {
   }
 
   findings(): readonly Finding[] {
-    return [...this.#servers.findings, ...[...this.#book.troubled].flatMap((record) => record.findings)];
+    return fewOfAKind(this.#troubles());
+  }
+
+  *#troubles(): Generator<Finding> {
+    yield* this.#servers.findings;
+    for (const record of this.#book.troubled) yield* record.findings;
   }
 
   discover(): Promise<readonly Discovery[]> {

@@ -187,6 +187,8 @@ export function hashShape(pairs: readonly string[], partly: boolean): Shape {
     else if (owner.test(field) && /^-?\d+$/.test(value)) fields.push({ field, count: Number(value) });
     else return { is: "other", what: `a hash with the field ${JSON.stringify(field.slice(0, 64))}` };
   }
+  // No library leaves a lock without an owner: a program has a hash of its own with such a field.
+  if (fields.length === 0 && !partly) return { is: "other", what: "a hash without owners" };
   // Never the whole of something big: its other fields may be anything.
   if (partly && mode === null) return { is: "other", what: "a hash of many fields" };
   return { is: "lock", fields, mode };

@@ -174,6 +174,9 @@ function clean(_request: ActionRequest, { tree, found }: FreshLock): Verdict {
   if (stat.cversion === 0) {
     return refused("unsupported", "It never had a child: it may be something else than a lock.");
   }
+  if (stat.dataLength > 0) {
+    return refused("unsupported", "It has data of its own: it may be something else than a lock.");
+  }
   const steps: MultiOp[] = [{ op: "delete", request: { path, version: stat.version } }];
   // Nothing in an empty node shows whose it was.
   return { steps, effects: orphanEffects, unknown: true };

@@ -8,6 +8,11 @@ export type AdminAnswer =
 /** Numbers past 2^53, which `JSON.parse` would round: session ids and zxids. */
 const long = /"(session_id|last_zxid|last_processed_zxid|zxid)"\s*:\s*(-?\d+)/g;
 
+/** A port that a firewall drops costs the whole wait: it is asked again after this. */
+const silentForMs: Millis = 60_000;
+/** The ports that did not answer in time, each up to when it is not asked. Monotonic. */
+const silentUntilMs = new Map<string, Millis>();
+
 /** Never rejects. */
 export async function askAdmin(
   host: string,
@@ -17,6 +22,9 @@ export async function askAdmin(
 ): Promise<AdminAnswer> {
   const name = host.includes(":") ? `[${host}]` : host;
   const down = (why: string): AdminAnswer => ({ failure: "down", why: `${why} at port ${port}` });
+  const address = `${name}:${port}`;
+  if (performance.now() < (silentUntilMs.get(address) ?? 0))
+    return down("no answer of an AdminServer a moment ago, and so not asked now,");
   try {
     const response = await fetch(`http://${name}:${port}/commands/${command}`, {
       signal: AbortSignal.timeout(withinMs),
@@ -34,6 +42,7 @@ export async function askAdmin(
     return { told: answer };
   } catch (error) {
     const late = error instanceof Error && error.name === "TimeoutError";
+    if (late) silentUntilMs.set(address, performance.now() + silentForMs);
     return down(late ? `no answer of an AdminServer within ${withinMs} ms` : "there is no AdminServer");
   }
 }

@@ -78,7 +78,8 @@ async function readOnce(
 function isOfLock({ tree, found }: FreshLock, place: Place | undefined): boolean {
   if (isLockKind(found) || place?.isLock === true) return true;
   const { stat } = tree;
-  return stat !== null && stat.numChildren === 0 && stat.ephemeralOwner === 0n && stat.cversion > 0;
+  if (stat === null || stat.dataLength > 0) return false;
+  return stat.numChildren === 0 && stat.ephemeralOwner === 0n && stat.cversion > 0;
 }
 
 export function detailOf(

@@ -1,6 +1,7 @@
 import { type LayoutFinding, sequenceRefuseFrom } from "@holdfast/zk-recipes/internal";
 import { span } from "../judge/durations.js";
-import { isSlow, slowHold } from "../judge/slow-holds.js";
+import { isSlow, kindOfLong, slowHold } from "../judge/slow-holds.js";
+import { fewOfAKind, mostOfAKind } from "../kit/few-of-a-kind.js";
 import { FindingTimes, type Found } from "../kit/finding-times.js";
 import type { Finding, FindingKind } from "../observe/collector.js";
 import { isEmptyParent, type LockBook } from "./lock-book.js";
@@ -8,8 +9,6 @@ import type { Settings } from "./options.js";
 import { tokenText } from "./participants.js";
 import type { Place } from "./place.js";
 
-/** The most findings of one kind that are shown; the last of them says how many more there are. */
-const mostOfAKind = 100;
 /** A walk over all locks waits for so many times as long as the one before took, so that very many cost a fiftieth of a core. */
 const walkRest = 50;
 /** A queue without a holder is normal for a moment. */
@@ -45,21 +44,20 @@ export class Findings {
     const look = new FindingTimes(this.#settings.runtime.wallMs(), this.#since);
     // Without contact nothing is found because it grows older: it may be over.
     const nowMs = this.#book.asOfMs;
-    const findings: Finding[] = [];
     this.#walk(nowMs);
-    const counts = new Map<FindingKind, number>();
+    const few = fewOfAKind(this.#dated(look, nowMs), this.#quietCounts);
+    this.#since = look.times;
+    return few;
+  }
+
+  *#dated(look: FindingTimes, nowMs: number): Generator<Finding> {
     for (const { part, ...found } of this.#all(nowMs)) {
       const id = [found.kind, found.object ?? "", part ?? ""].join(" ");
       if (look.times.has(id)) continue;
       const finding = look.date({ ...found, id });
       if (finding.kind === "queue-without-holder" && nowMs - finding.sinceMs < settlesWithinMs) continue;
-      const count = (counts.get(found.kind) ?? 0) + 1;
-      counts.set(found.kind, count);
-      if (count <= mostOfAKind) findings.push(finding);
+      yield finding;
     }
-    for (const [kind, count] of this.#quietCounts) counts.set(kind, Math.max(count, counts.get(kind) ?? 0));
-    this.#since = look.times;
-    return findings.map((finding) => withRest(finding, findings, counts));
   }
 
   *#all(nowMs: number): Generator<Told> {
@@ -83,7 +81,7 @@ export class Findings {
       // Nearly every one is turned away by the first few conditions.
       if (!place.isLock) continue;
       const kind = isSlow(place, longHoldMs, nowMs)
-        ? kindOfLong(place)
+        ? kindOfLong(place.waiters)
         : this.#isOrphan(place, nowMs)
           ? "orphan-parent"
           : null;
@@ -128,26 +126,9 @@ export class Findings {
   }
 }
 
-function kindOfLong({ waiters }: Place): FindingKind {
-  return waiters > 0 ? "stuck-with-waiters" : "long-hold";
-}
-
 /** Holders whose node stays when its client is gone. */
 function leaseless({ known, held }: Place): Place["held"] {
   return known === null ? [] : held.filter(({ name }) => known.get(name)?.stat?.ephemeralOwner === 0n);
-}
-
-function withRest(
-  finding: Finding,
-  all: readonly Finding[],
-  counts: ReadonlyMap<FindingKind, number>,
-): Finding {
-  const count = counts.get(finding.kind) ?? 0;
-  if (count <= mostOfAKind) return finding;
-  const last = all.findLast(({ kind }) => kind === finding.kind);
-  if (finding !== last) return finding;
-  const more = `and ${count - mostOfAKind} more of this kind`;
-  return { ...finding, evidence: `${finding.evidence.replace(/\.$/, "")}; ${more}.` };
 }
 
 function* told(place: Place, finding: LayoutFinding): Generator<Told> {

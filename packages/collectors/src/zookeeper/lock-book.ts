@@ -422,7 +422,7 @@ export function isLockKind({ family, kind }: RecognisedTree): boolean {
 export function isEmptyParent(place: Place): boolean {
   const stat = place.self?.stat;
   if (stat == null || place.size > 0) return false;
-  return stat.ephemeralOwner === 0n && stat.cversion > 0 && stat.numChildren === 0;
+  return stat.ephemeralOwner === 0n && stat.cversion > 0 && stat.numChildren === 0 && stat.dataLength === 0;
 }
 
 function isPart(path: string): boolean {

@@ -7,12 +7,15 @@ import type { Settings } from "./options.js";
 
 /** Sessions that are remembered; those that were seen longest ago are forgotten first. */
 const mostRemembered = 20_000;
+/** After a reading that is older, a session without a connection may have had one in between. */
+const readInTurnMs: Millis = 10_000;
 
 /** What was read of connections, and what only earlier readings show: no server knows the time-out of a session without a connection. */
 export class SessionContacts {
   readonly #timeouts = new RecentMap<string, Millis>(mostRemembered);
   /** Wall time at which a session was first found without a connection. */
   readonly #lostSince = new RecentMap<string, number>(mostRemembered);
+  #readMs: Millis = -Infinity;
   #connected: ReadonlySet<string> = new Set();
   #complete = false;
 
@@ -22,6 +25,9 @@ export class SessionContacts {
     session: ZooKeeperSession,
   ): Promise<Connections & { readonly unnamed: number | null }> {
     const [read, unnamed] = await Promise.all([readConnections(settings), unnamedServers(settings, session)]);
+    const nowMs = settings.runtime.nowMs();
+    if (nowMs - this.#readMs > readInTurnMs) this.#lostSince.clear();
+    this.#readMs = nowMs;
     this.#connected = new Set(read.connections.map((connection) => connection.session));
     // A session that no asked server has may be connected to one that was not asked.
     this.#complete = read.silent.length === 0 && unnamed === 0;

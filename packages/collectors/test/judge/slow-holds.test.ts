@@ -102,6 +102,16 @@ describe("a long hold", () => {
     const found = slowHolds({ figures: () => locks.values(), get: (key) => locks.get(key) }, longHoldMs);
     expect(found).toHaveLength(100);
     expect(found[0]).toMatchObject({ object: "l1", severity: "critical", sinceMs: nowMs - minute });
+    expect(found[99]?.evidence).toMatch(/; and 50 more of this kind\.$/);
+  });
+
+  it("that others wait for is found behind any number of those without waiters", () => {
+    const locks = Array.from({ length: 150 }, (_, at) => held({ key: `l${at}`, waiterCount: 0 }));
+    locks.push(held({ key: "stuck" }));
+    const get = (key: string) => locks.find((lock) => lock.key === key);
+    const found = slowHolds({ figures: () => locks, get }, longHoldMs);
+    expect(found).toHaveLength(101);
+    expect(found.filter(({ severity }) => severity === "critical")).toMatchObject([{ object: "stuck" }]);
   });
 
   it("is as old as it was when its lock was read, which may be long ago where there is no contact", () => {

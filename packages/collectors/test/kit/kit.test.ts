@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { CollectorEvent } from "../../src/index.js";
+import { actUpon } from "../../src/kit/action.js";
 import { Attention } from "../../src/kit/attention.js";
 import { FindingTimes } from "../../src/kit/finding-times.js";
 import { Listeners } from "../../src/kit/listeners.js";
@@ -7,6 +8,21 @@ import { SourceState } from "../../src/kit/source-state.js";
 import { PolledSource } from "../../src/redis/polled-source.js";
 
 const event: CollectorEvent = { type: "changed", key: "/locks/a" };
+
+describe("an act", () => {
+  it("that was done is known to be, also where its lock cannot be read any more", async () => {
+    let reads = 0;
+    const result = await actUpon([], {
+      read: async () => {
+        if (++reads === 2) throw new Error("away");
+        return "a lock";
+      },
+      rowOf: () => ({}) as never,
+      attempt: async () => ({ tried: true, outcome: "done", effects: ["ended"], endedHolds: ["e1"] }),
+    });
+    expect(result).toMatchObject({ outcome: "done", endedHolds: ["e1"], after: null });
+  });
+});
 
 describe("listeners of a collector", () => {
   it("a listener that throws becomes a process warning, once for each error, and the listeners behind it hear the event", () => {

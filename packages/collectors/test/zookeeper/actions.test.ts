@@ -233,6 +233,18 @@ describe("actions of an operator", () => {
     expect(server.nodes("/locks/never")).toHaveLength(1);
   });
 
+  it("clean orphan: leaves an empty node with data of its own alone, which is no lock", async () => {
+    server.operator.create("/locks/config", { data: Buffer.from("settings") });
+    server.operator.create("/locks/config/x");
+    server.operator.delete("/locks/config/x");
+    const asSeen = await request("/locks/config", "clean-orphan", {
+      expectedVersion: "idle:2",
+      unknownLibrary: true,
+    });
+    expect((await watched.collector.act(asSeen)).outcome).toBe("nothing-there");
+    expect(server.nodes("/locks/config")).toHaveLength(1);
+  });
+
   it("refuses what was decided on a name that may come again", async () => {
     server.operator.create("/locks/bare");
     server.operator.create("/locks/bare/lock-", { flags: CreateFlags.persistentSequential });

@@ -1,5 +1,5 @@
 import { createServer as createHttpServer } from "node:http";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { readConnections, readEphemerals } from "../../src/zookeeper/connections.js";
 import { resolveSettings, type Settings } from "../../src/zookeeper/options.js";
@@ -44,6 +44,22 @@ it("a server without a quorum reports nothing, neither by words nor by its Admin
   const [read] = (await readServers(settings)).servers;
   expect(read).toMatchObject({ role: "unknown", reachable: true });
   expect(read?.facts.map(({ name }) => name)).toEqual(["AdminServer", "not reported"]);
+});
+
+it("an AdminServer's port that is silent, as behind a firewall, is waited for once in a minute", async () => {
+  const cons = " /10.1.2.3:5000[1](queued=0,sid=0x10,est=1700000000000,to=9000,lresp=12)\n";
+  const { connect } = await settingsFor(cons, null);
+  const open: Socket[] = [];
+  const adminPort = await listening(createServer((socket) => void open.push(socket.on("error", () => {}))));
+  onTestFinished(() => {
+    for (const socket of open) socket.destroy();
+  });
+  const settings = { ...resolveSettings({ connect: "127.0.0.1", roots: [], adminPort }), connect };
+  expect((await readConnections(settings)).connections).toHaveLength(1);
+  const begunMs = performance.now();
+  expect((await readConnections(settings)).connections).toHaveLength(1);
+  await readEphemerals(settings);
+  expect(performance.now() - begunMs).toBeLessThan(2_000);
 });
 
 it("something else at the AdminServer's port is none, and the words are asked", async () => {
