@@ -47,6 +47,8 @@ class NamedLock {
   readonly lock: ReadWriteLock;
   readonly queue: RequestQueue;
   readonly held = new Set<HeldLock>();
+  /** The requests of this manager that hold, by the ids of their owners. */
+  readonly owners = new Map<string, Request>();
   /** The requests that have not ended. One that is between its grant and its hold is in no other list. */
   users = 0;
 
@@ -81,6 +83,7 @@ class Manager implements WebLockManager {
       let handle = await this.#granted(named, asked);
       // What this request has asked the holder for has come too late for that one and reached its own hold, which nothing else could end now.
       while (asked.steal && handle?.revokeRequested.aborted === true) {
+        named.owners.delete(handle.owner.id);
         await handle[Symbol.asyncDispose]();
         handle = await this.#granted(named, asked);
       }
@@ -91,6 +94,7 @@ class Manager implements WebLockManager {
         return await held.settle(() => body(held.forCallback()));
       } finally {
         named.held.delete(held);
+        named.owners.delete(handle.owner.id);
       }
     } finally {
       named.users -= 1;
@@ -131,22 +135,32 @@ class Manager implements WebLockManager {
     let giveUp = (): void => {};
     try {
       return await new Promise((granted, failed) => {
-        const request: Request = { ...asked, granted, failed };
+        const request: Request = {
+          ...asked,
+          granted(handle) {
+            if (handle !== null) named.owners.set(handle.owner.id, request);
+            granted(handle);
+          },
+          failed,
+        };
         giveUp = () => queue.withdraw(request, asked.signal?.reason);
         asked.signal?.addEventListener("abort", giveUp);
         queue.add(request);
         // The request is queued before the present holders lose the lock, so that it is the first to be granted.
-        if (asked.steal) this.#endHolders(named).catch((error) => queue.withdraw(request, error));
+        if (asked.steal) this.#endHolders(named, request).catch((error) => queue.withdraw(request, error));
       });
     } finally {
       asked.signal?.removeEventListener("abort", giveUp);
     }
   }
 
-  /** Our own at once; those of other managers are asked. */
-  async #endHolders({ held, lock }: NamedLock): Promise<void> {
+  /** Our own at once; those of other managers are asked, on the same provider too, and so are those that were granted to us in this moment. */
+  async #endHolders({ held, lock, owners }: NamedLock, request: Request): Promise<void> {
     await Promise.all([...held].map((each) => each.steal()));
     const { held: present } = await lock.inspect({ maxPending: 0 });
-    if (present.some(({ heldByThisProvider }) => !heldByThisProvider)) await lock.requestRevoke();
+    const others = present.filter(({ heldByThisProvider, owner }) =>
+      heldByThisProvider ? owner !== null && owners.get(owner.id) !== request : true,
+    );
+    if (others.length > 0) await lock.requestRevoke();
   }
 }

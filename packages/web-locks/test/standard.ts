@@ -269,6 +269,12 @@ export function standard(where: string, make: () => Promise<LockProvider>): void
         expect(await locks.request(name, { steal: true }, () => "stolen")).toBe("stolen");
         expect(await held.settled).toMatchObject({ name: "AbortError" });
       });
+
+      it("is granted although another manager on the same provider holds, whose request rejects", async () => {
+        const held = await hold(webLocks(providers[0] as LockProvider));
+        expect(await locks.request(name, { steal: true }, () => "stolen")).toBe("stolen");
+        expect(await held.settled).toMatchObject({ name: "AbortError" });
+      });
     });
 
     describe("query()", () => {

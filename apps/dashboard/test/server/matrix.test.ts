@@ -111,8 +111,8 @@ function expected(
   local: boolean,
 ) {
   if (local && Object.keys(head).length > 1) return 403;
-  if (route.needs === "public") return route.status;
   if (local && !/^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(head.host ?? "")) return 403;
+  if (route.needs === "public") return route.status;
   if (route.api && isSite(origin)) return 403;
   if (role === null) return 401;
   if (roles.indexOf(role) < roles.indexOf(route.needs)) return 403;
