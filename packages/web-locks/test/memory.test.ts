@@ -83,7 +83,10 @@ it("a request between its grant and its hold keeps its name known when another r
   const disposing = new Promise<void>((resolve) => {
     disposed = resolve;
   });
-  const handle = { token: 1n, lost: never, revokeRequested: never, [Symbol.asyncDispose]: async () => {} };
+  const handle = {
+    ...{ owner: { id: "o" }, token: 1n, lost: never, revokeRequested: never },
+    [Symbol.asyncDispose]: async () => {},
+  };
   // The thief gives its first grant back, since it was asked back, and is between the two until that is done.
   const askedBack = { revokeRequested: AbortSignal.abort(), [Symbol.asyncDispose]: () => disposing };
   const grants = [{ ...handle, ...askedBack }, handle];
