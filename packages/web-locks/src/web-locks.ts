@@ -1,4 +1,4 @@
-import type { AnyToken, LockHandle, LockProvider, ReadWriteLock } from "@holdfast/core";
+import type { AnyToken, HoldInfo, LockHandle, LockProvider, Owner, ReadWriteLock } from "@holdfast/core";
 import { checkKnownKeys, checkObject, checkString } from "@holdfast/core/internal";
 import type {
   WebLock,
@@ -47,8 +47,6 @@ class NamedLock {
   readonly lock: ReadWriteLock;
   readonly queue: RequestQueue;
   readonly held = new Set<HeldLock>();
-  /** The requests of this manager that hold, by the ids of their owners. */
-  readonly owners = new Map<string, Request>();
   /** The requests that have not ended. One that is between its grant and its hold is in no other list. */
   users = 0;
 
@@ -83,7 +81,6 @@ class Manager implements WebLockManager {
       let handle = await this.#granted(named, asked);
       // What this request has asked the holder for has come too late for that one and reached its own hold, which nothing else could end now.
       while (asked.steal && handle?.revokeRequested.aborted === true) {
-        named.owners.delete(handle.owner.id);
         await handle[Symbol.asyncDispose]();
         handle = await this.#granted(named, asked);
       }
@@ -94,7 +91,6 @@ class Manager implements WebLockManager {
         return await held.settle(() => body(held.forCallback()));
       } finally {
         named.held.delete(held);
-        named.owners.delete(handle.owner.id);
       }
     } finally {
       named.users -= 1;
@@ -134,33 +130,33 @@ class Manager implements WebLockManager {
     const { queue } = named;
     let giveUp = (): void => {};
     try {
-      return await new Promise((granted, failed) => {
-        const request: Request = {
-          ...asked,
-          granted(handle) {
-            if (handle !== null) named.owners.set(handle.owner.id, request);
-            granted(handle);
-          },
-          failed,
+      return await new Promise((settled, failed) => {
+        let own: Owner | undefined;
+        const granted = (handle: LockHandle | null): void => {
+          own = handle?.owner;
+          settled(handle);
         };
+        const request: Request = { ...asked, granted, failed };
         giveUp = () => queue.withdraw(request, asked.signal?.reason);
         asked.signal?.addEventListener("abort", giveUp);
         queue.add(request);
         // The request is queued before the present holders lose the lock, so that it is the first to be granted.
-        if (asked.steal) this.#endHolders(named, request).catch((error) => queue.withdraw(request, error));
+        if (asked.steal) this.#endHolders(named, () => own).catch((error) => queue.withdraw(request, error));
       });
     } finally {
       asked.signal?.removeEventListener("abort", giveUp);
     }
   }
 
-  /** Our own at once; those of other managers are asked, on the same provider too, and so are those that were granted to us in this moment. */
-  async #endHolders({ held, lock, owners }: NamedLock, request: Request): Promise<void> {
+  /**
+   * Our own at once; those of other managers are asked, on the same provider too, and so are those that were granted to us in this moment.
+   * `own`: the owner of the request that steals, which may hold by now.
+   */
+  async #endHolders({ held, lock }: NamedLock, own: () => Owner | undefined): Promise<void> {
     await Promise.all([...held].map((each) => each.steal()));
     const { held: present } = await lock.inspect({ maxPending: 0 });
-    const others = present.filter(({ heldByThisProvider, owner }) =>
-      heldByThisProvider ? owner !== null && owners.get(owner.id) !== request : true,
-    );
-    if (others.length > 0) await lock.requestRevoke();
+    const isOther = ({ heldByThisProvider, owner }: HoldInfo): boolean =>
+      !heldByThisProvider || (owner !== null && owner.id !== own()?.id);
+    if (present.some(isOther)) await lock.requestRevoke();
   }
 }
