@@ -83,9 +83,9 @@ export async function runDue(
     // Only this call knows its claim again: where that was written and the call gives up, the run is not made, or only as one that was cut.
     const mayLookAgain = (most: number): boolean => runs.unsure && looks < most;
     try {
-      const [report, againMs] = await runs.next(stopped.signal);
+      const [report, againMs, unclaimed] = await runs.next(stopped.signal);
       // Another run has the lock, or what this call has left of it: that is over soon.
-      const waitsOn = runs.unclaimed ? looks < mostWaitsUnclaimed : mayLookAgain(mostWaits);
+      const waitsOn = unclaimed ? looks < mostWaitsUnclaimed : mayLookAgain(mostWaits);
       if (report !== null || againMs > 0 || !waitsOn) return report;
     } catch (error) {
       if (!isPassing(error) || !mayLookAgain(mostLooks)) throw error;
@@ -94,8 +94,11 @@ export async function runDue(
   }
 }
 
-/** What `runs.next()` found: how a run has ended, or when to look again. */
-type Step = readonly [report: RunReport | null, againMs: Millis];
+/**
+ * What `runs.next()` found: how a run has ended, or when to look again. `unclaimed`: the wait for the lock was in vain, and no replica has claimed
+ * what is due meanwhile.
+ */
+type Step = readonly [report: RunReport | null, againMs: Millis, unclaimed?: boolean];
 
 /** One schedule, as one replica runs it. */
 class DueRuns {
@@ -123,9 +126,6 @@ class DueRuns {
     this.#by = options.by ?? `${hostname()}/${process.pid}`;
   }
 
-  /** The last wait for the lock was in vain, and no replica had claimed what is due meanwhile. */
-  unclaimed = false;
-
   /** There is a claim of which it is not known whether it was written. */
   get unsure(): boolean {
     return this.#unsure.size > 0;
@@ -133,7 +133,6 @@ class DueRuns {
 
   /** Runs what is due, if another replica does not. Rejects with `BackendError` for trouble with the backend. */
   async next(stopped: AbortSignal): Promise<Step> {
-    this.unclaimed = false;
     const seen = await look(this.#record);
     if (seen.record === null) {
       await this.#beBorn();
@@ -150,8 +149,8 @@ class DueRuns {
     } catch (error) {
       if (!(error instanceof AcquireTimeoutError)) throw error;
       // A replica that runs has claimed. One that died before that has left the lock, until its lease or session ends.
-      this.unclaimed = seen.record.state !== "running" && (await look(this.#record)).text === seen.text;
-      return [null, 0];
+      const unclaimed = seen.record.state !== "running" && (await look(this.#record)).text === seen.text;
+      return [null, 0, unclaimed];
     }
     try {
       return await this.#underLock(lock, stopped);
@@ -283,24 +282,23 @@ class DueRuns {
     const error = failure === undefined ? {} : { error: errorText(failure.error) };
     const noted = JSON.stringify({ ...record, state, ended: ended.getTime(), ...error });
     for (let failures = 0; ; failures++) {
-      let cause: Error;
       try {
         await this.#record.replace(text, noted);
         return;
-      } catch (trouble) {
-        if (!(trouble instanceof BackendError || trouble instanceof ProviderClosedError)) throw trouble;
-        cause = trouble;
+      } catch (cause) {
+        if (!(cause instanceof BackendError || cause instanceof ProviderClosedError)) throw cause;
+        if (cause instanceof ProviderClosedError || lock.remainingMs() === 0)
+          return this.#warnNotNoted(record, cause);
       }
-      if (cause instanceof BackendError && lock.remainingMs() > 0) {
-        await pause(this.runtime, Math.min(longRestMs, restMs * 2 ** failures), { ref: true }).over;
-        continue;
-      }
-      process.emitWarning(
-        `the run of "${this.name}" that was due at ${new Date(record.due).toISOString()} has ended, and could not be noted: ${cause.message}`,
-        { type: "HoldfastWarning", code: "HF_RUN_NOT_NOTED" },
-      );
-      return;
+      await pause(this.runtime, Math.min(longRestMs, restMs * 2 ** failures), { ref: true }).over;
     }
+  }
+
+  #warnNotNoted({ due }: RunRecord, cause: Error): void {
+    process.emitWarning(
+      `the run of "${this.name}" that was due at ${new Date(due).toISOString()} has ended, and could not be noted: ${cause.message}`,
+      { type: "HoldfastWarning", code: "HF_RUN_NOT_NOTED" },
+    );
   }
 
   #tell(report: RunReport): void {

@@ -3,7 +3,7 @@ import { eventually } from "@holdfast/test-servers";
 import cron from "node-cron";
 import { expect, onTestFinished, test } from "vitest";
 import { cronCoordinator, lastRun } from "../src/index.js";
-import { loseAnswerToClaim } from "./lost-answer.js";
+import { loseAnswerToClaim } from "./records.js";
 
 function replicas(count: number): LockProvider[] {
   const space = new MemorySpace();

@@ -1,12 +1,4 @@
-import {
-  BackendError,
-  InvalidArgumentError,
-  LayoutConflictError,
-  type LockProvider,
-  MemorySpace,
-  memoryLocks,
-} from "@holdfast/core";
-import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
+import { BackendError, InvalidArgumentError, LayoutConflictError } from "@holdfast/core";
 import { beforeEach, expect, it, onTestFinished, test, vi } from "vitest";
 import {
   lastRun,
@@ -17,21 +9,16 @@ import {
   type RunReport,
   runDue,
 } from "../src/index.js";
-import { loseAnswerToClaim } from "./lost-answer.js";
+import { loseAnswerToClaim, standBefore } from "./records.js";
+import { everyMs, minutes, replicas } from "./replicas.js";
 
-const everyMs = 60_000;
-let runtime: SimulatedRuntime;
-let space: MemorySpace;
-
+let { runtime, provider } = replicas();
 beforeEach(() => {
-  runtime = simulatedRuntime(7);
-  space = new MemorySpace();
+  ({ runtime, provider } = replicas());
 });
 
-const provider = (): LockProvider => memoryLocks({ space, runtime });
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => void runtime.setTimer(ms, resolve));
-const minutes = (runs: readonly { readonly due: Date }[]): number[] =>
-  runs.map(({ due }) => (due.getTime() - Date.UTC(2026, 0, 1)) / everyMs);
+/** Of the simulated clock, which costs no time. */
+const simulated = (ms: number): Promise<void> => new Promise((resolve) => void runtime.setTimer(ms, resolve));
 
 function start(
   job: (run: Run) => unknown,
@@ -76,16 +63,13 @@ test("the claim alone keeps two replicas from running one due time, also where t
     const { mutex } = locks;
     locks.mutex = (name) => mutex.call(locks, `${name}-${own}`);
     // What is read takes its time to arrive, so that both have seen the same.
-    const { record } = locks;
-    locks.record = (name) => {
-      const shared = record.call(locks, name);
-      const read = async (): Promise<string | null> => {
+    standBefore(locks, (shared) => ({
+      async read() {
         const text = await shared.read();
-        await sleep(10);
+        await simulated(10);
         return text;
-      };
-      return { name, read, replace: (seen, text) => shared.replace(seen, text) };
-    };
+      },
+    }));
     start((run) => runs.push(run), {}, locks);
   }
   await runtime.advance(20.5 * everyMs);
@@ -111,7 +95,7 @@ test("runs that take longer than the time between them do not overlap, in whiche
   const job = async (run: Run): Promise<void> => {
     runs.push(run);
     most = Math.max(most, ++going);
-    await sleep(2.5 * everyMs);
+    await simulated(2.5 * everyMs);
     going--;
   };
   start(job);
@@ -225,7 +209,7 @@ test("reports tell how each run of this replica has ended", async () => {
 test("stop() lets a run come to its end and begins no other", async () => {
   const ends: string[] = [];
   const schedule = start(async () => {
-    await sleep(everyMs / 2);
+    await simulated(everyMs / 2);
     ends.push("run");
   });
   await runtime.advance(everyMs);
@@ -237,18 +221,15 @@ test("stop() lets a run come to its end and begins no other", async () => {
 
 test("stop() while the record is read begins no run, and another replica makes it", async () => {
   const locks = provider();
-  const { record } = locks;
   let reads = 0;
-  locks.record = (name) => {
-    const shared = record.call(locks, name);
-    const read = async (): Promise<string | null> => {
+  standBefore(locks, (shared) => ({
+    async read() {
       const text = await shared.read();
       // The second look, under the lock.
-      if (name === "schedules/job" && text !== null && ++reads === 2) void schedule.stop();
+      if (shared.name === "schedules/job" && text !== null && ++reads === 2) void schedule.stop();
       return text;
-    };
-    return { name, read, replace: (seen, text) => shared.replace(seen, text) };
-  };
+    },
+  }));
   const [mine, others]: [Run[], Run[]] = [[], []];
   await runDue(provider(), "job", { every: everyMs, runtime }, () => {});
   await runtime.advance(everyMs);
@@ -263,17 +244,14 @@ test("stop() while the record is read begins no run, and another replica makes i
 
 test("the end of a run is noted as soon as the backend is back, so that it does not look like one that was cut", async () => {
   const locks = provider();
-  const { record } = locks;
   let refusals = 0;
-  locks.record = (name) => {
-    const shared = record.call(locks, name);
-    const replace = async (seen: string | null, text: string): Promise<boolean> => {
+  standBefore(locks, (shared) => ({
+    async replace(seen, text) {
       if (!text.includes('"done"') || refusals >= 5) return await shared.replace(seen, text);
       refusals++;
       throw new BackendError("away", { backend: "memory" });
-    };
-    return { name, read: () => shared.read(), replace };
-  };
+    },
+  }));
   const codes = warnings();
   const runs: Run[] = [];
   start((run) => runs.push(run), { ifCut: "again" }, locks);
@@ -307,98 +285,6 @@ test("a provider that is closed ends its schedules", async () => {
   await runtime.advance(everyMs);
   await schedule.stop();
   expect(runs).toHaveLength(1);
-});
-
-test("a process that runs what is due, once in the fleet, and exits", async () => {
-  const options = { every: everyMs, runtime };
-  const jobs: string[] = [];
-  const call = (who: string) => runDue(provider(), "job", options, () => jobs.push(who));
-  expect(await call("first")).toBeNull();
-  await runtime.advance(everyMs);
-  const reports = await Promise.all([call("a"), call("b"), call("c")]);
-  expect(reports.filter((report) => report !== null)).toMatchObject([{ outcome: "done", attempt: 1 }]);
-  expect(jobs).toHaveLength(1);
-  expect(await call("late")).toBeNull();
-});
-
-test("a process whose claim was written although its answer was lost makes the run", async () => {
-  const options = { every: everyMs, runtime };
-  await runDue(provider(), "job", options, () => {});
-  await runtime.advance(everyMs);
-  const locks = provider();
-  const lost = loseAnswerToClaim(locks);
-  const runs: Run[] = [];
-  const report = runDue(locks, "job", options, (run) => runs.push(run));
-  await runtime.advance(everyMs / 2);
-  expect(await report).toMatchObject({ outcome: "done", attempt: 1 });
-  expect(lost()).toBe(true);
-  expect(minutes(runs)).toEqual([1]);
-});
-
-test("a process to whose claims no answer comes tries some more times, and rejects", async () => {
-  const options = { every: everyMs, runtime };
-  await runDue(provider(), "job", options, () => {});
-  await runtime.advance(everyMs);
-  const locks = provider();
-  const { record } = locks;
-  let claims = 0;
-  locks.record = (name) => {
-    const replace = async (): Promise<boolean> => {
-      claims++;
-      throw new BackendError("no answer", { backend: "memory" });
-    };
-    return { name, read: () => record.call(locks, name).read(), replace };
-  };
-  const failure = runDue(locks, "job", options, () => {}).catch((error: unknown) => error);
-  await runtime.advance(everyMs / 2);
-  expect(await failure).toBeInstanceOf(BackendError);
-  expect(claims).toBe(6);
-});
-
-test("a process whose claim may have been written waits once more for the lock, and gives up where another client keeps it", async () => {
-  const options = { every: everyMs, runtime };
-  await runDue(provider(), "job", options, () => {});
-  await runtime.advance(everyMs);
-  const locks = provider();
-  const lost = loseAnswerToClaim(locks);
-  const { mutex } = locks;
-  let waits = 0;
-  locks.mutex = (name) => {
-    waits++;
-    return mutex.call(locks, name);
-  };
-  const runs: Run[] = [];
-  const report = runDue(locks, "job", options, (run) => runs.push(run));
-  await runtime.advance(100);
-  expect(lost()).toBe(true);
-  await provider().mutex("schedules/job/lock").acquire();
-  await runtime.advance(3 * everyMs);
-  expect(waits).toBe(2);
-  expect(await report).toBeNull();
-  expect(runs).toEqual([]);
-});
-
-test("a process waits for the lock of a replica that died before it had claimed", async () => {
-  const options = { every: everyMs, runtime };
-  await runDue(provider(), "job", options, () => {});
-  await runtime.advance(everyMs);
-  const dead = provider();
-  await dead.mutex("schedules/job/lock").acquire();
-  const report = runDue(provider(), "job", options, () => {});
-  await runtime.advance(30_000);
-  await dead.close();
-  await runtime.advance(1_000);
-  expect(await report).toMatchObject({ outcome: "done", attempt: 1 });
-});
-
-test("with catchUp all each call makes one run, until one gives null", async () => {
-  const options = { every: everyMs, catchUp: "all", runtime } as const;
-  const call = () => runDue(provider(), "job", options, () => {});
-  expect(await call()).toBeNull();
-  await runtime.advance(3.5 * everyMs);
-  const reports = [await call(), await call(), await call()];
-  expect(minutes(reports.filter((report) => report !== null))).toEqual([1, 2, 3]);
-  expect(await call()).toBeNull();
 });
 
 test("a replica that sees a run claimed later than now, by more than clocksWithinMs, warns once that the clocks are apart", async () => {
