@@ -38,7 +38,7 @@ export { permitSemaphore, releasePermits } from "./recipes/kinds/permits.js";
 export { redisKinds } from "./recipes/kinds/table.js";
 export { participant } from "./recipes/operators/inspect.js";
 export type { BoundCall } from "./recipes/requests/calls.js";
-export { marginMs, ServerClock } from "./recipes/requests/server-clock.js";
+export { isMisdated, marginMs, ServerClock } from "./recipes/requests/server-clock.js";
 export { mutexInspect } from "./scripts/inspect/mutex.js";
 export { clock } from "./scripts/lua/clock.js";
 export { fairQueue } from "./scripts/lua/fair.js";

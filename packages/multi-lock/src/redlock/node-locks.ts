@@ -3,6 +3,7 @@ import {
   type Answer,
   type ExtendAnswer,
   extend,
+  isMisdated,
   mutex,
   mutexRelease,
   nodeIdentityKey,
@@ -50,9 +51,7 @@ export class NodeLock {
       return node.ask(vote, this.#voteKeys, { ...this.#common(node, owner, leaseMs), notAfterMs });
     };
     const answer = await ask();
-    // Where it was answered in time, the bound of the node's clock was wrong, as after a sleep of this machine or hours of drift. The answer has put it right.
-    const misdated = answer.reply.status === "late" && answer.answeredMs - answer.sentMs < nodeTimeoutMs;
-    return misdated ? ask() : answer;
+    return isMisdated(answer, nodeTimeoutMs) ? ask() : answer;
   }
 
   extend(node: VotingNode, owner: string, leaseMs: Millis, floor = 0n): Promise<Answer<ExtendAnswer>> {

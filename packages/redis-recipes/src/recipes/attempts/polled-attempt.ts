@@ -13,7 +13,7 @@ import type { GrantedLock } from "../grants/holds.js";
 import { checkAcknowledged, foundIn, RedisGrant } from "../grants/redis-grant.js";
 import type { LockKeys, PolledAnswer, PolledOwner, PolledScripts } from "../kinds/kind.js";
 import type { Requests } from "../requests/requests.js";
-import { marginMs } from "../requests/server-clock.js";
+import { isMisdated, marginMs } from "../requests/server-clock.js";
 import type { RedisClientState } from "./client-state.js";
 
 /** How long a last request that has to arrive is repeated. */
@@ -194,7 +194,8 @@ export class PolledAttempt implements Attempt {
     }
     // A try before it whose answer was lost may still be on its way.
     this.#mayBeThere = before;
-    if (!again && !this.#over && requests.wasMisdated(answer)) return await this.#try(true);
+    if (!again && !this.#over && isMisdated(answer, requests.settings.commandTimeoutMs))
+      return await this.#try(true);
     switch (reply.status) {
       case "late":
         throw this.#error(`a request for the ${what} "${this.#name}" came to Redis too late`);

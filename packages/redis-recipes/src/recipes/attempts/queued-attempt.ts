@@ -15,6 +15,7 @@ import type { Wait } from "../queue/waits.js";
 import type { BatchAnswer } from "../requests/batches.js";
 import type { BoundCall } from "../requests/calls.js";
 import type { Requests } from "../requests/requests.js";
+import { isMisdated } from "../requests/server-clock.js";
 import type { RedisClientState } from "./client-state.js";
 
 /** A lock with a queue of ours, and what is asked of it. */
@@ -215,7 +216,8 @@ export class QueuedAttempt implements Attempt, Wait {
     this.#roundTrips++;
     try {
       const answer = await requests.run(this.#call(notAfterMs), options);
-      if (!again && this.#phase === "asking" && requests.wasMisdated(answer)) return await this.#ask(true);
+      if (!again && this.#phase === "asking" && isMisdated(answer, requests.settings.commandTimeoutMs))
+        return await this.#ask(true);
       this.#answered(answer);
     } catch (error) {
       // Nothing is written for several locks before all of them were looked at.

@@ -128,14 +128,6 @@ export class Requests implements BatchContext {
     }
   }
 
-  /**
-   * The server says that a request came after its date, although it was answered in time. Then the bound of the server's clock was wrong, as
-   * after a sleep of this machine, a step of a clock or a day of drift. That answer has put it right, and a request with a new date can go out.
-   */
-  wasMisdated({ reply, sentMs, answeredMs }: Answer<{ readonly status: string }>): boolean {
-    return reply.status === "late" && answeredMs - sentMs < this.settings.commandTimeoutMs;
-  }
-
   /** The bounds of a request that may grant: after which server time it does nothing, and how many replicas have to confirm it. */
   grantBounds(key: string): { readonly notAfterMs: number | null; readonly options: RunOptions } {
     const { acks, waitTimeoutMs } = this.settings;

@@ -1,4 +1,5 @@
 import type { Millis } from "@holdfast/core";
+import type { Answer } from "../../client/redis-line.js";
 import type { ClockReading } from "../../client/server-info.js";
 
 /** Two clocks drift apart by less than this share of the time that passes; twenty times what NTP slews by. */
@@ -8,6 +9,14 @@ const toleratedMs: Millis = 2;
 /** What is taken off a lease, so that our end of it comes before the server's. */
 export function marginMs(leaseMs: Millis): Millis {
   return leaseMs * drift + toleratedMs;
+}
+
+/**
+ * The server says that a request came after its date, although it was answered within `limitMs`. Then the bound of the server's clock was wrong,
+ * as after a sleep of this machine, a step of a clock or a day of drift. That answer has put it right, and a request with a new date can go out.
+ */
+export function isMisdated(answer: Answer<{ readonly status: string }>, limitMs: Millis): boolean {
+  return answer.reply.status === "late" && answer.answeredMs - answer.sentMs < limitMs;
 }
 
 /**
