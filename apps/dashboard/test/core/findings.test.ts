@@ -12,15 +12,18 @@ class WalkedCollector extends FakeCollector {
   }
 }
 
+/** A lock that has been held for an hour at `nowMs`. */
+const heldForAnHour = (nowMs: number) => ({
+  key: "k",
+  holders: [fakeParticipant({ entry: "h" })],
+  oldestHold: { atMs: nowMs - 3_600_000, provenance: "exact" as const },
+  readMs: nowMs,
+});
+
 it("long holds at Redis are looked for once in five seconds, however often findings are asked for", () => {
   let nowMs = 10_000_000;
   const collector = new WalkedCollector("redis");
-  collector.put({
-    key: "k",
-    holders: [fakeParticipant({ entry: "h" })],
-    oldestHold: { atMs: nowMs - 3_600_000, provenance: "exact" },
-    readMs: nowMs,
-  });
+  collector.put(heldForAnHour(nowMs));
   const observatory = new Observatory([{ name: "red", collector }], { now: () => nowMs });
   const walksAfter = (ms: number): number => {
     nowMs += ms;
@@ -38,12 +41,7 @@ it("long holds at Redis are looked for once in five seconds, however often findi
 it("a mute and its end are something different for open pages", async () => {
   let nowMs = 10_000_000;
   const collector = new FakeCollector("redis");
-  collector.put({
-    key: "k",
-    holders: [fakeParticipant({ entry: "h" })],
-    oldestHold: { atMs: nowMs - 3_600_000, provenance: "exact" },
-    readMs: nowMs,
-  });
+  collector.put(heldForAnHour(nowMs));
   const observatory = new Observatory([{ name: "red", collector }], { now: () => nowMs });
   const { findings } = observatory;
   findings.refresh();
@@ -52,13 +50,7 @@ it("a mute and its end are something different for open pages", async () => {
   await findings.mute(row?.id ?? "", { reason: "known", by: "ada", untilMs: nowMs + 60_000 });
   expect([findings.refresh(), findings.refresh()]).toEqual([true, false]);
   nowMs += 60_000;
-  collector.put({
-    key: "k",
-    holders: [fakeParticipant({ entry: "h" })],
-    oldestHold: { atMs: nowMs - 3_660_000, provenance: "exact" },
-    readMs: nowMs - 60_000,
-  });
-  findings.refresh();
+  expect([findings.refresh(), findings.refresh()]).toEqual([true, false]);
   expect(findings.rows()[0]?.muted).toBeNull();
   observatory.close();
 });

@@ -1,3 +1,4 @@
+import { messageOf } from "@holdfast/core/internal";
 import type { ActionResult } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
 
@@ -20,9 +21,15 @@ export async function actUpon<Lock>(gone: readonly string[], act: Act<Lock>): Pr
   // What is read may change in place with the next reading, so the row is made first.
   const before = act.rowOf(lock);
   const { tried, outcome, effects, ...told } = await act.attempt(lock, before);
-  // What was done is known, also where the lock cannot be read any more.
-  const later = tried ? await act.read().catch(() => null) : null;
-  return { outcome, effects, before, after: later === null ? null : act.rowOf(later), ...told };
+  if (!tried) return { outcome, effects, before, after: null, ...told };
+  try {
+    const later = await act.read();
+    return { outcome, effects, before, after: later === null ? null : act.rowOf(later), ...told };
+  } catch (error) {
+    // What was done is known all the same.
+    const unread = `The lock could not be read after that: ${messageOf(error)}.`;
+    return { outcome, effects: [...effects, unread], before, after: null, ...told };
+  }
 }
 
 /** The lock is none of this collector's: it is neither read nor acted upon. */

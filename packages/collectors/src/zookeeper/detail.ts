@@ -8,7 +8,7 @@ import {
   type ZooKeeperSession,
 } from "@holdfast/zk-recipes/internal";
 import type { ObservedLockDetail } from "../observe/observed-lock.js";
-import { isLockKind, type LockBook } from "./lock-book.js";
+import { isEmptied, isLockKind, type LockBook } from "./lock-book.js";
 import { participantOf, tokenText } from "./participants.js";
 import { type Held, noHolders, type Place } from "./place.js";
 import { emptyRow, nodesOf, treeRow } from "./rows.js";
@@ -77,9 +77,7 @@ async function readOnce(
 /** A lock, or the empty place of one. Anything else of the tree is neither shown nor acted upon. */
 function isOfLock({ tree, found }: FreshLock, place: Place | undefined): boolean {
   if (isLockKind(found) || place?.isLock === true) return true;
-  const { stat } = tree;
-  if (stat === null || stat.dataLength > 0) return false;
-  return stat.numChildren === 0 && stat.ephemeralOwner === 0n && stat.cversion > 0;
+  return tree.stat !== null && isEmptied(tree.stat);
 }
 
 export function detailOf(

@@ -1,5 +1,5 @@
 import type { Runtime } from "@holdfast/core";
-import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
+import { baseName, joinPath, parentOf, type Stat } from "@holdfast/zk-protocol";
 import {
   isKazooName,
   type LayoutFinding,
@@ -418,11 +418,14 @@ export function isLockKind({ family, kind }: RecognisedTree): boolean {
   return family === null ? kind === "naive-mutex" : family !== "double-barrier" && kind !== "double-barrier";
 }
 
-/** Children came and went, and it has no data of its own that would make it something else. */
 export function isEmptyParent(place: Place): boolean {
   const stat = place.self?.stat;
-  if (stat == null || place.size > 0) return false;
-  return stat.ephemeralOwner === 0n && stat.cversion > 0 && stat.numChildren === 0 && stat.dataLength === 0;
+  return stat != null && place.size === 0 && isEmptied(stat);
+}
+
+/** Children came and went, and it has no data of its own that would make it something else. */
+export function isEmptied({ ephemeralOwner, cversion, numChildren, dataLength }: Stat): boolean {
+  return ephemeralOwner === 0n && cversion > 0 && numChildren === 0 && dataLength === 0;
 }
 
 function isPart(path: string): boolean {

@@ -21,6 +21,7 @@ describe("an act", () => {
       attempt: async () => ({ tried: true, outcome: "done", effects: ["ended"], endedHolds: ["e1"] }),
     });
     expect(result).toMatchObject({ outcome: "done", endedHolds: ["e1"], after: null });
+    expect(result.effects).toEqual(["ended", "The lock could not be read after that: away."]);
   });
 });
 
