@@ -1,4 +1,4 @@
-import { type StayAnswer, type StayEntry, type StayLook, stay } from "../../scripts/mutex/stay.js";
+import { type StayAnswer, type StayLook, stay } from "../../scripts/mutex/stay.js";
 import { chunksOf, isOfSome } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
 import { Rounds } from "../requests/rounds.js";
@@ -33,7 +33,10 @@ export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiti
     const calls = callsOf(queued, slotOf);
     const runs = calls.map((groups) => ({
       keys: groups.flatMap(([{ wait }]) => wait.lock.stayKeys as readonly string[]),
-      args: stay.args({ aliveMs: settings.aliveMs, entries: groups.map((group) => entryOf(group, look)) }),
+      args: stay.args({
+        aliveMs: settings.aliveMs,
+        entries: groups.map((group) => ({ look, owners: group.map(({ wait }) => wait.owner) })),
+      }),
     }));
     const answers = await line.runAll<StayAnswer>(stay, runs);
     calls.forEach((groups, index) => {
@@ -69,9 +72,4 @@ function callsOf<T extends Staying>(all: readonly T[], slotOf: (waiting: T) => n
     const groups = [...locks.values()].flatMap((waiting) => chunksOf(waiting, mostInCall, () => 1));
     return chunksOf(groups as Group<T>[], mostInCall, ({ length }) => length);
   });
-}
-
-/** What a call asks about the waiters on one lock. */
-function entryOf(group: Group<Staying>, look: StayLook): StayEntry {
-  return { look, owners: group.map(({ wait }) => wait.owner) };
 }

@@ -21,7 +21,7 @@ export interface SearchListener {
   /** All are there. The parent of each was listed after that, on the same connection. */
   found(nodes: OwnNodes, listings: readonly Children[]): void;
   /** None is there, or none is left but what the server refused to delete. */
-  none(refusal: RequestError | null): void;
+  none(refusal: ZooKeeperError | null): void;
   /** Contact broke. */
   unanswered(error: RequestError): void;
   /** The server does not show them. Nodes that were found are deleted; the others are looked for as long as the session lives. */

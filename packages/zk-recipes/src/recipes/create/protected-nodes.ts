@@ -61,7 +61,7 @@ export class ProtectedNodes {
   /** The answer to the last creates. */
   #made: Outcome<OwnNodes> | null = null;
   #tries = 0;
-  #abandoned: ((refusal: RequestError | null) => void) | null = null;
+  #abandoned: ((refusal: ZooKeeperError | null) => void) | null = null;
   #settled = false;
   /** Set while the next try waits for its time: no node of ours is there, and no request is on its way. */
   #endPause: (() => void) | null = null;
@@ -97,7 +97,7 @@ export class ProtectedNodes {
       this.#abandoned = (refusal) => {
         notOver();
         if (refusal === null) resolve();
-        else reject(this.#notDeleted(refusal));
+        else reject(this.#failure(refusal, "deleting what was queued"));
       };
     });
   }
@@ -190,11 +190,11 @@ export class ProtectedNodes {
     return (parts.find(({ parent }) => parent === error.path) ?? parts[0]).lockName;
   }
 
-  #failure(error: ZooKeeperError): HoldfastError {
+  #failure(error: ZooKeeperError, what = "queueing"): HoldfastError {
     const tries = this.#tries === 0 ? "" : ` (${this.#tries} tries)`;
     const parents = new Set(this.#plan.parts.map(({ parent }) => parent));
-    const what = `queueing on ${[...parents].join(", ")}${tries}`;
-    return requestFailure(what, error, this.#context.session, this.#lockNameAt(error));
+    const told = `${what} on ${[...parents].join(", ")}${tries}`;
+    return requestFailure(told, error, this.#context.session, this.#lockNameAt(error));
   }
 
   #unanswered(error: RequestError): void {
@@ -223,7 +223,7 @@ export class ProtectedNodes {
         if (refusal === null) this.#resume();
         else if (this.#abandoned !== null) this.#finishAbandoned(refusal);
         // The next try would wait for its own node.
-        else this.#fail(this.#notDeleted(refusal));
+        else this.#fail(this.#failure(refusal, "deleting what was queued"));
       },
       unanswered: (error) => this.#unanswered(error),
       failed: (error) => this.#fail(this.#failure(error)),
@@ -247,13 +247,8 @@ export class ProtectedNodes {
     this.#listener.failed(error);
   }
 
-  #finishAbandoned(refusal: RequestError | null = null): void {
+  #finishAbandoned(refusal: ZooKeeperError | null = null): void {
     this.#settled = true;
     this.#abandoned?.(refusal);
-  }
-
-  #notDeleted(refusal: RequestError): HoldfastError {
-    const { parent, lockName } = this.#plan.parts[0];
-    return requestFailure(`deleting what was queued on ${parent}`, refusal, this.#context.session, lockName);
   }
 }

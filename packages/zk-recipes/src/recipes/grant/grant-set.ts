@@ -64,7 +64,10 @@ export class GrantSet {
         this.breaks++;
         this.#tellAll();
       } else if (state === "connected") this.#recoverAll();
-      else if (state === "lost" || state === "closed") this.#loseAll();
+      else if (state === "lost" || state === "closed") {
+        this.lost = this.endedBy;
+        this.#tellAll();
+      }
     });
     session.onBroken(() => {
       // An attempt at the next one has failed. Only while there is a connection is a grant in doubt for a sleep alone.
@@ -152,10 +155,5 @@ export class GrantSet {
   get endedBy(): LossReason {
     if (this.#session.state === "closed") return "provider-closed";
     return this.#session.lossReason === "lease" ? "lease-expired" : "session-expired";
-  }
-
-  #loseAll(): void {
-    this.lost = this.endedBy;
-    this.#tellAll();
   }
 }

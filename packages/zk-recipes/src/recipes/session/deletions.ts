@@ -28,7 +28,7 @@ interface Deletion {
   unanswered: boolean;
   /** Before it is sent again at a server that has refused it. */
   pauseMs: Millis;
-  readonly settled: ((outcome: DeletionOutcome, error: RequestError | null) => void)[];
+  readonly settled: ((outcome: DeletionOutcome, error: ZooKeeperError | null) => void)[];
 }
 
 /**
@@ -66,7 +66,7 @@ export class Deletions {
    */
   delete(
     path: string,
-    settled: (outcome: DeletionOutcome, error: RequestError | null) => void,
+    settled: (outcome: DeletionOutcome, error: ZooKeeperError | null) => void,
     shared: SharedName | null = null,
   ): void {
     const key = keyOf(path, shared);
@@ -91,9 +91,9 @@ export class Deletions {
    * All in one write, of names that are ours alone. `settled` runs once, however they ended, with the first that the server refused
    * for good; at once when there is none.
    */
-  deleteAll(paths: readonly string[], settled: (refusal: RequestError | null) => void): void {
+  deleteAll(paths: readonly string[], settled: (refusal: ZooKeeperError | null) => void): void {
     let open = paths.length;
-    let refusal: RequestError | null = null;
+    let refusal: ZooKeeperError | null = null;
     if (open === 0) return settled(null);
     for (const path of paths) {
       this.delete(path, (_outcome, error) => {
@@ -174,7 +174,7 @@ export class Deletions {
     return this.#open.get(keyOf(deletion.path, deletion.shared)) === deletion;
   }
 
-  #settle(deletion: Deletion, outcome: DeletionOutcome, error: RequestError | null): void {
+  #settle(deletion: Deletion, outcome: DeletionOutcome, error: ZooKeeperError | null): void {
     if (!this.#open.delete(keyOf(deletion.path, deletion.shared))) return;
     // One whose delete was refused for good stays, as long as the session.
     if (error === null) this.#nodes.delete(deletion.path);
