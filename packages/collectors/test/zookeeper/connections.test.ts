@@ -1,9 +1,11 @@
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { expect, it, onTestFinished } from "vitest";
 import { readConnections, readEphemerals } from "../../src/zookeeper/connections.js";
 import { resolveSettings, type Settings } from "../../src/zookeeper/options.js";
 import { readServers } from "../../src/zookeeper/servers.js";
+import { SessionContacts } from "../../src/zookeeper/session-contacts.js";
 
 const notServing = "This ZooKeeper instance is not currently serving requests";
 
@@ -60,6 +62,28 @@ it("an AdminServer's port that is silent, as behind a firewall, is waited for on
   expect((await readConnections(settings)).connections).toHaveLength(1);
   await readEphemerals(settings);
   expect(performance.now() - begunMs).toBeLessThan(2_000);
+});
+
+it("the end of a session without a connection is counted from this outage, and not from one that was seen long ago", async () => {
+  const line = (sid: string) =>
+    ` /10.1.2.3:5000[1](queued=0,sid=${sid},est=1700000000000,to=9000,lresp=12)\n`;
+  const read = await settingsFor(line("0x10"), null);
+  const other = await settingsFor(line("0x11"), null);
+  const request = async () => ({ data: Buffer.from("server.1=here") });
+  const session = { state: "connected", request } as unknown as ZooKeeperSession;
+  let nowMs = 0;
+  const at = (settings: Settings) => ({ ...settings, runtime: { ...settings.runtime, nowMs: () => nowMs } });
+  const contacts = new SessionContacts();
+  await contacts.read(at(read), session);
+  await contacts.read(at(other), session);
+  expect(contacts.of("0x10", 1_000_000)).toMatchObject({ state: "suspended", endsMs: 1_009_000 });
+  // It may have been connected since.
+  nowMs += 3_600_000;
+  await contacts.read(at(other), session);
+  expect(contacts.of("0x10", 4_600_000).endsMs).toBe(4_609_000);
+  nowMs += 2_000;
+  await contacts.read(at(other), session);
+  expect(contacts.of("0x10", 4_602_000).endsMs).toBe(4_609_000);
 });
 
 it("something else at the AdminServer's port is none, and the words are asked", async () => {

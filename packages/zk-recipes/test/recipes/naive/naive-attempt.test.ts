@@ -55,6 +55,24 @@ describe("a naive mutex", () => {
     });
   });
 
+  it("that is withdrawn by the caller's choice of an ACL for the next try makes no node", () => {
+    const { context, settings } = scripted;
+    const spec = { lockName: "n", path: "/n", data: new Uint8Array(0), mayWait: true, revocable: false };
+    let tries = 0;
+    const aclOf = (path: string) => {
+      if (++tries === 2) void attempt.withdraw();
+      return settings.aclOf(path);
+    };
+    const attempt = new RecordedAttempt(
+      (listener) => new NaiveAttempt(context, { ...settings, aclOf }, spec, listener),
+    );
+    taken();
+    seen(9n, 0x99n);
+    session.fire("/n", "deleted");
+    expect(tries).toBe(2);
+    expect(session.has("create2")).toBe(false);
+  });
+
   it("watches the node of another and tries again when that goes", async () => {
     const attempt = ask();
     taken();

@@ -15,8 +15,8 @@ let heard: string[];
 
 const session = (): ScriptedSession => scripted.session;
 
-function ask(mayWait: boolean): RecordedAttempt {
-  const spec = { lockName: "l", parent: "/l", rule: mutexRule, data: new Uint8Array(0) };
+function ask(mayWait: boolean, keepAskMs = 0): RecordedAttempt {
+  const spec = { lockName: "l", parent: "/l", rule: mutexRule, data: new Uint8Array(0), keepAskMs };
   const { context, settings } = scripted;
   return new RecordedAttempt(
     (listener) => new QueueAttempt(context, settings, [{ ...spec, mayWait, revocable: false }], listener),
@@ -65,6 +65,15 @@ describe("a contender", () => {
     session().answer(session().pending("sync"), undefined);
     session().answer(session().pending("delete"), undefined);
     await expect(contender.grant).rejects.toThrow(EvictedError);
+  });
+
+  it("that asks once is refused at once where contact is gone, although its node cannot be deleted now", async () => {
+    scripted = new ScriptedSequence();
+    contender = ask(false, 5);
+    enqueue("0000000001", ["_c_00000000-0000-4000-e000-000000000001-lock-0000000000"]);
+    session().become("suspended");
+    await eventually(async () => (await stateOf(contender.grant)) !== "open", { what: "the refusal" });
+    expect(await contender.grant).toBeNull();
   });
 
   it("that finds another kind of lock on its path deletes its node and fails", async () => {
