@@ -47,16 +47,8 @@ type Phase =
   | "resting" // between two attempts
   | "settled"; // what is left of the attempt is taken back behind the call
 
-/** An outage that lasts too long ends the call in these; the others have a limit of their own. */
-const endedByOutage: ReadonlySet<Phase> = new Set([
-  "guarded",
-  "asking",
-  "preparing",
-  "granted",
-  "clearing",
-  "moving",
-  "proving",
-]);
+/** An outage that lasts too long ends the call in each phase but these, which have a limit of their own. */
+const outlastsOutages: ReadonlySet<Phase> = new Set(["connecting", "doubting", "resting", "settled"]);
 
 /** Resolves when there is news for the caller's function; `null`: the call is over. */
 type News = Promise<void> | null;
@@ -307,7 +299,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   }
 
   outage(error: unknown): void {
-    if (this.spec.beside === undefined && endedByOutage.has(this.#phase)) this.#decide("error", error);
+    if (this.spec.beside === undefined && !outlastsOutages.has(this.#phase)) this.#decide("error", error);
   }
 
   ring(): void {

@@ -14,7 +14,6 @@ import type { ResolvedProviderOptions } from "../options/provider-options.js";
 import { settledWithin } from "../signals/settled-within.js";
 import { SignalHub } from "../signals/signal-hub.js";
 import { debugLogOf, type WaitLog } from "./debug-log.js";
-import { Grace } from "./grace.js";
 import type { HoldRecord, Left } from "./hold-record.js";
 import { Keepings } from "./keepings.js";
 import { LongWaits } from "./long-waits.js";
@@ -65,7 +64,9 @@ export class GrantEngine {
   #ownerCount = 0;
   /** What `close()` answers, from its first call on. */
   #closing: Promise<CloseReport> | undefined;
-  #grace: Grace | undefined;
+  /** Resolves when the time is over in which the holders of the closing provider may finish. `undefined`: they have none. */
+  #grace: Promise<void> | undefined;
+  #endGrace: () => void = () => {};
   readonly #stopping = new AbortController();
   #contact: Promise<void> | undefined;
   #regained: Promise<void> | undefined;
@@ -108,7 +109,7 @@ export class GrantEngine {
   /** The hold has no open handle any more, and no caller waits for its release. */
   noteEnd(hold: HoldRecord): void {
     this.holds.delete(hold);
-    if (this.holds.size === 0) this.#grace?.end();
+    if (this.holds.size === 0) this.#endGrace();
   }
 
   freshOwner(label: string | null): Owner {
@@ -207,12 +208,16 @@ export class GrantEngine {
   /** A second call can only shorten the grace of the first. */
   close(releaseTimeoutMs: Millis, graceMs: Millis): Promise<CloseReport> {
     if (this.#closing === undefined) {
-      if (graceMs > 0 && this.holds.size > 0) this.#grace = new Grace(this.waitAlarms);
+      if (graceMs > 0 && this.holds.size > 0)
+        this.#grace = new Promise((resolve) => {
+          this.#endGrace = resolve;
+        });
       else this.closed = true;
       this.#closing = this.#graceThenClose(releaseTimeoutMs);
     }
-    if (graceMs > 0) this.#grace?.endBy(this.runtime.nowMs() + graceMs);
-    else this.#grace?.end();
+    if (graceMs === 0) this.#endGrace();
+    else if (this.#grace !== undefined)
+      void settledWithin(this.runtime, this.#grace, graceMs, { ref: true }).then(this.#endGrace);
     return this.#closing;
   }
 
@@ -223,7 +228,7 @@ export class GrantEngine {
     this.keepings?.close(this.#grace === undefined);
     if (this.#grace !== undefined) {
       await this.#forAll([...this.waiting], (each) => each.closing?.(this.closedError()));
-      await this.#grace.over;
+      await this.#grace;
       this.closed = true;
     }
     return await this.#close(releaseTimeoutMs);

@@ -113,10 +113,6 @@ export class PermitGate implements ReadingListener {
     this.watch();
   }
 
-  again(): void {
-    if (!this.#closed) this.watch();
-  }
-
   failed(error: HoldfastError): void {
     this.#listener.failed(error);
   }

@@ -16,8 +16,6 @@ export interface ReadingParts<T> {
 export interface ReadingListener {
   known(): void;
   changed(): void;
-  /** It could not be read for the moment: the caller looks again. */
-  again(): void;
   failed(error: HoldfastError): void;
 }
 
@@ -100,7 +98,7 @@ export class PermitReading<T> {
 
   #unread(error: RequestError): void {
     this.#handle = null;
-    if (!isFinal(error)) this.#context.again(error, () => this.#listener.again());
+    if (!isFinal(error)) this.#context.again(error, () => this.look());
     else if (saysNoNode(error) && this.#parts.whenAbsent !== null) {
       this.#absent = true;
       this.value = this.#parts.whenAbsent;

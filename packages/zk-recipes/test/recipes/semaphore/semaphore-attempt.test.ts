@@ -181,6 +181,20 @@ describe("the head of the queue, when there is no room", () => {
     await hold();
   });
 
+  it("reads again, after a pause, what a busy server has refused to read, and then takes", async () => {
+    ask(2, counted);
+    enter({ taken: 4, count: 5 });
+    session.answer(session.pending("getData", "/count"), { data: asCount(5) });
+    session.refuse(session.pending("getChildren2"), errorCodes.OperationTimeout);
+    expect(session.has("getChildren2")).toBe(false);
+    await expect.poll(() => session.has("getChildren2")).toBe(true);
+    const again = session.pending("getChildren2", "/leases");
+    expect(again.watch).toBe(true);
+    session.answer(again, { children: leases(3) });
+    take(leases(3));
+    await hold();
+  });
+
   it("that may not wait is refused", async () => {
     ask(1, 2, { mayWait: false });
     enter({ taken: 2 });
