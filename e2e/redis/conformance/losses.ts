@@ -62,8 +62,8 @@ export async function expirePermits(servers: Servers, handle: LockHandle): Promi
   await publish(servers, `redisson_sc:{${name}}`, Number(free));
 }
 
-/** A provider's seats go with a hold of its own: their members begin with what its owner on the wire begins with. */
-export async function loseSeats(servers: Servers, { name }: LockHandle): Promise<void> {
+/** The barrier entries of a provider go with a hold of its own: their members begin with what its owner on the wire begins with. */
+export async function loseBarrierEntries(servers: Servers, { name }: LockHandle): Promise<void> {
   const node = await servers.masterOf(name);
   const [owner = ""] = (await node.command("HKEYS", name)) as string[];
   await node.command("DEL", name);

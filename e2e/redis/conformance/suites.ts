@@ -16,7 +16,7 @@ import type { LockProvider } from "@holdfast/core";
 import type { RedisLocks } from "@holdfast/redis-recipes";
 import { afterAll, beforeAll } from "vitest";
 import { type Share, sharePrinted } from "../../support/share-of-cases.js";
-import { expirePermits, loseLeadership, loseReadOrWrite, loseSeats, undoTake } from "./losses.js";
+import { expirePermits, loseBarrierEntries, loseLeadership, loseReadOrWrite, undoTake } from "./losses.js";
 import { type FixtureParts, fixtureOn, type Servers } from "./servers.js";
 import { Spinners } from "./spinners.js";
 
@@ -70,8 +70,8 @@ export function conformanceOn(where: string, start: () => Promise<Servers>, part
   semaphoreConformance(`${name}, plain numbers`, on(plain), { chosen });
   leaderElectionConformance(name, on({ loseHold: loseLeadership }), { chosen });
   countDownLatchConformance(name, on(), { chosen });
-  barrierConformance(name, on({ loseHold: loseSeats }), { chosen });
-  doubleBarrierConformance(name, on({ loseHold: loseSeats }), { chosen });
+  barrierConformance(name, on({ loseHold: loseBarrierEntries }), { chosen });
+  doubleBarrierConformance(name, on({ loseHold: loseBarrierEntries }), { chosen });
   recordConformance(name, on(), { chosen });
   shared.print();
 }

@@ -43,7 +43,7 @@ export { whenCertain } from "./recipes/when-certain.js";
 export { afterPending, awaitValue, inBounds, takenBack } from "./rendezvous/await-value.js";
 export { backendCall } from "./rendezvous/backend-call.js";
 export { type BarrierStore, BarrierView } from "./rendezvous/barrier.js";
-export type { BarrierSeat } from "./rendezvous/barrier-membership.js";
+export type { BarrierEntry } from "./rendezvous/barrier-membership.js";
 export { CountDownLatchView, type LatchStore } from "./rendezvous/count-down-latch.js";
 export { type DoubleBarrierStore, DoubleBarrierView } from "./rendezvous/double-barrier.js";
 export { type RecordStore, RecordView } from "./rendezvous/record.js";

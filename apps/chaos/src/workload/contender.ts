@@ -1,12 +1,12 @@
 import type { Random } from "../engine/random.js";
 import type { WorkerGroup } from "../engine/scenario.js";
-import type { Desk } from "./desk.js";
 import type { Held } from "./held.js";
 import { pass } from "./pass.js";
 import type { WorkerKey } from "./protocol.js";
+import type { RecordedCalls } from "./recorded-calls.js";
 
 export interface ContenderOptions {
-  readonly desk: Desk;
+  readonly calls: RecordedCalls;
   readonly group: WorkerGroup;
   readonly keys: readonly WorkerKey[];
   readonly random: Random;
@@ -61,7 +61,7 @@ export class Contender {
   }
 
   async #simple(key: WorkerKey, permits: number): Promise<boolean> {
-    const held = await this.#options.desk.acquire(key, {
+    const held = await this.#options.calls.acquire(key, {
       permits,
       once: this.#chance("tries", 0),
       ...this.#wait,
@@ -69,51 +69,51 @@ export class Contender {
     if (held === null) return false;
     if (key.kind === "semaphore") await this.#linger(held);
     else await this.#work(held);
-    await this.#options.desk.release(held);
+    await this.#options.calls.release(held);
     return true;
   }
 
   async #shared(key: WorkerKey): Promise<boolean> {
-    const { desk, name } = this.#options;
+    const { calls, name } = this.#options;
     const mode = this.#chance("reads", 0.5) ? "read" : "write";
-    const held = await desk.acquire(key, { mode, thread: name, ...this.#wait });
+    const held = await calls.acquire(key, { mode, thread: name, ...this.#wait });
     if (held === null) return false;
     if (mode === "read") {
       await this.#linger(held);
-      await desk.release(held);
+      await calls.release(held);
       return true;
     }
     await this.#work(held);
     if (held.grant.downgrade === undefined || !this.#chance("downgrades", 0.25)) {
-      await desk.release(held);
+      await calls.release(held);
       return true;
     }
-    const read = await desk.downgrade(held);
+    const read = await calls.downgrade(held);
     if (read === null) await held.grant.release();
     else {
       await this.#linger(read);
-      await desk.release(read);
+      await calls.release(read);
     }
     return true;
   }
 
   async #nested(key: WorkerKey, depth: number): Promise<boolean> {
-    const { desk, name } = this.#options;
-    const outer = await desk.acquire(key, { thread: name, ...this.#wait });
+    const { calls, name } = this.#options;
+    const outer = await calls.acquire(key, { thread: name, ...this.#wait });
     if (outer === null) return false;
     if (depth > 1) await this.#nested(key, depth - 1);
     else await this.#work(outer);
-    await desk.release(outer);
+    await calls.release(outer);
     return true;
   }
 
   /** A read-modify-write over the whole hold. */
   async #work(held: Held): Promise<void> {
-    const { desk, group } = this.#options;
-    const read = group.writes === undefined ? null : await desk.read(held);
+    const { calls, group } = this.#options;
+    const read = group.writes === undefined ? null : await calls.read(held);
     await this.#linger(held);
     if (read === null || (this.#heeds && held.grant.lost?.aborted === true)) return;
-    await desk.write(held, read);
+    await calls.write(held, read);
   }
 
   async #linger(held: Held): Promise<void> {

@@ -5,10 +5,10 @@ import { RunClock } from "../engine/clock.js";
 import { Random } from "../engine/random.js";
 import { Contender } from "./contender.js";
 import { importRecipe } from "./define-recipe.js";
-import { Desk } from "./desk.js";
 import { namesOf } from "./names.js";
 import type { ToWorker, WorkerSetup } from "./protocol.js";
 import { openRecipe } from "./recipes/registry.js";
+import { RecordedCalls } from "./recorded-calls.js";
 import { say } from "./records.js";
 import { ResourceClient } from "./resource-client.js";
 
@@ -56,7 +56,7 @@ async function setUp(setup: WorkerSetup): Promise<Shift> {
       say({ t: clock.now(), type: "event", p, f, key, ...(cause === undefined ? {} : { cause }) });
     },
   });
-  const desk = new Desk(
+  const calls = new RecordedCalls(
     {
       p,
       clock,
@@ -72,7 +72,7 @@ async function setUp(setup: WorkerSetup): Promise<Shift> {
   const contenders = Array.from({ length: group.contenders ?? 1 }, (_, at) => {
     const name = `c${at}`;
     return new Contender({
-      desk,
+      calls,
       group,
       keys,
       random: new Random(seed, `${p}/${name}`),
@@ -90,7 +90,7 @@ async function setUp(setup: WorkerSetup): Promise<Shift> {
     stop: () => {
       stop.abort();
       void working.then(async () => {
-        desk.close();
+        calls.close();
         await client.close();
         resource?.close();
         say({ say: "done" });

@@ -2,15 +2,15 @@ import { expect, it } from "vitest";
 import { Random } from "../../src/engine/random.js";
 import type { WorkerGroup } from "../../src/engine/scenario.js";
 import { Contender } from "../../src/workload/contender.js";
-import type { Desk } from "../../src/workload/desk.js";
 import type { Held } from "../../src/workload/held.js";
 import type { WorkerKey } from "../../src/workload/protocol.js";
+import type { RecordedCalls } from "../../src/workload/recorded-calls.js";
 
 /** The keys of its first turns, in their order. */
 async function turnsOf(options: NonNullable<WorkerGroup["options"]>, count: number): Promise<string> {
   const stop = new AbortController();
   const turns: string[] = [];
-  const desk: Partial<Desk> = {
+  const calls: Partial<RecordedCalls> = {
     acquire: async (key) => {
       turns.push(key.id);
       if (turns.length === count) stop.abort();
@@ -31,7 +31,14 @@ async function turnsOf(options: NonNullable<WorkerGroup["options"]>, count: numb
     options,
   };
   const random = new Random(3, "contender");
-  await new Contender({ desk: desk as Desk, group, keys, random, name: "c0", stop: stop.signal }).run();
+  await new Contender({
+    calls: calls as RecordedCalls,
+    group,
+    keys,
+    random,
+    name: "c0",
+    stop: stop.signal,
+  }).run();
   return turns.join("");
 }
 

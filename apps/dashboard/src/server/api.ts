@@ -1,8 +1,8 @@
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { type TSchema, Type } from "typebox";
-import type { ActionDesk, Actor } from "../actions/action-desk.js";
 import type { AuditLog } from "../actions/audit-log.js";
+import type { Actor, OperatorActions } from "../actions/operator-actions.js";
 import type { CsrfTokens } from "../auth/csrf.js";
 import {
   ActionAnswerSchema,
@@ -37,7 +37,7 @@ const strict = { additionalProperties: false } as const;
 
 export interface ApiParts {
   readonly observatory: Observatory;
-  readonly desk: ActionDesk;
+  readonly operatorActions: OperatorActions;
   readonly audit: AuditLog;
   readonly csrf: CsrfTokens;
   readonly actions: boolean;
@@ -62,7 +62,7 @@ function options<T extends TSchema>(access: Access, summary: string, answer: T) 
 
 /** Routes of /api/v1, in the order of the contract. */
 export function serveApi(root: FastifyInstance, parts: ApiParts): void {
-  const { observatory, desk, audit } = parts;
+  const { observatory, operatorActions, audit } = parts;
   const scope = root.withTypeProvider<TypeBoxTypeProvider>();
   scope.addHook("onSend", async (_request, reply) => {
     reply.header("cache-control", "no-store");
@@ -92,7 +92,9 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
     observatory.locks(request.query),
   );
 
-  const details = new SharedDetails(observatory, (role, action) => desk.mayAct({ name: null, role }, action));
+  const details = new SharedDetails(observatory, (role, action) =>
+    operatorActions.mayAct({ name: null, role }, action),
+  );
   const detail = options("viewer", "One lock with everybody, read anew", LockDetailSchema);
   scope.get(
     "/locks/:id",
@@ -126,7 +128,7 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
     async (request, reply) => {
       const { id } = request.params;
       const { cluster, key } = observatory.locate(id);
-      const answer = await desk
+      const answer = await operatorActions
         .act(id, request.body, actorOf(request))
         .finally(() => details.forget(cluster.name, key));
       return reply.code(answer.outcome === "conflict" ? 409 : 200).send(answer);
@@ -187,7 +189,7 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
           );
         });
       if (row === null) throw notFound("it is not there any more");
-      await desk.noteMute({ cluster: row.cluster, object: row.object ?? row.kind, reason }, actor);
+      await operatorActions.noteMute({ cluster: row.cluster, object: row.object ?? row.kind, reason }, actor);
       return row;
     },
   );

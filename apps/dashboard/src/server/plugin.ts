@@ -3,9 +3,9 @@ import rateLimit from "@fastify/rate-limit";
 import { TypeBoxValidatorCompiler } from "@fastify/type-provider-typebox";
 import type { FastifyInstance, FastifyPluginAsync } from "fastify";
 import { Registry } from "prom-client";
-import { ActionDesk } from "../actions/action-desk.js";
 import { AuditLog } from "../actions/audit-log.js";
 import { MinuteLimit } from "../actions/minute-limit.js";
+import { OperatorActions } from "../actions/operator-actions.js";
 import { Webhook } from "../actions/webhook.js";
 import { Credentials, current } from "../auth/credentials.js";
 import { CsrfTokens } from "../auth/csrf.js";
@@ -145,7 +145,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   await scope.register(
     async (api) => {
       await describeApi(api, version);
-      const desk = new ActionDesk({
+      const operatorActions = new OperatorActions({
         observatory,
         audit,
         enabled: actions,
@@ -155,7 +155,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
       });
       serveApi(api, {
         observatory,
-        desk,
+        operatorActions,
         audit,
         csrf,
         actions,

@@ -12,8 +12,8 @@ import { heldForMs, unknownMoment } from "../kit/moment.js";
 import type { CollectorEvent, HoldOwner, StoryOptions } from "../observe/collector.js";
 import type { Moment, ObservedLock } from "../observe/observed-lock.js";
 import { KnownNodes } from "./known-nodes.js";
-import type { NodeWish } from "./node-reads.js";
-import { childWish, wishFor } from "./node-reads.js";
+import type { NodeToRead } from "./node-reads.js";
+import { childToRead, nodeToRead } from "./node-reads.js";
 import { isToldBy, participantOf } from "./participants.js";
 import { type Held, noHolders, type Place } from "./place.js";
 import {
@@ -30,7 +30,7 @@ import { SharedValues } from "./shared-values.js";
 import { lockPlace, loneContender, nodePaths, recognisePlace, treeOf } from "./standing.js";
 import { type MirrorListener, TreeMirror } from "./tree-mirror.js";
 
-export interface LockBookDesk {
+export interface LockBookContext {
   readonly runtime: Runtime;
   emit(event: CollectorEvent): void;
   /** Whether a lone ephemeral node at this path is a naive mutex. */
@@ -57,12 +57,12 @@ const shownHolders = 20;
 
 /** Which places are locks, who holds them and since when, as names alone show: found anew only when the names change. */
 export class LockBook implements MirrorListener {
-  readonly mirror: TreeMirror = new TreeMirror(this, (path) => this.#desk.isNaive(path));
+  readonly mirror: TreeMirror = new TreeMirror(this, (path) => this.#context.isNaive(path));
   /** Locks with something for an operator to look at. */
   readonly suspicious: Set<Place> = new Set();
   /** Locks with waiters. */
   readonly contended: Set<Place> = new Set();
-  readonly #desk: LockBookDesk;
+  readonly #context: LockBookContext;
   readonly #dirty = new Set<Place>();
   #live = false;
   /** Wall time. While it is not live: when contact was last, or when the last listing was read. */
@@ -75,8 +75,8 @@ export class LockBook implements MirrorListener {
   #foundIdentified = 0;
   #moment: Moment = { atMs: 0, provenance: "at-least" };
 
-  constructor(desk: LockBookDesk) {
-    this.#desk = desk;
+  constructor(context: LockBookContext) {
+    this.#context = context;
   }
 
   get size(): number {
@@ -94,7 +94,7 @@ export class LockBook implements MirrorListener {
 
   /** Wall time of what is known: now, or when contact was last. Nothing is seen to grow older than that. */
   get asOfMs(): number {
-    return this.#live ? this.#desk.runtime.wallMs() : this.#asOfMs;
+    return this.#live ? this.#context.runtime.wallMs() : this.#asOfMs;
   }
 
   /** Events come no more, or may not: what is known is as it was at `atMs`, wall time. */
@@ -106,7 +106,7 @@ export class LockBook implements MirrorListener {
   /** What happens within is read from listings, which do not say for how long it has been so. */
   listed<T>(change: () => T): T {
     this.#listing = true;
-    this.#asOfMs = this.#desk.runtime.wallMs();
+    this.#asOfMs = this.#context.runtime.wallMs();
     try {
       return change();
     } finally {
@@ -154,7 +154,7 @@ export class LockBook implements MirrorListener {
 
   removed(place: Place): void {
     this.#dirty.delete(place);
-    this.#desk.forget(place);
+    this.#context.forget(place);
     this.suspicious.delete(place);
     this.contended.delete(place);
     for (const held of place.held) this.#released(place, held);
@@ -162,7 +162,7 @@ export class LockBook implements MirrorListener {
     if (!place.isLock) return;
     place.isLock = false;
     this.#size -= 1;
-    this.#desk.emit({ type: "removed", key: place.path });
+    this.#context.emit({ type: "removed", key: place.path });
   }
 
   /** The data of a node has changed: whatever was read of it is old. */
@@ -170,7 +170,7 @@ export class LockBook implements MirrorListener {
     const self = this.mirror.get(path);
     if (self?.self != null) {
       self.self = null;
-      this.#desk.wantSelf(self);
+      this.#context.wantSelf(self);
     }
     const parent = this.mirror.get(parentOf(path));
     if (parent === undefined) return;
@@ -201,28 +201,28 @@ export class LockBook implements MirrorListener {
     if (place.waiters > 0) this.contended.add(place);
     else this.contended.delete(place);
     this.#findings(place, known ? found.findings : []);
-    if (place.size === 0) place.emptySinceMs ??= this.#desk.runtime.wallMs();
-    if (place.waiters > 0 || place.attended || this.#hasStrangers(place)) this.#desk.want(place);
+    if (place.size === 0) place.emptySinceMs ??= this.#context.runtime.wallMs();
+    if (place.waiters > 0 || place.attended || this.#hasStrangers(place)) this.#context.want(place);
     if (place.size === 0 && place.self === null && !place.denied && (!place.wasLock || place.attended)) {
-      this.#desk.wantSelf(place);
+      this.#context.wantSelf(place);
     }
-    if (place.isLock) this.#desk.emit({ type: "changed", key: place.path });
+    if (place.isLock) this.#context.emit({ type: "changed", key: place.path });
   }
 
   /** The nodes of holders and of the first waiters that have not been read. */
-  wishesOf(place: Place): NodeWish[] {
+  nodesToRead(place: Place): NodeToRead[] {
     if (this.mirror.get(place.path) !== place) return [];
     const lone = loneContender(this.mirror, place);
-    if (lone !== null) return place.known?.has(lone) === true ? [] : [childWish(place, lone)];
+    if (lone !== null) return place.known?.has(lone) === true ? [] : [childToRead(place, lone)];
     const found = recognisePlace(this.mirror, place);
-    if (found === null) return place.size === 0 && place.self === null ? [wishFor(place, place.path)] : [];
+    if (found === null) return place.size === 0 && place.self === null ? [nodeToRead(place, place.path)] : [];
     const most = { holders: shownHolders, waiters: place.attended ? shownWaiters : 1 };
     return nodePaths(found, most)
       .filter((path) => path !== place.path && place.known?.has(baseName(path)) !== true)
-      .map((path) => wishFor(place, path));
+      .map((path) => nodeToRead(place, path));
   }
 
-  got({ place, name }: NodeWish, node: TreeNode | null): void {
+  got({ place, name }: NodeToRead, node: TreeNode | null): void {
     if (this.mirror.get(place.path) !== place || node === null) return;
     if (name === null) {
       if (place.size > 0) return;
@@ -238,7 +238,7 @@ export class LockBook implements MirrorListener {
     // A read beside the write of its own session shows only in stats.
     if (place.waiters > 0) this.#mark(place);
     place.row = null;
-    if (place.isLock) this.#desk.emit({ type: "changed", key: place.path });
+    if (place.isLock) this.#context.emit({ type: "changed", key: place.path });
   }
 
   /** Made anew each time, but for long queues and where `keep` says that it will be asked for again while nothing changes. */
@@ -299,7 +299,7 @@ export class LockBook implements MirrorListener {
     if (isLock === place.isLock) return;
     place.isLock = isLock;
     this.#size += isLock ? 1 : -1;
-    if (!isLock) this.#desk.emit({ type: "removed", key: place.path });
+    if (!isLock) this.#context.emit({ type: "removed", key: place.path });
   }
 
   #hold(place: Place, names: readonly string[]): void {
@@ -314,13 +314,13 @@ export class LockBook implements MirrorListener {
 
   /** `heldBefore`: how many held it until now. */
   #granted(place: Place, entry: string, heldBefore: number): Held {
-    const nowMs = this.#desk.runtime.wallMs();
+    const nowMs = this.#context.runtime.wallMs();
     const owner = this.#ownerOf(place, entry);
     const told = { key: place.path, entry, ...(owner === null ? {} : { owner }) };
     if (!this.#live || this.#listing) {
       const since = this.#foundAt(place.path, entry, nowMs);
-      this.#desk.emit({ type: "found", ...told, since });
-      const identify = this.#desk.identifyHolders && this.#foundIdentified < mostFoundIdentified;
+      this.#context.emit({ type: "found", ...told, since });
+      const identify = this.#context.identifyHolders && this.#foundIdentified < mostFoundIdentified;
       if (identify) this.#foundIdentified += 1;
       return { name: entry, since, owner, identify };
     }
@@ -328,7 +328,7 @@ export class LockBook implements MirrorListener {
     // A lock without a holder and without waiters was granted in the moment of the request.
     const free = heldBefore === 0 && place.waiters === 0;
     const waitedMs = free ? 0 : madeMs === undefined ? null : Math.max(0, nowMs - Number(madeMs));
-    this.#desk.emit({
+    this.#context.emit({
       type: "granted",
       ...told,
       atMs: nowMs,
@@ -337,13 +337,13 @@ export class LockBook implements MirrorListener {
       ...(waitedMs === null ? {} : { waitedMs }),
     });
     const since: Moment = { atMs: nowMs, provenance: "exact" };
-    return { name: entry, since, owner, identify: this.#desk.identifyHolders };
+    return { name: entry, since, owner, identify: this.#context.identifyHolders };
   }
 
   /** When a hold was first seen: now, unless an earlier process has seen this very node, whose name is like no other's. */
   #foundAt(path: string, entry: string, nowMs: number): Moment {
     const unique = parseProtectedName(entry) !== null || isKazooName(entry);
-    const earlier = unique ? this.#desk.earlierSight(path, entry) : undefined;
+    const earlier = unique ? this.#context.earlierSight(path, entry) : undefined;
     if (earlier !== undefined && earlier.atMs < nowMs) return { atMs: earlier.atMs, provenance: "at-least" };
     if (this.#moment.atMs !== nowMs) this.#moment = { atMs: nowMs, provenance: "at-least" };
     return this.#moment;
@@ -351,10 +351,10 @@ export class LockBook implements MirrorListener {
 
   #released(place: Place, { name, since, owner, identify }: Held): void {
     if (identify && since.provenance !== "exact") this.#foundIdentified -= 1;
-    if (this.#unwatching) return this.#desk.emit({ type: "unwatched", key: place.path, entry: name });
-    const atMs = this.#desk.runtime.wallMs();
+    if (this.#unwatching) return this.#context.emit({ type: "unwatched", key: place.path, entry: name });
+    const atMs = this.#context.runtime.wallMs();
     const seen = this.#live && !this.#listing;
-    this.#desk.emit({
+    this.#context.emit({
       type: "released",
       key: place.path,
       entry: name,
@@ -381,7 +381,7 @@ export class LockBook implements MirrorListener {
     if (held === undefined) return;
     held.owner = this.#ownerOf(place, name);
     if (held.owner !== null)
-      this.#desk.emit({ type: "identified", key: place.path, entry: name, owner: held.owner });
+      this.#context.emit({ type: "identified", key: place.path, entry: name, owner: held.owner });
   }
 
   #hasStrangers({ held }: Place): boolean {

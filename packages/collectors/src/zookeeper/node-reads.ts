@@ -4,17 +4,17 @@ import type { NodeResult } from "./bulk-reads.js";
 import type { Place } from "./place.js";
 
 /** One node to read: of a lock's participant, or (`name` is `null`) the place itself. */
-export interface NodeWish {
+export interface NodeToRead {
   readonly place: Place;
   readonly path: string;
   readonly name: string | null;
 }
 
-export interface NodeReadsDesk {
+export interface NodeReadsContext {
   read(paths: readonly string[], each: (path: string, result: NodeResult) => void): Promise<void>;
   /** The nodes of a place that are wanted and not known; asked when its turn comes. */
-  wishesOf(place: Place): readonly NodeWish[];
-  got(wish: NodeWish, node: TreeNode | null): void;
+  nodesToRead(place: Place): readonly NodeToRead[];
+  got(asked: NodeToRead, node: TreeNode | null): void;
   setTimer(delayMs: number, fn: () => void): () => void;
 }
 
@@ -25,7 +25,7 @@ const retryMs = 500;
 
 /** Data and stat of the nodes that were asked for, one batch after the other. */
 export class NodeReads {
-  readonly #desk: NodeReadsDesk;
+  readonly #context: NodeReadsContext;
   readonly #wanted = new Set<Place>();
   readonly #leaves = new Set<Place>();
   #busy = false;
@@ -35,8 +35,8 @@ export class NodeReads {
   /** How many nodes were asked for so far. */
   asked = 0;
 
-  constructor(desk: NodeReadsDesk) {
-    this.#desk = desk;
+  constructor(context: NodeReadsContext) {
+    this.#context = context;
   }
 
   want(place: Place): void {
@@ -47,7 +47,7 @@ export class NodeReads {
   /** Looks what a place without children is, unless it has some by then. */
   wantSelf(place: Place): void {
     this.#leaves.add(place);
-    this.#leafTimer ??= this.#desk.setTimer(leafDelayMs, () => {
+    this.#leafTimer ??= this.#context.setTimer(leafDelayMs, () => {
       this.#leafTimer = null;
       this.#go();
     });
@@ -71,25 +71,25 @@ export class NodeReads {
 
   #go(): void {
     if (this.#busy || this.#stopped || this.#retry !== null) return;
-    const wishes = this.#nextWishes();
-    if (wishes.length === 0) return;
+    const nodes = this.#nextNodes();
+    if (nodes.length === 0) return;
     this.#busy = true;
-    this.asked += wishes.length;
+    this.asked += nodes.length;
     let at = 0;
-    this.#desk
+    this.#context
       .read(
-        wishes.map(({ path }) => path),
-        (path, result) => this.#answered(wishes[at++] as NodeWish, path, result),
+        nodes.map(({ path }) => path),
+        (path, result) => this.#answered(nodes[at++] as NodeToRead, path, result),
       )
       .then(
         () => this.#done(),
-        () => this.#failed(wishes.slice(at)),
+        () => this.#failed(nodes.slice(at)),
       );
   }
 
-  #answered(wish: NodeWish, path: string, result: NodeResult): void {
-    const name = wish.name ?? baseName(path);
-    this.#desk.got(wish, "stat" in result ? { name, stat: result.stat, data: result.data } : null);
+  #answered(asked: NodeToRead, path: string, result: NodeResult): void {
+    const name = asked.name ?? baseName(path);
+    this.#context.got(asked, "stat" in result ? { name, stat: result.stat, data: result.data } : null);
   }
 
   #done(): void {
@@ -98,36 +98,36 @@ export class NodeReads {
   }
 
   /** Asked again when there is contact, or after a while. */
-  #failed(unread: readonly NodeWish[]): void {
+  #failed(unread: readonly NodeToRead[]): void {
     this.#busy = false;
     for (const { place, name } of unread) (name === null ? this.#leaves : this.#wanted).add(place);
-    this.#retry = this.#desk.setTimer(retryMs, () => {
+    this.#retry = this.#context.setTimer(retryMs, () => {
       this.#retry = null;
       this.#go();
     });
   }
 
-  #nextWishes(): NodeWish[] {
-    const wishes: NodeWish[] = [];
+  #nextNodes(): NodeToRead[] {
+    const nodes: NodeToRead[] = [];
     for (const place of this.#wanted) {
-      if (wishes.length >= perRead) return wishes;
+      if (nodes.length >= perRead) return nodes;
       this.#wanted.delete(place);
-      wishes.push(...this.#desk.wishesOf(place));
+      nodes.push(...this.#context.nodesToRead(place));
     }
-    if (this.#leafTimer !== null) return wishes;
+    if (this.#leafTimer !== null) return nodes;
     for (const place of this.#leaves) {
-      if (wishes.length >= perRead) return wishes;
+      if (nodes.length >= perRead) return nodes;
       this.#leaves.delete(place);
-      if (place.size === 0 && place.self === null) wishes.push({ place, path: place.path, name: null });
+      if (place.size === 0 && place.self === null) nodes.push({ place, path: place.path, name: null });
     }
-    return wishes;
+    return nodes;
   }
 }
 
-export function wishFor(place: Place, path: string): NodeWish {
+export function nodeToRead(place: Place, path: string): NodeToRead {
   return { place, path, name: path === place.path ? null : baseName(path) };
 }
 
-export function childWish(place: Place, name: string): NodeWish {
+export function childToRead(place: Place, name: string): NodeToRead {
   return { place, path: joinPath(place.path, name), name };
 }

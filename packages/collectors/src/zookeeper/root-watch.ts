@@ -10,7 +10,7 @@ import { expandRoot, isNoAuth } from "./root-expansion.js";
 import { isBelow, type RootPattern, withoutCovered } from "./roots.js";
 import { compare, TooManyNodesError, walk } from "./walk.js";
 
-export interface RootWatchDesk {
+export interface RootWatchContext {
   readonly settings: Settings;
   readonly book: LockBook;
   readonly session: ZooKeeperSession;
@@ -31,7 +31,7 @@ const cutsBeforeOld = 2;
  * put on top. On servers before 3.6 it walks again and again instead.
  */
 export class RootWatch {
-  readonly #desk: RootWatchDesk;
+  readonly #context: RootWatchContext;
   readonly #statuses = new Map<RootPattern, SourceState>();
   readonly compared: SourceState;
   /** Names found different by the passes that compare; stays 0. */
@@ -59,15 +59,15 @@ export class RootWatch {
   #reexpand: (() => void) | null = null;
   #stopped = false;
 
-  constructor(desk: RootWatchDesk) {
-    this.#desk = desk;
-    const { roots, compareEveryMs } = desk.settings;
+  constructor(context: RootWatchContext) {
+    this.#context = context;
+    const { roots, compareEveryMs } = context.settings;
     for (const root of roots) {
       const cost = "one watch; one walk per connection";
-      this.#statuses.set(root, new SourceState(`watch ${root.text}`, cost, () => desk.statusChanged()));
+      this.#statuses.set(root, new SourceState(`watch ${root.text}`, cost, () => context.statusChanged()));
     }
     this.compared = new SourceState("compare", `one walk every ${compareEveryMs / 1_000} s`, () =>
-      desk.statusChanged(),
+      context.statusChanged(),
     );
     if (compareEveryMs === 0 || roots.length === 0) this.compared.set({ state: "off" });
   }
@@ -88,12 +88,12 @@ export class RootWatch {
   }
 
   reads(): BulkReads {
-    return new BulkReads(this.#desk.session, !this.#old);
+    return new BulkReads(this.#context.session, !this.#old);
   }
 
   /** A new connection: all watches are gone and everything may have changed. `why`: `null` where nothing was read before, or all is polled. */
   restart(why: ResyncReason | null): void {
-    if (why !== null) this.#desk.emit({ type: "resync", reason: why });
+    if (why !== null) this.#context.emit({ type: "resync", reason: why });
     this.stopTimers();
     const generation = ++this.#generation;
     this.#knowsNew = false;
@@ -121,7 +121,7 @@ export class RootWatch {
       else status.set({ state, message, coverage });
     }
     this.#before.clear();
-    if (this.#synced && !this.#old) this.#desk.book.resume();
+    if (this.#synced && !this.#old) this.#context.book.resume();
   }
 
   /** A child of a level that a `*` stands for has come or gone. */
@@ -152,7 +152,7 @@ export class RootWatch {
 
   /** One pass that compares memory with the server. A root that events have let grow over `maxNodes` is dropped, as by a walk. */
   async compareNow(): Promise<number> {
-    const { runtime, maxNodes } = this.#desk.settings;
+    const { runtime, maxNodes } = this.#context.settings;
     const begunMs = runtime.nowMs();
     let found = 0;
     for (const root of this.#roots) {
@@ -164,7 +164,7 @@ export class RootWatch {
         continue;
       }
       const pause = (): Promise<void> => new Promise((resolve) => runtime.setTimer(50, resolve));
-      found += (await compare(this.#desk.book, this.reads(), root, this.#pass, pause)).names;
+      found += (await compare(this.#context.book, this.reads(), root, this.#pass, pause)).names;
     }
     this.drift += found;
     this.passes += 1;
@@ -174,7 +174,7 @@ export class RootWatch {
         : `${this.drift} differences in ${this.passes} checks that no event had reported: they are corrected; nodes that the collector may not read cause such`;
     this.compared.set({ state: "ok", coverage: 1, lastSuccessMs: runtime.wallMs(), message });
     this.#passed("compare", begunMs);
-    if (found > 0) this.#desk.emit({ type: "drift", count: found });
+    if (found > 0) this.#context.emit({ type: "drift", count: found });
     return found;
   }
 
@@ -211,13 +211,13 @@ export class RootWatch {
 
   /** Wall time of the last bytes from a server; `null` before the first ones of this session. */
   #contactMs(): number | null {
-    const { session, settings } = this.#desk;
+    const { session, settings } = this.#context;
     const agoMs = settings.runtime.nowMs() - session.heardAtMs;
     return Number.isFinite(agoMs) ? Math.round(settings.runtime.wallMs() - agoMs) : null;
   }
 
   #pauseBook(): void {
-    const { book, settings } = this.#desk;
+    const { book, settings } = this.#context;
     book.pause(this.#contactMs() ?? settings.runtime.wallMs());
   }
 
@@ -226,11 +226,11 @@ export class RootWatch {
   }
 
   async #syncAll(generation: number, all: ReadonlyMap<RootPattern, readonly string[]>): Promise<void> {
-    const { book } = this.#desk;
+    const { book } = this.#context;
     this.#pass += 1;
     for (const [pattern, paths] of all) {
       const status = this.#statuses.get(pattern) as SourceState;
-      const begunMs = this.#desk.settings.runtime.nowMs();
+      const begunMs = this.#context.settings.runtime.nowMs();
       status.set({ state: "syncing", message: null, nextTryMs: null });
       let state: "ok" | "denied" | "too-big" = "ok";
       for (const path of paths) {
@@ -253,7 +253,7 @@ export class RootWatch {
   }
 
   async #syncRoot(path: string, status: SourceState): Promise<"ok" | "denied" | "too-big"> {
-    const { session, settings, book } = this.#desk;
+    const { session, settings, book } = this.#context;
     const { maxNodes } = settings;
     if (!this.#old) {
       const count = await this.#count(path);
@@ -273,7 +273,7 @@ export class RootWatch {
 
   async #count(path: string): Promise<number> {
     try {
-      const { totalNumber } = await this.#desk.session.request("getAllChildrenNumber", { path });
+      const { totalNumber } = await this.#context.session.request("getAllChildrenNumber", { path });
       this.#knowsNew = true;
       return totalNumber;
     } catch (error) {
@@ -285,21 +285,21 @@ export class RootWatch {
 
   /** What was read there before the limit was passed would stand there as if it were of now. */
   #tooBig(path: string, count: number, status: SourceState): "too-big" {
-    const { book } = this.#desk;
+    const { book } = this.#context;
     this.#unread.add(path);
     book.unwatched(() => book.mirror.deleted(path));
-    const message = `${path} has ${count} nodes or more, over the limit of ${this.#desk.settings.maxNodes} (maxNodes): give roots below it, or raise the limit`;
+    const message = `${path} has ${count} nodes or more, over the limit of ${this.#context.settings.maxNodes} (maxNodes): give roots below it, or raise the limit`;
     status.set({ state: "too-big", coverage: 0, message });
     return "too-big";
   }
 
   #passed(source: string, begunMs: Millis): void {
-    const tookMs = this.#desk.settings.runtime.nowMs() - begunMs;
-    this.#desk.emit({ type: "pass", source, tookMs });
+    const tookMs = this.#context.settings.runtime.nowMs() - begunMs;
+    this.#context.emit({ type: "pass", source, tookMs });
   }
 
   #ok(status: SourceState): void {
-    const lastSuccessMs = this.#desk.settings.runtime.wallMs();
+    const lastSuccessMs = this.#context.settings.runtime.wallMs();
     const message = this.#old ? "the server is older than 3.6, so it is polled instead of watched" : null;
     status.set({ state: "ok", coverage: 1, lastSuccessMs, nextTryMs: null, message });
   }
@@ -309,7 +309,7 @@ export class RootWatch {
    * drop the root as well.
    */
   #dropOutside(denied: ReadonlySet<string>): void {
-    const { book } = this.#desk;
+    const { book } = this.#context;
     for (const { path } of [...book.mirror.places()]) {
       if (this.isWatched(path) || this.#roots.some((root) => isBelow(root, path))) continue;
       const drop = (): void => book.mirror.deleted(path);
@@ -322,7 +322,7 @@ export class RootWatch {
     readonly all: Map<RootPattern, readonly string[]>;
     readonly denied: ReadonlySet<string>;
   }> {
-    const { session } = this.#desk;
+    const { session } = this.#context;
     const branchings = new Set<string>();
     const denied = new Set<string>();
     const all = new Map<RootPattern, readonly string[]>();
@@ -336,7 +336,7 @@ export class RootWatch {
   // ---- later
 
   #afterSync(): void {
-    const { settings } = this.#desk;
+    const { settings } = this.#context;
     if (settings.roots.length === 0) return;
     if (this.#old) {
       const nextTryMs = settings.runtime.wallMs() + settings.pollEveryMs;
@@ -347,7 +347,7 @@ export class RootWatch {
   }
 
   #compareLater(): void {
-    this.#timer(this.#desk.settings.compareEveryMs, () => {
+    this.#timer(this.#context.settings.compareEveryMs, () => {
       this.compareNow().then(
         () => this.#compareLater(),
         (error: Error) => {
@@ -363,11 +363,11 @@ export class RootWatch {
   #pollAttended(): void {
     const generation = this.#generation;
     this.#timer(pollAttendedMs, () => {
-      const paths = this.#desk.attended().filter((path) => this.isWatched(path));
+      const paths = this.#context.attended().filter((path) => this.isWatched(path));
       this.reads()
         .list(paths, (path, result) => {
           if (this.#over(generation) || !("children" in result)) return;
-          const { book } = this.#desk;
+          const { book } = this.#context;
           book.listed(() => book.mirror.merge(path, result.children, this.#pass));
         })
         .then(
@@ -378,7 +378,7 @@ export class RootWatch {
   }
 
   #timer(delayMs: Millis, fn: () => void): () => void {
-    const cancel = this.#desk.settings.runtime.setTimer(delayMs, () => {
+    const cancel = this.#context.settings.runtime.setTimer(delayMs, () => {
       this.#timers.delete(cancel);
       if (!this.#stopped) fn();
     });

@@ -130,13 +130,13 @@ class Collector implements ZooKeeperCollector {
     this.#sessions = new SourceState("sessions", "asked when the page is open", () => this.#statusChanged());
     this.#sessions.set({ state: "off" });
     this.#line = this.#makeLine();
-    this.#roots = new RootWatch(this.#rootDesk());
+    this.#roots = new RootWatch(this.#rootContext());
     this.#reads = new NodeReads({
       read: (paths, each) => this.#roots.reads().nodes(paths, each),
-      wishesOf: (place) => this.#book.wishesOf(place),
-      got: (wish, node) => {
-        this.#book.got(wish, node);
-        if (node?.stat != null) this.#compareClocks(wish.path, node.stat.ctime);
+      nodesToRead: (place) => this.#book.nodesToRead(place),
+      got: (asked, node) => {
+        this.#book.got(asked, node);
+        if (node?.stat != null) this.#compareClocks(asked.path, node.stat.ctime);
       },
       setTimer: (delayMs, fn) => runtime.setTimer(delayMs, fn),
     });
@@ -312,7 +312,7 @@ class Collector implements ZooKeeperCollector {
     });
   }
 
-  #rootDesk(): ConstructorParameters<typeof RootWatch>[0] {
+  #rootContext(): ConstructorParameters<typeof RootWatch>[0] {
     const collector = this;
     return {
       settings: this.#settings,

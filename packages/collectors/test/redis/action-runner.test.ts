@@ -8,7 +8,7 @@ import type { Places } from "../../src/redis/places.js";
 
 const where = { servers: ["a:1"] };
 
-/** A desk at one master, whose link opens at `opensMs` and answers with `answers` in turn, then with an empty list. */
+/** A runner at one master, whose link opens at `opensMs` and answers with `answers` in turn, then with an empty list. */
 function scene({ opensMs = 0, answers = [] as readonly Error[] }) {
   let nowMs = 0;
   const runtime = {
@@ -35,8 +35,8 @@ function scene({ opensMs = 0, answers = [] as readonly Error[] }) {
     },
   } as Partial<Link> as Link;
   const places = { clustered: false, masterOf: () => link, outdated: () => void seen.outdated++ };
-  const desk = new ActionRunner(places as Partial<Places> as Places, runtime, 300_000);
-  return { desk, seen, act: () => desk.eval("key", "return {}", ["key"], []) };
+  const runner = new ActionRunner(places as Partial<Places> as Places, runtime, 300_000);
+  return { runner, seen, act: () => runner.eval("key", "return {}", ["key"], []) };
 }
 
 test("an action waits for the master's link, and its script runs once", async () => {
@@ -78,7 +78,7 @@ test("a script that the server denies is not sent again", async () => {
 });
 
 test("a reading whose answer was lost is repeated", async () => {
-  const { desk, seen } = scene({ answers: [new OutcomeUnknownError("no answer", where)] });
-  await expect(desk.read("key", (link) => link.ask("get", "key"))).resolves.toEqual([]);
+  const { runner, seen } = scene({ answers: [new OutcomeUnknownError("no answer", where)] });
+  await expect(runner.read("key", (link) => link.ask("get", "key"))).resolves.toEqual([]);
   expect(seen.asked).toBe(2);
 });

@@ -8,36 +8,36 @@ import { settledWithin } from "../signals/settled-within.js";
 import { type WaitBounds, type WaitOptions, waitBounds } from "./wait-bounds.js";
 
 /** One member's place in a double barrier that it has passed. */
-export interface BarrierSeat {
+export interface BarrierEntry {
   /** `null` while it is there. */
   readonly lost: LossReason | null;
   /** Calls back once if it is lost: at once where it is already. Never because of `leave()` or `giveUp()`. */
   onLost(listener: (reason: LossReason) => void): void;
-  /** From now on the seat also notices its removal by another client. */
+  /** From now on the entry also notices its removal by another client. */
   watch(): void;
   /** Resolves once all who were there have left. May be called again after a rejection. */
   leave(bounds: WaitBounds): Promise<void>;
-  /** Takes the seat away without waiting for the other members. */
+  /** Takes the entry away without waiting for the other members. */
   giveUp(): Promise<void>;
 }
 
 export class Membership implements BarrierMembership {
   readonly #engine: GrantEngine;
   readonly #name: string;
-  readonly #seat: BarrierSeat;
+  readonly #entry: BarrierEntry;
   readonly #lost = new LateSignal();
   #leaving: Promise<void> | null = null;
   #left = false;
 
-  constructor(engine: GrantEngine, name: string, seat: BarrierSeat) {
+  constructor(engine: GrantEngine, name: string, entry: BarrierEntry) {
     this.#engine = engine;
     this.#name = name;
-    this.#seat = seat;
-    seat.onLost((reason) => this.#lost.abort(this.#lostError(reason)));
+    this.#entry = entry;
+    entry.onLost((reason) => this.#lost.abort(this.#lostError(reason)));
   }
 
   get lost(): AbortSignal {
-    this.#seat.watch();
+    this.#entry.watch();
     return this.#lost.signal;
   }
 
@@ -68,7 +68,7 @@ export class Membership implements BarrierMembership {
 
   async #giveUp(): Promise<void> {
     try {
-      await this.#seat.giveUp();
+      await this.#entry.giveUp();
     } catch (error) {
       const owner = this.#engine.freshOwner(null);
       this.#engine.events.emit("release-failed", {
@@ -82,14 +82,14 @@ export class Membership implements BarrierMembership {
   }
 
   async #leave(bounds: WaitBounds): Promise<void> {
-    const { lost } = this.#seat;
+    const { lost } = this.#entry;
     if (lost !== null) throw this.#lostError(lost);
     try {
-      await this.#seat.leave(bounds);
+      await this.#entry.leave(bounds);
       this.#left = true;
     } catch (error) {
       if (bounds.signal?.aborted === true && error === bounds.signal.reason) throw error;
-      const { lost: lostMeanwhile } = this.#seat;
+      const { lost: lostMeanwhile } = this.#entry;
       throw lostMeanwhile === null ? this.#engine.typed(error, this.#name) : this.#lostError(lostMeanwhile);
     }
   }

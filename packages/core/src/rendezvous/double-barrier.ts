@@ -2,13 +2,13 @@ import { InvalidArgumentError } from "../api/errors.js";
 import type { BarrierMembership, DoubleBarrier } from "../api/rendezvous.js";
 import type { GrantEngine } from "../grants/engine.js";
 import { show } from "../options/checks.js";
-import { type BarrierSeat, Membership } from "./barrier-membership.js";
+import { type BarrierEntry, Membership } from "./barrier-membership.js";
 import { type WaitBounds, type WaitOptions, waitBounds } from "./wait-bounds.js";
 
 /** A double barrier as a backend keeps it. */
 export interface DoubleBarrierStore {
-  /** Takes a seat and resolves once so many have. Where it rejects the seat is taken back, behind the call if the server does not answer. */
-  enter(parties: number, bounds: WaitBounds): Promise<BarrierSeat>;
+  /** Makes an entry and resolves once so many have. Where it rejects the entry is taken back, behind the call if the server does not answer. */
+  enter(parties: number, bounds: WaitBounds): Promise<BarrierEntry>;
 }
 
 const mostParties = 2 ** 31 - 1;

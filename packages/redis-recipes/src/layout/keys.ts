@@ -128,8 +128,8 @@ export interface ElectionKeys extends MutexKeys {
 }
 
 export function electionKeys(name: string): ElectionKeys {
-  const seat = prefixed("holdfast_election", name);
-  return { ...mutexKeys(seat), labels: prefixed("holdfast_labels", name) };
+  const lock = prefixed("holdfast_election", name);
+  return { ...mutexKeys(lock), labels: prefixed("holdfast_labels", name) };
 }
 
 /** Shut while the key exists. Redisson has no barrier. */

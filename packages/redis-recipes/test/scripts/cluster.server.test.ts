@@ -156,8 +156,8 @@ test.each(["plain", "a{b}c", "{x}", "a:{b}"])(
     expect(ended).toMatchObject({ status: "released", inTime: 1, publishError: "" });
     await redis.del(permits);
 
-    const seat = electionKeys(name);
-    await run(mutexAcquire, mutexKeyList(seat), mutexAcquire.args({ ...standing, owner: anna }));
+    const election = electionKeys(name);
+    await run(mutexAcquire, mutexKeyList(election), mutexAcquire.args({ ...standing, owner: anna }));
     const label = electionLabel.args({
       owner: anna,
       leaseMs: 30_000,
@@ -165,8 +165,11 @@ test.each(["plain", "a{b}c", "{x}", "a:{b}"])(
       ttlMs: 1_000,
       changes: "c",
     });
-    const seatKeys = [seat.lock, seat.waiters, seat.alive, seat.labels];
-    expect(await run(electionLabel, seatKeys, label)).toMatchObject({ status: "labelled", publishError: "" });
+    const labelKeys = [election.lock, election.waiters, election.alive, election.labels];
+    expect(await run(electionLabel, labelKeys, label)).toMatchObject({
+      status: "labelled",
+      publishError: "",
+    });
     const round = doubleBarrierKeys(name);
     const enter = doubleBarrier.args({
       action: "enter",

@@ -229,29 +229,29 @@ test("everything of ours goes ten windows after the last client was heard", asyn
 
 test("a label costs as few commands among a thousand candidates, and labels of those that are gone are forgotten", async () => {
   const { redis } = on.server;
-  const seat = electionKeys(name);
+  const election = electionKeys(name);
   const label = () =>
     on.server.run(
       electionLabel,
-      [seat.lock, seat.waiters, seat.alive, seat.labels],
+      [election.lock, election.waiters, election.alive, election.labels],
       electionLabel.args({ owner: anna, leaseMs: 30_000, label: "here", ttlMs: 60_000, changes: "c" }),
     );
   const uuid = bert.split(":")[0];
   const others = Array.from({ length: 1_000 }, (_, place) => `${uuid}:${place + 10}`);
-  await redis.hset(seat.lock, anna, "1");
-  await redis.rpush(seat.waiters, ...others.map((owner) => `${owner} 30000`));
-  await redis.zadd(seat.alive, ...others.flatMap((owner) => [Date.now() + 60_000, owner]));
-  await redis.hset(seat.labels, Object.fromEntries(others.map((owner) => [owner, "there"])));
+  await redis.hset(election.lock, anna, "1");
+  await redis.rpush(election.waiters, ...others.map((owner) => `${owner} 30000`));
+  await redis.zadd(election.alive, ...others.flatMap((owner) => [Date.now() + 60_000, owner]));
+  await redis.hset(election.labels, Object.fromEntries(others.map((owner) => [owner, "there"])));
   await on.server.hashOf(electionLabel.lua);
   const before = await commandCalls();
   expect((await label()).status).toBe("labelled");
   // TIME, HEXISTS, HLEN, ZCARD, HSET, PTTL, PEXPIRE, PUBLISH.
   expect((await commandCalls()) - before).toBeLessThanOrEqual(8);
-  expect(await redis.hlen(seat.labels)).toBe(1_001);
-  await redis.del(seat.waiters, seat.alive);
+  expect(await redis.hlen(election.labels)).toBe(1_001);
+  await redis.del(election.waiters, election.alive);
   await label();
-  expect(await redis.hlen(seat.labels)).toBeLessThanOrEqual(2);
-  expect(await redis.hget(seat.labels, anna)).toBe("here");
+  expect(await redis.hlen(election.labels)).toBeLessThanOrEqual(2);
+  expect(await redis.hget(election.labels, anna)).toBe("here");
 });
 
 test("a picture of a mutex shows holder, waiters and token, and changes nothing", async () => {

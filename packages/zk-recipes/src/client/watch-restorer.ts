@@ -4,7 +4,7 @@ import { type ReplyHeader, type SetWatchesRequest, ZooKeeperError } from "@holdf
 import { setWatchesPieces, type WatchedPaths } from "./set-watches.js";
 
 /** What the restorer does through its link. */
-export interface RestoreDesk {
+export interface RestoreContext {
   /** `answered` does not run for an answer that never comes: the next connection starts with `reset()`. */
   setWatches(request: SetWatchesRequest, answered: (header: ReplyHeader) => void): void;
   /** Watches are not in place: the connection is of no use. */
@@ -16,7 +16,7 @@ export interface RestoreDesk {
  * last one seen while every watch was in place: after a cut between two pieces it is still the one from before the first.
  */
 export class WatchRestorer {
-  readonly #desk: RestoreDesk;
+  readonly #context: RestoreContext;
   /** Set while watches are missing at the server. */
   #missingSince: bigint | null = null;
   /** Not answered yet, and one more while there are others to send. */
@@ -25,8 +25,8 @@ export class WatchRestorer {
   #round = 0;
   readonly #clock: Pick<Runtime, "nowMs">;
 
-  constructor(desk: RestoreDesk, clock: Pick<Runtime, "nowMs">) {
-    this.#desk = desk;
+  constructor(context: RestoreContext, clock: Pick<Runtime, "nowMs">) {
+    this.#context = context;
     this.#clock = clock;
   }
 
@@ -39,7 +39,7 @@ export class WatchRestorer {
     const send = (piece: SetWatchesRequest): void => {
       if (round !== this.#round) return;
       this.#piecesOut += 1;
-      this.#desk.setWatches(piece, (header) => this.#restored(header));
+      this.#context.setWatches(piece, (header) => this.#restored(header));
     };
     inSlices(this.#clock, setWatchesPieces(paths, sinceZxid), send, () => {
       if (round !== this.#round) return;
@@ -57,7 +57,7 @@ export class WatchRestorer {
   #restored({ err }: ReplyHeader): void {
     if (err !== 0) {
       // Without its watch a waiter would sleep for ever.
-      this.#desk.failed(new ZooKeeperError(err, { op: "setWatches" }));
+      this.#context.failed(new ZooKeeperError(err, { op: "setWatches" }));
       return;
     }
     this.#settled();

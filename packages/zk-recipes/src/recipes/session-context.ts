@@ -35,7 +35,7 @@ export class SessionContext {
   /** Waits that last get the reads which short ones do without. */
   readonly waits: Lasting;
   /** Bounds the creates under way: as many as keep a server busy, and few enough that a keep-alive behind them is answered soon. */
-  readonly creating: Turnstile = new Turnstile(500);
+  readonly creating: ConcurrencyLimit = new ConcurrencyLimit(500);
   readonly #claims = new Map<string, bigint>();
   readonly #whenUsable = new Set<() => void>();
   readonly #whenOver = new Set<() => void>();
@@ -184,7 +184,7 @@ function drain(waiting: Set<() => void>): void {
  * Lets a limited number through at once; the rest wait in order. Answers come in the order of the requests, keep-alives
  * among them: a burst that the server works on for longer than the session lasts would cost all its nodes.
  */
-export class Turnstile {
+export class ConcurrencyLimit {
   readonly #limit: number;
   readonly #waiting = new PendingQueue<() => void>();
   #inside = 0;

@@ -1,8 +1,8 @@
-import type { BarrierSeat, DoubleBarrierStore, WaitBounds } from "@holdfast/core/internal";
+import type { BarrierEntry, DoubleBarrierStore, WaitBounds } from "@holdfast/core/internal";
 import { afterPending, awaitValue } from "@holdfast/core/internal";
 import type { RetryingRequests } from "../recipes/requests/retrying-requests.js";
+import { ZooKeeperBarrierEntry } from "./barrier-entry.js";
 import { Entrance } from "./entrance.js";
-import { Seat } from "./seat.js";
 
 /**
  * Curator's `DistributedDoubleBarrier` on the same nodes: an ephemeral `<uuid>` for each member and a persistent `ready`
@@ -25,7 +25,7 @@ export class ZooKeeperDoubleBarrier implements DoubleBarrierStore {
     this.#data = data;
   }
 
-  async enter(parties: number, bounds: WaitBounds): Promise<BarrierSeat> {
+  async enter(parties: number, bounds: WaitBounds): Promise<BarrierEntry> {
     const calls = this.#calls;
     // The node of a call that was given up would make one member two.
     await afterPending(calls.engine, bounds, calls.pathOf(this.#name));
@@ -39,6 +39,6 @@ export class ZooKeeperDoubleBarrier implements DoubleBarrierStore {
         throw error;
       }
     }
-    return new Seat(calls, this.#name, entrance.place());
+    return new ZooKeeperBarrierEntry(calls, this.#name, entrance.place());
   }
 }

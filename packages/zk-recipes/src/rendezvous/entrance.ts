@@ -39,7 +39,7 @@ interface Look {
 }
 
 /**
- * The way into a double barrier. Each look takes a seat where there is none of ours, and finds out whether the round is
+ * The way into a double barrier. Each look makes an entry where there is none of ours, and finds out whether the round is
  * full; the last to come makes `ready`, which wakes the others.
  */
 export class Entrance implements Watched<boolean> {
@@ -172,7 +172,7 @@ export class Entrance implements Watched<boolean> {
       const node = { path: this.#path, data: this.#data, ephemeral: true };
       const made = await this.#calls.create(context, call, node, () => asked.send());
       created = made;
-      if (made.ok) this.#seat(context, made.value.stat);
+      if (made.ok) this.#entered(context, made.value.stat);
       else if (!isNodeExists(made)) return made;
     } else {
       asked.send();
@@ -219,7 +219,7 @@ export class Entrance implements Watched<boolean> {
     this.#notOver = context.whenOver(() => this.#changed());
   }
 
-  #seat(context: SessionContext, stat: Stat): void {
+  #entered(context: SessionContext, stat: Stat): void {
     this.#place = {
       parent: this.#parent,
       context,
@@ -235,7 +235,7 @@ export class Entrance implements Watched<boolean> {
           if (outcome.ok) {
             const { stat } = outcome.value;
             const ours = stat.ephemeralOwner === context.session.id;
-            if (ours) this.#seat(context, stat);
+            if (ours) this.#entered(context, stat);
             return resolve({ ...outcome, value: ours });
           }
           const { error } = outcome;

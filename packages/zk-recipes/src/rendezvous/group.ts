@@ -3,7 +3,7 @@ import { backendCall, checkSignal, observeLatest, show } from "@holdfast/core/in
 import { InvalidPathError, joinPath, validatePath } from "@holdfast/zk-protocol";
 import type { RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import type { GroupMember, GroupMembership } from "../values/api.js";
-import { GroupSeat } from "./group-seat.js";
+import { GroupEntry } from "./group-entry.js";
 import { GroupWatch } from "./group-watch.js";
 
 /** Curator's `GroupMember`: one ephemeral node for each, `<group's path>/<id>`, and the list of them. */
@@ -24,9 +24,9 @@ export class GroupView implements GroupMembership {
       throw new InvalidArgumentError(`join: data must be a Uint8Array; got ${show(data)}`);
     }
     const path = joinPath(this.#calls.pathOf(this.name), id);
-    const seat = new GroupSeat(this.#calls, this.name, path, Uint8Array.from(data));
-    await this.#run(() => seat.take());
-    return seat;
+    const entry = new GroupEntry(this.#calls, this.name, path, Uint8Array.from(data));
+    await this.#run(() => entry.take());
+    return entry;
   }
 
   async members(): Promise<readonly GroupMember[]> {

@@ -20,7 +20,7 @@ import type {
 } from "./types.js";
 import { WatchRegistry, type WatchTable } from "./watch-registry.js";
 import { type Guarded, Watchdog } from "./watchdog.js";
-import { type WatchDesk, watchByRead, watchUnread } from "./watched-reads.js";
+import { type WatchContext, watchByRead, watchUnread } from "./watched-reads.js";
 
 const defaultConnectTimeoutMs: Millis = 10_000;
 const defaultCloseMs: Millis = 1_000;
@@ -50,7 +50,7 @@ export class LinkedSession implements ZooKeeperSession {
   readonly #watchdog: Watchdog;
   readonly #waiters: ConnectionWaiters;
   readonly #watches = new WatchRegistry();
-  readonly #watchDesk: WatchDesk;
+  readonly #watchContext: WatchContext;
   #held = false;
   #closing: Promise<void> | null = null;
 
@@ -66,7 +66,7 @@ export class LinkedSession implements ZooKeeperSession {
     this.#states = new SessionStates(this.#lease, runtime);
     this.#sender = this.#makeSender(parts, leftovers);
     this.#ending = new SessionEnding(link, runtime, leftovers, parts.released);
-    this.#watchDesk = this.#makeWatchDesk();
+    this.#watchContext = this.#makeWatchContext();
     this.#waiters = new ConnectionWaiters(runtime, this.#attempts(), noConnection);
     this.#watchdog = new Watchdog(this.#guarded(), link, this.#lease, runtime);
     this.#contact = this.#makeContact(parts.onWatchEvent);
@@ -140,19 +140,19 @@ export class LinkedSession implements ZooKeeperSession {
   }
 
   watchData(path: string, listener: WatchListener<ResponseOf<"getData">>): WatchHandle {
-    return watchByRead(this.#watchDesk, "getData", path, listener, (outcome) => outcome);
+    return watchByRead(this.#watchContext, "getData", path, listener, (outcome) => outcome);
   }
 
   watchUnread(watches: readonly UnreadWatch[], sinceZxid: bigint): WatchHandle[] {
-    return watchUnread(this.#watchDesk, watches, sinceZxid);
+    return watchUnread(this.#watchContext, watches, sinceZxid);
   }
 
   watchChildren(path: string, listener: WatchListener<ResponseOf<"getChildren2">>): WatchHandle {
-    return watchByRead(this.#watchDesk, "getChildren2", path, listener, (outcome) => outcome);
+    return watchByRead(this.#watchContext, "getChildren2", path, listener, (outcome) => outcome);
   }
 
   watchExists(path: string, listener: WatchListener<ResponseOf<"exists"> | null>): WatchHandle {
-    return watchByRead(this.#watchDesk, "exists", path, listener, (outcome) =>
+    return watchByRead(this.#watchContext, "exists", path, listener, (outcome) =>
       // The zxid of an error reply is not handed on; nothing may be read into this 0.
       !outcome.ok && saysNoNode(outcome.error) ? { ok: true, value: null, zxid: 0n } : outcome,
     );
@@ -223,7 +223,7 @@ export class LinkedSession implements ZooKeeperSession {
 
   // ---- watches
 
-  #makeWatchDesk(): WatchDesk {
+  #makeWatchContext(): WatchContext {
     const session = this;
     return {
       watches: this.#watches,

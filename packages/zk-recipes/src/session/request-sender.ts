@@ -45,7 +45,7 @@ export interface SenderParts {
 }
 
 /** What the sender needs of its session. */
-export interface SenderDesk {
+export interface SenderContext {
   /** The session is lost or closed. */
   readonly over: boolean;
   /** A request left. */
@@ -59,16 +59,16 @@ export class RequestSender {
   readonly proofs: Proofs;
   readonly activity: Activity = new Activity();
   readonly #parts: SenderParts;
-  readonly #desk: SenderDesk;
+  readonly #context: SenderContext;
   #awaited = 0;
   /** When the first request of the write was sent that is the `#write`th of the link. */
   #stamp: Stamp | null = null;
   #write = -1;
 
-  constructor(parts: SenderParts, desk: SenderDesk) {
+  constructor(parts: SenderParts, context: SenderContext) {
     this.proofs = new Proofs(parts.quorum);
     this.#parts = parts;
-    this.#desk = desk;
+    this.#context = context;
   }
 
   /** Calls in flight that code outside the session waits for; keep-alives are not among them. */
@@ -95,7 +95,7 @@ export class RequestSender {
     this.activity.sent(sent, link.timeoutMs);
     if (awaited) this.#awaited += 1;
     this.proofs.sent(op, sent.atMs);
-    this.#desk.sent(sent.atMs);
+    this.#context.sent(sent.atMs);
   }
 
   /** A request whose answer proves the lease. */
@@ -121,7 +121,7 @@ export class RequestSender {
     const counted = this.activity.countedBy(call.sent, link.timeoutMs);
     if (counted === null) return;
     lease.prove(counted, link.timeoutMs, call.sent);
-    this.#desk.proven();
+    this.#context.proven();
   }
 
   /** It answered with bytes that are no such answer. */
@@ -131,7 +131,7 @@ export class RequestSender {
 
   /** The connection ended without an answer: whether no other will come, because the session is over. */
   get over(): boolean {
-    return this.#desk.over;
+    return this.#context.over;
   }
 
   /** Once, just before the outcome is handed on. */

@@ -1,8 +1,8 @@
 import type { Millis, Runtime } from "@holdfast/core";
 import { settledWithin } from "@holdfast/core/internal";
 import type { Link } from "../client/link.js";
-import { Farewell } from "./farewell.js";
 import type { Leftovers } from "./leftovers.js";
+import { ServerClose } from "./server-close.js";
 
 /**
  * What becomes of the client below a session that is over: one of our own closes it at the server and ends; a user's own is let go
@@ -14,7 +14,7 @@ export class SessionEnding {
   /** Set for an adopted client, whose session we cannot end. */
   readonly #leftovers: Leftovers | null;
   readonly #released: (() => void) | undefined;
-  #farewell: Farewell | null = null;
+  #serverClose: ServerClose | null = null;
 
   constructor(link: Link, runtime: Runtime, leftovers: Leftovers | null, released: (() => void) | undefined) {
     this.#link = link;
@@ -26,7 +26,7 @@ export class SessionEnding {
   /** The session was lost; no caller waits for the end of its client. */
   lost(): void {
     if (this.#leftovers === null) {
-      this.#farewell = new Farewell(this.#link, this.#runtime, this.#link.timeoutMs, false);
+      this.#serverClose = new ServerClose(this.#link, this.#runtime, this.#link.timeoutMs, false);
     } else {
       void this.#letGo(this.#leftovers);
     }
@@ -36,9 +36,9 @@ export class SessionEnding {
   async closed(waitMs: Millis, { wasOver, met }: { wasOver: boolean; met: boolean }): Promise<void> {
     const leftovers = this.#leftovers;
     if (leftovers === null) {
-      if (wasOver) return this.#farewell?.within(waitMs);
-      this.#farewell = new Farewell(this.#link, this.#runtime, met ? waitMs : 0, true);
-      return this.#farewell.done;
+      if (wasOver) return this.#serverClose?.within(waitMs);
+      this.#serverClose = new ServerClose(this.#link, this.#runtime, met ? waitMs : 0, true);
+      return this.#serverClose.done;
     }
     if (!wasOver) void this.#letGo(leftovers);
     // Nodes that are left after that are deleted as soon as the client is connected, however long it is away.

@@ -12,7 +12,7 @@ import type { Outcome, Settle, UnreadWatch, WatchHandle, WatchListener } from ".
 import type { Watch, WatchRegistry, WatchTable } from "./watch-registry.js";
 
 /** What watches need of the session. */
-export interface WatchDesk {
+export interface WatchContext {
   readonly watches: WatchRegistry;
   readonly up: boolean;
   send<K extends OpName>(op: K, request: RequestOf<K>, settle: Settle<ResponseOf<K>>): void;
@@ -25,27 +25,27 @@ export interface WatchDesk {
 
 type WatchedOp = "getData" | "getChildren2" | "exists";
 
-class DeskWatch<T> implements Watch, WatchHandle {
+class SessionWatch<T> implements Watch, WatchHandle {
   readonly path: string;
   readonly table: WatchTable;
   phase: Watch["phase"];
   awaitsCreation = false;
   readonly listener: WatchListener<T>;
-  readonly #desk: WatchDesk;
+  readonly #context: WatchContext;
 
   constructor(
-    desk: WatchDesk,
+    context: WatchContext,
     path: string,
     table: WatchTable,
     phase: Watch["phase"],
     listener: WatchListener<T>,
   ) {
-    this.#desk = desk;
+    this.#context = context;
     this.path = path;
     this.table = table;
     this.phase = phase;
     this.listener = listener;
-    desk.watches.add(this);
+    context.watches.add(this);
   }
 
   fired(type: WatchEventType): void {
@@ -57,17 +57,17 @@ class DeskWatch<T> implements Watch, WatchHandle {
   }
 
   remove(): void {
-    const desk = this.#desk;
-    if (!this.#end() || !desk.up || desk.watchedByOthers(this.path, this.table)) return;
+    const context = this.#context;
+    if (!this.#end() || !context.up || context.watchedByOthers(this.path, this.table)) return;
     // Also while the request is on its way: the server takes them in order.
-    desk.removeWatches(this.path, this.table === "child" ? WatcherType.children : WatcherType.data);
+    context.removeWatches(this.path, this.table === "child" ? WatcherType.children : WatcherType.data);
   }
 
   /** `true` when no other listener of this session watches the path. */
   #end(): boolean {
-    const { watches } = this.#desk;
+    const { watches } = this.#context;
     const lonely = watches.end(this);
-    if (watches.size === 0) this.#desk.idle();
+    if (watches.size === 0) this.#context.idle();
     return lonely;
   }
 }
@@ -77,25 +77,25 @@ class DeskWatch<T> implements Watch, WatchHandle {
  * event in front of the answer is about an earlier watch on the path.
  */
 export function watchByRead<K extends WatchedOp, T>(
-  desk: WatchDesk,
+  context: WatchContext,
   op: K,
   path: string,
   listener: WatchListener<T>,
   outcomeOf: (outcome: Outcome<ResponseOf<K>>) => Outcome<T>,
 ): WatchHandle {
-  const watch = new DeskWatch(desk, path, op === "getChildren2" ? "child" : "data", "asked", listener);
+  const watch = new SessionWatch(context, path, op === "getChildren2" ? "child" : "data", "asked", listener);
   try {
-    desk.send(op, { path, watch: true } as RequestOf<K>, (outcome) => {
+    context.send(op, { path, watch: true } as RequestOf<K>, (outcome) => {
       if (outcome.ok || (op === "exists" && saysNoNode(outcome.error))) {
         watch.awaitsCreation = !outcome.ok;
         if (watch.phase === "asked") watch.phase = "armed";
       } else {
-        desk.watches.end(watch);
+        context.watches.end(watch);
       }
       listener.answered(outcomeOf(outcome));
     });
   } catch (error) {
-    desk.watches.end(watch); // a path that cannot be encoded: nothing was sent
+    context.watches.end(watch); // a path that cannot be encoded: nothing was sent
     throw error;
   }
   return watch;
@@ -103,21 +103,23 @@ export function watchByRead<K extends WatchedOp, T>(
 
 /** See `ZooKeeperSession`. Armed from the start: an event in front of the answer is what the request itself has found. */
 export function watchUnread(
-  desk: WatchDesk,
+  context: WatchContext,
   unread: readonly UnreadWatch[],
   sinceZxid: bigint,
 ): WatchHandle[] {
-  const watches = unread.map(({ path, listener }) => new DeskWatch(desk, path, "data", "armed", listener));
+  const watches = unread.map(
+    ({ path, listener }) => new SessionWatch(context, path, "data", "armed", listener),
+  );
   const data = unread.map(({ path }) => path);
   let from = 0;
   // Nearly always one: a path may be nearly as long as a request.
   for (const piece of setWatchesPieces({ ...noPaths, data }, sinceZxid)) {
     const asked = watches.slice(from, from + piece.dataWatches.length);
     from += asked.length;
-    desk.send("setWatches", piece, (outcome) => {
+    context.send("setWatches", piece, (outcome) => {
       for (const watch of asked) {
         if (watch.phase === "over") continue;
-        if (!outcome.ok) desk.watches.end(watch);
+        if (!outcome.ok) context.watches.end(watch);
         guarded(() => watch.listener.answered(outcome.ok ? { ...outcome, value: null } : outcome));
       }
     });

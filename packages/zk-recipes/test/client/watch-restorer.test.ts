@@ -13,8 +13,8 @@ describe("very many watches", () => {
   it("of a connection that has ended are not sent over the next one, which gets all from the same zxid on", async () => {
     let nowMs = 0;
     let sent: SetWatchesRequest[] = [];
-    const desk = { setWatches: (request: SetWatchesRequest) => void sent.push(request), failed() {} };
-    const restorer = new WatchRestorer(desk, { nowMs: () => ++nowMs });
+    const context = { setWatches: (request: SetWatchesRequest) => void sent.push(request), failed() {} };
+    const restorer = new WatchRestorer(context, { nowMs: () => ++nowMs });
     const restored: string[] = [];
     restorer.restore(watched, 7n, () => restored.push("first"));
     expect(sent.length).toBeGreaterThan(0);

@@ -2,7 +2,7 @@ import type { MemorySpace } from "../memory-space.js";
 
 const boards = new WeakMap<MemorySpace, MemoryBoard>();
 
-/** The seats of one double barrier. */
+/** The entries of one double barrier. */
 export interface MemoryRound {
   readonly members: Set<object>;
   /** All were there at one moment, and some of them still are. */

@@ -2,7 +2,7 @@ import type { ProviderClosedError } from "../../api/errors.js";
 import type { LossReason } from "../../api/values.js";
 import type { GrantEngine, Waiting } from "../../grants/engine.js";
 import { awaitValue } from "../../rendezvous/await-value.js";
-import type { BarrierSeat } from "../../rendezvous/barrier-membership.js";
+import type { BarrierEntry } from "../../rendezvous/barrier-membership.js";
 import type { DoubleBarrierStore } from "../../rendezvous/double-barrier.js";
 import type { WaitBounds } from "../../rendezvous/wait-bounds.js";
 import type { MemoryBoard } from "./memory-board.js";
@@ -18,21 +18,21 @@ export class MemoryDoubleBarrier implements DoubleBarrierStore {
     this.#name = name;
   }
 
-  async enter(parties: number, bounds: WaitBounds): Promise<BarrierSeat> {
-    const seat = new MemorySeat(this.#engine, this.#board, this.#name, parties);
+  async enter(parties: number, bounds: WaitBounds): Promise<BarrierEntry> {
+    const entry = new MemoryBarrierEntry(this.#engine, this.#board, this.#name, parties);
     try {
-      await awaitValue(this.#engine, bounds, seat, (full) => full);
+      await awaitValue(this.#engine, bounds, entry, (full) => full);
     } catch (error) {
-      seat.rise();
+      entry.rise();
       throw error;
     }
-    seat.passed();
-    return seat;
+    entry.passed();
+    return entry;
   }
 }
 
-/** A member from the moment it asks. It loses its seat with its session, and takes it again only while it has not passed. */
-class MemorySeat implements BarrierSeat, Waiting {
+/** A member from the moment it asks. It loses its entry with its session, and makes it again only while it has not passed. */
+class MemoryBarrierEntry implements BarrierEntry, Waiting {
   lost: LossReason | null = null;
   readonly #engine: GrantEngine;
   readonly #board: MemoryBoard;
@@ -40,7 +40,7 @@ class MemorySeat implements BarrierSeat, Waiting {
   readonly #parties: number;
   #phase: "entering" | "in" | "over" = "entering";
   /** The members that leaving waits for: those that were there when it began. */
-  #company: readonly object[] = [];
+  #others: readonly object[] = [];
   #listener: (reason: LossReason) => void = () => {};
   readonly #stopListening: Disposable;
 
@@ -88,14 +88,14 @@ class MemorySeat implements BarrierSeat, Waiting {
   async leave(bounds: WaitBounds): Promise<void> {
     if (this.#phase === "in") {
       if (this.#engine.link.state !== "connected") await this.#engine.contactRegained();
-      this.#company = [...this.#board.round(this.#name).members];
+      this.#others = [...this.#board.round(this.#name).members];
       this.rise();
     }
     const remaining = {
       subscribe: (changed: () => void) => this.subscribe(changed),
       read: async () => {
         const { members } = this.#board.round(this.#name);
-        return this.#company.filter((each) => members.has(each)).length;
+        return this.#others.filter((each) => members.has(each)).length;
       },
     };
     await awaitValue(this.#engine, bounds, remaining, (count) => count === 0);
@@ -134,7 +134,7 @@ class MemorySeat implements BarrierSeat, Waiting {
     this.#listener(reason);
   }
 
-  /** Notifies all watchers, also our own: while entering, the next look takes the seat again once contact is back. */
+  /** Notifies all watchers, also our own: while entering, the next look makes the entry again once contact is back. */
   #vacate(): void {
     const round = this.#board.round(this.#name);
     round.members.delete(this);

@@ -1,7 +1,7 @@
 import { afterPending, awaitValue, type DoubleBarrierStore } from "@holdfast/core/internal";
 import { ourChannels } from "../../layout/channels.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
-import { Seat } from "./seat.js";
+import { RedisBarrierEntry } from "./barrier-entry.js";
 
 /**
  * A double barrier, which Redisson does not have: the sorted set `holdfast_double_barrier_members:{name}` says who is in and until
@@ -16,17 +16,17 @@ export function redisDoubleBarrier(
   const { engine } = runs;
   return {
     async enter(parties, bounds) {
-      // The seat of a call that was given up would make one member two.
+      // The entry of a call that was given up would make one member two.
       await afterPending(engine, bounds, ourChannels.doubleBarrier(name));
-      const seat = new Seat(runs, name, freshMember(), parties);
+      const entry = new RedisBarrierEntry(runs, name, freshMember(), parties);
       try {
-        await awaitValue(engine, bounds, seat, (full) => full);
+        await awaitValue(engine, bounds, entry, (full) => full);
       } catch (error) {
-        await seat.withdraw();
+        await entry.withdraw();
         throw error;
       }
-      seat.passed();
-      return seat;
+      entry.passed();
+      return entry;
     },
   };
 }

@@ -82,7 +82,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   /** Set once the holder has released, and the provider keeps the lock. */
   #kept: KeptGrant | null = null;
   /** Another client has asked for the lock since the grant, or messages may be missing. */
-  #wished = false;
+  #wanted = false;
   #state!: GrantState;
   /** The grant is in doubt, and its holder is not notified yet. */
   #unheard = false;
@@ -216,7 +216,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.hear();
     const { lock, found, claimed } = this.spec;
     const { line } = this.#requests;
-    if (this.ended || this.#wished || claimed || lock.proof === undefined || this.#state.doubted)
+    if (this.ended || this.#wanted || claimed || lock.proof === undefined || this.#state.doubted)
       return false;
     if (line.state !== "connected" || line.masterOf(lock.key) !== found.runId || this.runId !== found.runId)
       return false;
@@ -248,7 +248,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
 
   /** Another client asks for the lock, or may have asked for it. */
   wanted(): void {
-    this.#wished = true;
+    this.#wanted = true;
     if (this.#kept !== null && !this.ended) (this.#state as KeepingState).wanted();
   }
 

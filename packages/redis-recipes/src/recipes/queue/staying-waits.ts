@@ -28,7 +28,7 @@ export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiti
   const slotOf = ({ wait }: T): number | null => line.slotOf(wait.lock.key);
   const turn = async (all: readonly T[]): Promise<void> => {
     const queued = all.filter(({ wait }) => wait.queued);
-    // By the time, since each waiter has a turn in each period, in whatever company: none is left out of a look for ever.
+    // By the time, since each waiter has a turn in each period, whichever waiters share it: none is left out of a look for ever.
     const look = looks[Math.floor(runtime.nowMs() / periodMs) % looks.length] as StayLook;
     const calls = callsOf(queued, slotOf);
     const runs = calls.map((groups) => ({

@@ -3,7 +3,7 @@ import { publish } from "../lua/publish.js";
 import { type CallScript, notAfterUs, Reply } from "../script.js";
 
 export interface DoubleBarrierArgs {
-  /** `enter` takes or keeps a seat, `stay` keeps one that is there, `leave` gives it up, `read` only looks. */
+  /** `enter` makes or keeps an entry, `stay` keeps one that is there, `leave` gives it up, `read` only looks. */
   readonly action: "enter" | "stay" | "leave" | "read";
   readonly member: string;
   readonly parties: number;
@@ -14,7 +14,7 @@ export interface DoubleBarrierArgs {
 }
 
 export interface DoubleBarrierAnswer {
-  /** `gone`: `stay` found no seat. */
+  /** `gone`: `stay` found no entry. */
   readonly status: "done" | "gone" | "late";
   readonly serverMs: number;
   /** Once full it stays so until the last has left. */

@@ -1,42 +1,42 @@
 import { describe, expect, it } from "vitest";
-import { Turnstile } from "../../src/recipes/session-context.js";
+import { ConcurrencyLimit } from "../../src/recipes/session-context.js";
 
-describe("a turnstile", () => {
+describe("a concurrency limit", () => {
   it("lets no more through than its limit, and the rest in order", () => {
-    const turnstile = new Turnstile(2);
+    const limit = new ConcurrencyLimit(2);
     const passed: number[] = [];
-    for (const n of [1, 2, 3, 4]) turnstile.enter(() => passed.push(n));
+    for (const n of [1, 2, 3, 4]) limit.enter(() => passed.push(n));
     expect(passed).toEqual([1, 2]);
-    turnstile.leave();
+    limit.leave();
     expect(passed).toEqual([1, 2, 3]);
-    turnstile.leave();
-    turnstile.leave();
+    limit.leave();
+    limit.leave();
     expect(passed).toEqual([1, 2, 3, 4]);
-    turnstile.enter(() => passed.push(5));
+    limit.enter(() => passed.push(5));
     expect(passed).toEqual([1, 2, 3, 4, 5]);
   });
 
   it("bears a hundred thousand in a row who leave as soon as they have passed", () => {
-    const turnstile = new Turnstile(1);
+    const limit = new ConcurrencyLimit(1);
     let passed = 0;
-    turnstile.enter(() => {});
+    limit.enter(() => {});
     for (let n = 0; n < 100_000; n++) {
-      turnstile.enter(() => {
+      limit.enter(() => {
         passed++;
-        turnstile.leave();
+        limit.leave();
       });
     }
-    turnstile.leave();
+    limit.leave();
     expect(passed).toBe(100_000);
   });
 
   it("hands two hundred thousand who wait on in no more than a few times what a tenth of them take", () => {
     const onceMs = (many: number): number => {
-      const turnstile = new Turnstile(1);
-      turnstile.enter(() => {});
-      for (let n = 0; n < many; n++) turnstile.enter(() => {});
+      const limit = new ConcurrencyLimit(1);
+      limit.enter(() => {});
+      for (let n = 0; n < many; n++) limit.enter(() => {});
       const startedMs = performance.now();
-      for (let n = 0; n < many; n++) turnstile.leave();
+      for (let n = 0; n < many; n++) limit.leave();
       return performance.now() - startedMs;
     };
     // The best of a few: what else the machine does makes each of them slower, and none faster.

@@ -5,7 +5,7 @@ import type { FromWorker, WorkerKey } from "./protocol.js";
 import type { Ask, Client, Grant, ReleaseEnd } from "./recipe.js";
 import type { ResourceClient } from "./resource-client.js";
 
-export interface DeskOptions {
+export interface RecordedCallsOptions {
   readonly p: string;
   readonly clock: RunClock;
   readonly client: Client;
@@ -29,12 +29,12 @@ export interface Wish {
 }
 
 /** Every operation of a worker goes through here: it is asked of the client, and the request and its outcome are recorded. */
-export class Desk {
-  readonly #options: DeskOptions;
+export class RecordedCalls {
+  readonly #options: RecordedCallsOptions;
   readonly #promises: Promises;
   #lastOp = 0;
 
-  constructor(options: DeskOptions, lookEveryMs: number) {
+  constructor(options: RecordedCallsOptions, lookEveryMs: number) {
     this.#options = options;
     this.#promises = new Promises(options.clock, lookEveryMs, (held, until) => {
       this.#event(held, "extended", { validUntil: until });

@@ -13,18 +13,18 @@ import {
 import type { SessionContext } from "../recipes/session-context.js";
 import type { Outcome, RequestError } from "../session/types.js";
 
-/** How often a seat that cannot be put back is tried again. */
+/** How often an entry that cannot be put back is tried again. */
 const tryAgainMs = 1_000;
 
 /** One member's node, kept there until it is disposed of. */
-export class GroupSeat implements AsyncDisposable {
+export class GroupEntry implements AsyncDisposable {
   readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
   readonly #data: Uint8Array;
   /** Sessions of ours that may have made it. A node of one that has ended here goes as soon as the server knows. */
   readonly #sessions = new Set<bigint>();
   #context: SessionContext | null = null;
-  /** The czxid of the last node that this seat has made. */
+  /** The czxid of the last node that this entry has made. */
   #czxid: bigint | null = null;
   #watch: OwnNodeWatch | null = null;
   #notOver: () => void = () => {};
@@ -75,7 +75,7 @@ export class GroupSeat implements AsyncDisposable {
     const node = { path, data: this.#data, ephemeral: true };
     const made = await this.#calls.create(context, this.#call, node);
     if (made.ok || mayHaveBeenMade(made.error)) this.#sessions.add(session.id);
-    if (made.ok) return this.#seated(context, made.value.stat);
+    if (made.ok) return this.#entered(context, made.value.stat);
     if (!isNodeExists(made)) return made;
     const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
     if (!found.ok) return found;
@@ -85,11 +85,11 @@ export class GroupSeat implements AsyncDisposable {
     }
     const { stat } = found.value;
     const ours = mayBeOurs && stat.ephemeralOwner === session.id && !context.isClaimed(path, stat.czxid);
-    if (ours) return this.#seated(context, stat);
+    if (ours) return this.#entered(context, stat);
     return { ok: true, value: stat, zxid: 0n };
   }
 
-  #seated(context: SessionContext, { czxid }: Stat): Outcome<true> {
+  #entered(context: SessionContext, { czxid }: Stat): Outcome<true> {
     const { path } = this.#call;
     context.claim(path, czxid);
     this.#context = context;
@@ -160,7 +160,7 @@ export class GroupSeat implements AsyncDisposable {
         const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
         if (!found.ok) return found;
         const stat = found.value?.stat;
-        // Nor the node of another seat of this provider.
+        // Nor the node of another entry of this provider.
         const others = stat !== undefined && stat.czxid !== this.#czxid && now.isClaimed(path, stat.czxid);
         if (stat?.ephemeralOwner !== session.id || others) return done;
       }
@@ -169,7 +169,7 @@ export class GroupSeat implements AsyncDisposable {
     });
   }
 
-  /** Whether a create of this seat made the node, not that of another member of this provider that has the id already. */
+  /** Whether a create of this entry made the node, not that of another member of this provider that has the id already. */
   #isOurs({ ephemeralOwner, czxid }: Stat): boolean {
     return (
       this.#sessions.has(ephemeralOwner) && !this.#calls.sessions.context.isClaimed(this.#call.path, czxid)

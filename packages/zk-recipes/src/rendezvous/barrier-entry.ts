@@ -1,5 +1,5 @@
 import { LockLostError, type LossReason } from "@holdfast/core";
-import { awaitValue, type BarrierSeat, type WaitBounds, type Watched } from "@holdfast/core/internal";
+import { awaitValue, type BarrierEntry, type WaitBounds, type Watched } from "@holdfast/core/internal";
 import { joinPath } from "@holdfast/zk-protocol";
 import { OwnNodeWatch } from "../recipes/grant/own-node-watch.js";
 import {
@@ -18,7 +18,7 @@ import { membersOf, readyName } from "./round-nodes.js";
  * until all others have gone; the others delete their nodes at once and wait for it. It waits for those who were there
  * when it left and not, as Curator does, for members of a next round that has begun meanwhile.
  */
-export class Seat implements BarrierSeat, Watched<boolean> {
+export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
   lost: LossReason | null = null;
   answered = false;
   readonly #calls: RetryingRequests;
@@ -28,7 +28,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   readonly #notOver: () => void;
   #listener: (reason: LossReason) => void = () => {};
   /** The members that were there when our node went; `null` before. */
-  #company: ReadonlySet<string> | null = null;
+  #others: ReadonlySet<string> | null = null;
   /** Resolves once our node is deleted. */
   #deletion: Promise<void> = Promise.resolve();
   #changed: () => void = () => {};
@@ -54,7 +54,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   }
 
   watch(): void {
-    if (this.lost === null && this.#company === null) this.#ownWatch.arm();
+    if (this.lost === null && this.#others === null) this.#ownWatch.arm();
   }
 
   async leave(bounds: WaitBounds): Promise<void> {
@@ -62,7 +62,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   }
 
   async giveUp(): Promise<void> {
-    if (this.lost !== null || this.#company !== null) return;
+    if (this.lost !== null || this.#others !== null) return;
     this.#settle(new Set());
     await this.#deleteOwn();
   }
@@ -85,7 +85,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     const ended = this.#ended;
     const over = (): boolean => this.#ended !== ended;
     for (;;) {
-      if (this.lost !== null && this.#company === null) throw this.#lostError(this.lost);
+      if (this.lost !== null && this.#others === null) throw this.#lostError(this.lost);
       const listing = await this.#calls.repeat(call, async ({ session }) =>
         orAbsent(await outcomeOf(session, "getChildren2", { path: call.path, watch: false })),
       );
@@ -93,7 +93,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
       if (over()) return false;
       this.answered = true;
       const members = membersOf(listing?.children ?? []);
-      const awaited = this.#company === null ? this.#step(members) : this.#remaining(members);
+      const awaited = this.#others === null ? this.#step(members) : this.#remaining(members);
       if (awaited === null) {
         const last = members.every((name) => name === this.#place.node.name);
         // `ready` is deleted behind our own node, without waiting for that answer.
@@ -122,7 +122,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   }
 
   #remaining(members: readonly string[]): string | null {
-    return members.find((name) => this.#company?.has(name) === true) ?? null;
+    return members.find((name) => this.#others?.has(name) === true) ?? null;
   }
 
   /** `false` when the node is not there, and it has to be looked who is left. */
@@ -172,14 +172,14 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   }
 
   /** From here on the end of the node is our own doing. */
-  #settle(company: ReadonlySet<string>): void {
-    this.#company = company;
+  #settle(others: ReadonlySet<string>): void {
+    this.#others = others;
     this.#ownWatch.stop();
     this.#notOver();
   }
 
   #lose(reason: LossReason): void {
-    if (this.lost !== null || this.#company !== null) return;
+    if (this.lost !== null || this.#others !== null) return;
     this.lost = reason;
     this.#ownWatch.stop();
     this.#notOver();

@@ -1,7 +1,7 @@
 import type { LossReason, Millis } from "@holdfast/core";
 import {
   awaitValue,
-  type BarrierSeat,
+  type BarrierEntry,
   EarliestTimer,
   inBounds,
   takenBack,
@@ -22,8 +22,8 @@ import { marginMs } from "../requests/server-clock.js";
 /** `leaving`: a request to leave was sent, and may be done although its answer is lost. */
 type Phase = "entering" | "in" | "leaving" | "over";
 
-/** A member from the moment it asks. While it enters, each look takes the seat again; once it has passed, a seat that is gone is lost. */
-export class Seat implements BarrierSeat, Watched<boolean> {
+/** A member from the moment it asks. While it enters, each look makes the entry again; once it has passed, an entry that is gone is lost. */
+export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
   #lost: LossReason | null = null;
   readonly #runs: RetryingRequests;
   readonly #member: string;
@@ -31,12 +31,12 @@ export class Seat implements BarrierSeat, Watched<boolean> {
   readonly #keys: readonly [full: string, members: string];
   readonly #channel: string;
   #phase: Phase = "entering";
-  /** The look that is under way: a seat may come of it after it was given up. */
+  /** The look that is under way: an entry may come of it after it was given up. */
   #looking: Promise<unknown> = Promise.resolve();
   /** Monotonic; until then the others count us. */
   #countsUntilMs: Millis = 0;
   /** The members that leaving waits for: those that were there when it began. */
-  #company: readonly string[] = [];
+  #others: readonly string[] = [];
   #listener: (reason: LossReason) => void = () => {};
   #stop: () => void = () => this.#runs.engine.waiting.delete(this);
 
@@ -117,13 +117,13 @@ export class Seat implements BarrierSeat, Watched<boolean> {
       const { members } = await inBounds(engine, bounds, this.#call("leave", true), false);
       // Lost while the request was under way: the others may have gone on without us.
       if (this.#counts) this.#end();
-      this.#company = members.filter((each) => each !== this.#member);
+      this.#others = members.filter((each) => each !== this.#member);
     }
     const remaining: Watched<number> = {
       subscribe: (changed) => this.subscribe(changed),
       read: async () => {
         const { members } = await this.#call("read", true);
-        return this.#company.filter((each) => members.includes(each)).length;
+        return this.#others.filter((each) => members.includes(each)).length;
       },
     };
     await awaitValue(engine, bounds, remaining, (count) => count === 0);
@@ -134,7 +134,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
     await this.#call("leave", false);
   }
 
-  /** Takes back the seat of a member that has not passed. Waits for a server that answers; a seat that is left behind ends by itself. */
+  /** Takes back the entry of a member that has not passed. Waits for a server that answers; an entry that is left behind ends by itself. */
   async withdraw(): Promise<void> {
     this.#end();
     const gone = this.#looking.then(() => this.#call("leave", false));
@@ -188,7 +188,7 @@ export class Seat implements BarrierSeat, Watched<boolean> {
         member: this.#member,
         parties: this.#parties,
         aliveMs: requests.settings.aliveMs,
-        // What keeps a seat that is there, or gives one up, does no harm whenever it comes.
+        // What keeps an entry that is there, or gives one up, does no harm whenever it comes.
         notAfterMs: action === "enter" ? requests.notAfterMs(this.#keys[0]) : null,
         changes: this.#channel,
       });

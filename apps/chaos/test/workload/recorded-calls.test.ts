@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { RunClock } from "../../src/engine/clock.js";
 import { historyOf } from "../../src/history/read.js";
 import type { HistoryRecord } from "../../src/history/record.js";
-import { Desk } from "../../src/workload/desk.js";
 import type { Held } from "../../src/workload/held.js";
 import type { FromWorker, WorkerKey } from "../../src/workload/protocol.js";
 import type { Ask, Client, Grant, ReleaseEnd } from "../../src/workload/recipe.js";
+import { RecordedCalls } from "../../src/workload/recorded-calls.js";
 
 const key: WorkerKey = { id: "k1", name: "chaos-k1", kind: "mutex", backend: "zookeeper", leaseMs: 1_000 };
 
@@ -53,10 +53,10 @@ class FakeClient implements Client {
 let notes: string[];
 let said: Exclude<FromWorker, { say: unknown }>[];
 let client: FakeClient;
-let desk: Desk;
+let calls: RecordedCalls;
 
-const openDesk = (): Desk =>
-  new Desk(
+const openCalls = (): RecordedCalls =>
+  new RecordedCalls(
     {
       p: "w0#0",
       clock: new RunClock(),
@@ -78,19 +78,19 @@ beforeEach(() => {
   notes = [];
   said = [];
   client = new FakeClient(notes);
-  desk = openDesk();
-  return () => desk.close();
+  calls = openCalls();
+  return () => calls.close();
 });
 
 const acquired = async (): Promise<Held> => {
-  const held = await desk.acquire(key);
+  const held = await calls.acquire(key);
   if (held === null) throw new Error("not granted");
   return held;
 };
 
-describe("a worker's desk", () => {
+describe("the recorded calls of a worker", () => {
   it("tells of each request before it leaves, so that a killed worker's release is known", async () => {
-    await desk.release(await acquired());
+    await calls.release(await acquired());
     expect(notes).toEqual([
       "said invoke acquire",
       "client acquire",
@@ -114,7 +114,7 @@ describe("a worker's desk", () => {
         ask.signal.addEventListener("abort", () => reject(ask.signal.reason), { once: true });
       });
     };
-    expect(await desk.acquire(key, { waitMs: 5, aborts: true })).toBeNull();
+    expect(await calls.acquire(key, { waitMs: 5, aborts: true })).toBeNull();
     expect(client.asks[0]?.waitMs).toBeUndefined();
     expect(said).toMatchObject([
       { type: "invoke", arg: { waitMs: 5 } },
@@ -126,13 +126,13 @@ describe("a worker's desk", () => {
     client.next = () => {
       throw new Gone("the connection broke");
     };
-    expect(await desk.acquire(key)).toBeNull();
+    expect(await calls.acquire(key)).toBeNull();
     client.next = () => null;
-    expect(await desk.acquire(key, { once: true, waitMs: 0 })).toBeNull();
+    expect(await calls.acquire(key, { once: true, waitMs: 0 })).toBeNull();
     client.next = () => {
       throw new Error("too late");
     };
-    expect(await desk.acquire(key, { waitMs: 10 })).toBeNull();
+    expect(await calls.acquire(key, { waitMs: 10 })).toBeNull();
     expect(said.filter(({ type }) => type !== "invoke")).toMatchObject([
       { type: "info", f: "acquire", error: "the connection broke" },
       { type: "fail", f: "try-acquire" },
@@ -148,16 +148,16 @@ describe("a worker's desk", () => {
   });
 
   it("keeps quiet about a signal that aborts after the release", async () => {
-    await desk.release(await acquired());
+    await calls.release(await acquired());
     client.lost.abort({ reason: "late" });
     expect(said.some(({ type }) => type === "event")).toBe(false);
   });
 
   it("says how a release ended: ours no more, or not known", async () => {
     client.released = { end: "fail", why: "it was lost" };
-    await desk.release(await acquired());
+    await calls.release(await acquired());
     client.released = { end: "info", why: "no answer" };
-    await desk.release(await acquired());
+    await calls.release(await acquired());
     expect(
       said.filter(({ f, type }) => f === "release" && type !== "invoke").map(({ type }) => type),
     ).toEqual(["fail", "info"]);
@@ -165,20 +165,20 @@ describe("a worker's desk", () => {
 
   it("tells that the client keeps what was released, and how often its owner still has it", async () => {
     client.released = { end: "ok", kept: true, count: 0 };
-    await desk.release(await acquired());
+    await calls.release(await acquired());
     expect(said.at(-1)).toMatchObject({ type: "ok", f: "release", ret: { kept: true, count: 0 } });
     client.released = { end: "ok" };
-    await desk.release(await acquired());
+    await calls.release(await acquired());
     expect(said.at(-1)).not.toHaveProperty("ret");
   });
 
   it("tells when a promise was extended, but not when it was lost", async () => {
-    desk.close();
+    calls.close();
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout"] });
     onTestFinished(() => {
       vi.useRealTimers();
     });
-    desk = openDesk();
+    calls = openCalls();
     const held = await acquired();
     const first = said.at(-1) as { ret: { validUntil: number } };
     client.remaining = 2_000;
@@ -194,8 +194,8 @@ describe("a worker's desk", () => {
 
   it("makes a history in which a downgraded write ends and a read of the same token begins", async () => {
     const held = await acquired();
-    const read = (await desk.downgrade(held)) as Held;
-    await desk.release(read);
+    const read = (await calls.downgrade(held)) as Held;
+    await calls.release(read);
     const meta = {
       t: 0,
       type: "meta",

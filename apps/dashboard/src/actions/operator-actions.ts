@@ -18,7 +18,7 @@ export interface Actor {
 
 export type CountedOutcome = "ok" | "denied" | "conflict" | "error";
 
-export interface ActionDeskParts {
+export interface OperatorActionsParts {
   readonly observatory: Observatory;
   readonly audit: AuditLog;
   /** `false`: all actions on locks are refused, whatever the role. */
@@ -35,10 +35,10 @@ export interface ActionDeskParts {
 }
 
 /** Where locks are changed: everything that must be true before, and everything that is written down. */
-export class ActionDesk {
-  readonly #parts: ActionDeskParts;
+export class OperatorActions {
+  readonly #parts: OperatorActionsParts;
 
-  constructor(parts: ActionDeskParts) {
+  constructor(parts: OperatorActionsParts) {
     this.#parts = parts;
   }
 

@@ -8,7 +8,7 @@ import { noPaths, type WatchedPaths } from "../client/set-watches.js";
  * The end of a session of our own: closes it at the server, so that its nodes go now rather than at the session time-out. Over as many
  * connections as it takes within the limit, then lets go of everything whatever the server does.
  */
-export class Farewell implements LinkListener {
+export class ServerClose implements LinkListener {
   readonly done: Promise<void>;
   readonly #link: Link;
   readonly #runtime: Runtime;
