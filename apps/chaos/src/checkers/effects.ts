@@ -11,8 +11,9 @@ export function fenceEffect(history: History): CheckResult {
   let rejected = 0;
   for (const about of history.keys.values()) {
     if (!hasWriters(about) || about.meta.fenced !== true) continue;
-    judged += about.effects.length;
-    for (const effect of about.effects) if (!effect.accepted) rejected += 1;
+    for (const { accepted } of about.effects)
+      if (accepted) judged += 1;
+      else rejected += 1;
     stale(about, examples);
   }
   return examples.result("fence-effect", { judged, what: "writes", metrics: { rejected } });
@@ -24,8 +25,9 @@ export function effect(history: History): CheckResult {
   let judged = 0;
   let rejected = 0;
   for (const about of history.keys.values()) {
-    judged += about.effects.length;
-    for (const { accepted } of about.effects) if (!accepted) rejected += 1;
+    for (const { accepted } of about.effects)
+      if (accepted) judged += 1;
+      else rejected += 1;
     if (!hasWriters(about)) continue;
     stale(about, examples);
     overwritten(about, examples);

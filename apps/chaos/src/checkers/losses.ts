@@ -39,7 +39,8 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
       if (after === undefined) return;
       const margin = after.from - hold.to;
       smallest = Math.min(smallest, margin);
-      if (margin >= -lateNs) return;
+      // A process that stood still cannot be told any sooner.
+      if (margin >= -lateNs || ranFor(history, hold.p, after.from, hold.to) <= lateNs) return;
       examples.add(
         [hold.grant, after.grant, hold.lost],
         () =>

@@ -22,6 +22,13 @@ export function stats(history: History, options: CheckOptions): CheckResult {
     if (about.meta.kind === "latch") continue;
     if (about.holds.length < minGrants)
       missing.push(`${about.key} has ${about.holds.length} of ${minGrants} grants`);
+    // One client cannot be beside itself.
+    const askers = workersOf(about.operations.filter(({ acquires }) => acquires));
+    const holders = workersOf(about.holds);
+    if (askers.size > 1 && holders.size === 1)
+      missing.push(
+        `${about.key} was granted to ${[...holders][0]} alone, of ${askers.size} that asked for it`,
+      );
   }
   if (operations === 0) missing.push("no client asked for anything");
   for (const [f, ok] of asked) if (ok === 0) missing.push(`no ${f} came back well`);
@@ -51,6 +58,11 @@ export function stats(history: History, options: CheckOptions): CheckResult {
       grantsPerSecond: lastedS > 0 ? Math.round((grants / lastedS) * 10) / 10 : 0,
     },
   };
+}
+
+/** The workers, each through all its incarnations. */
+function workersOf(records: readonly { readonly p: string }[]): ReadonlySet<string> {
+  return new Set(records.map(({ p }) => p.replace(/#\d+$/, "")));
 }
 
 /** The longest time from one grant to the next, of whatever key: how long no worker got anything. */

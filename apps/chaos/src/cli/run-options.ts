@@ -160,6 +160,7 @@ export function readRunArguments(
     from === null ? "full" : null,
     from ?? catalogue,
   );
+  if (chosen.length === 0) throw new UsageError(`no scenario has the tag ${values.tag}`);
   const subject = subjectOf(values);
   if (service !== null && (subject !== null || own !== null))
     throw new UsageError("--service has scenarios of its own: give no --client, --worker or file beside it");
@@ -191,7 +192,7 @@ export function readRunArguments(
     shrinkBudgetMs: duration("--shrink-budget", values["shrink-budget"]),
     which: whichOf({ ...values, seed: String(seed) }, positionals.filter(isFile)),
     faults,
-    named: ids.length > 0 || own !== null || file !== null,
+    named: ids.length > 0 || own !== null || file !== null || subject !== null || service !== null,
     subject,
     service,
     expected: readExpected((values.expect ?? []).flatMap((list) => list.split(","))),

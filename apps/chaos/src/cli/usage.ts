@@ -11,7 +11,7 @@ export const exits = {
 } as const;
 
 export const exitHelp: string = `Exit: 0 all as expected; 1 a violation, or an expected one that was not shown; 2 too little happened to tell; 3 a required
-capability is missing, or all that was named was skipped; 129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM; 254 wrong arguments; 255 the
+capability is missing, or all that was named (a client or service of yours too) was skipped; 129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM; 254 wrong arguments; 255 the
 runner itself failed.`;
 
 export const help: string = `Usage: holdfast-chaos <command> [options]

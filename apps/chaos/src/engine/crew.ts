@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { FromWorker, WorkerKey, WorkerSetup } from "../workload/protocol.js";
+import { clockNs, wentOn } from "./clock.js";
 import type { Recorder } from "./recorder.js";
 import type { WorkerGroup } from "./scenario.js";
 import { instanceOf, serves } from "./service-instance.js";
@@ -18,11 +19,15 @@ export interface CrewOptions {
   readonly logFolder: string;
   /** How long a worker may take to end its waits after `abort`, and to exit after `done`. Default 15 s. */
   readonly endsWithinMs?: number;
+  /** Rejects when the run is given up. Workers that are not ready by then are killed. */
+  readonly aborted?: Promise<never>;
   programOf(recipe: string): Promise<WorkerProgram>;
 }
 
 /** Node takes a while to load the clients on a busy machine. */
 const readyWithinMs = 60_000;
+/** A crew is given so many times the patience for one change at most, however often locks change hands. */
+const mostPatience = 10;
 
 /** One worker through its incarnations. */
 export class Worker {
@@ -34,6 +39,8 @@ export class Worker {
   incarnation = 0;
   process: WorkerProcess;
   paused = false;
+  /** Since when the process of the paused worker stands still, by the clock of the run. */
+  stillSince: number = Number.POSITIVE_INFINITY;
   /** What of it was answered: `ready` of this incarnation. */
   ready: Promise<void>;
   done: Promise<void>;
@@ -51,6 +58,14 @@ export class Worker {
   get p(): string {
     return `${this.name}#${this.incarnation}`;
   }
+}
+
+/** What did not end by itself. */
+export interface Stopped {
+  /** Workers whose waits had to be ended. */
+  readonly late: readonly string[];
+  /** Workers that had to be killed: their clients did not close, or their processes ran on. Services have ways to end of their own. */
+  readonly killed: readonly string[];
 }
 
 interface Born {
@@ -93,7 +108,8 @@ export class Crew {
           crew.workers.push(new Worker(name, group, link, shim, await crew.#bear(name, 0, group, link)));
         }
       }
-      await Promise.race([Promise.all(crew.workers.map(({ ready }) => ready)), crew.broken]);
+      const ready = Promise.all(crew.workers.map(({ ready }) => ready));
+      await Promise.race([ready, crew.broken, ...(options.aborted === undefined ? [] : [options.aborted])]);
     } catch (error) {
       await crew.close();
       throw error;
@@ -116,7 +132,10 @@ export class Crew {
     return this.workers.find((worker) => worker.name === name && (!p.includes("#") || worker.p === p));
   }
 
-  /** SIGSTOP; resolves when it stands still and everything it had said before was read. */
+  /**
+   * SIGSTOP; resolves when it stands still and everything it had said before was read. The crew breaks when the worker is a child of the
+   * command, which goes on: it would seem to survive a fault that has not happened.
+   */
   async pause(worker: Worker): Promise<void> {
     const { process } = worker;
     worker.paused = true;
@@ -126,12 +145,14 @@ export class Crew {
       if (tries > 2_000) throw new Error(`${worker.p} does not stand still after SIGSTOP`);
       await passing(2);
     }
+    worker.stillSince = this.#options.recorder.clock.now();
     await passing(20);
   }
 
   resume(worker: Worker): void {
     if (!worker.paused) return;
     worker.paused = false;
+    worker.stillSince = Number.POSITIVE_INFINITY;
     this.#state(worker.p, "resumed");
     worker.process.signal("SIGCONT");
   }
@@ -158,25 +179,33 @@ export class Crew {
   }
 
   /**
-   * Lets all finish what they do: no acquire is begun any more, waits end by being granted. After `patienceMs` the waits that
-   * are left are ended, and what does not end then is killed, such as a worker that has said `done` and runs on. Returns the workers whose
-   * waits had to be ended.
+   * Lets all finish what they do: no acquire is begun any more, waits end by being granted. Once no lock has changed hands for
+   * `patienceMs`, the waits that are left are ended, and what does not end then is killed, such as a worker that has said `done` and runs
+   * on. `changedMs`: when a lock changed hands last, by `performance.now()`. Default: never since.
    */
-  async stop(patienceMs: number): Promise<readonly string[]> {
+  async stop(patienceMs: number, changedMs: () => number = () => 0): Promise<Stopped> {
     this.#stopping = true;
     const running = this.workers.filter(({ process }) => process.running);
     for (const worker of running) this.resume(worker);
     for (const { process } of running) process.tell({ do: "stop" });
     const ended = ({ done, process }: Worker): Promise<unknown> => Promise.race([done, process.exited]);
     const { endsWithinMs = 15_000 } = this.#options;
-    const late = await stragglers(running, patienceMs, ended);
+    const beganMs = performance.now();
+    let late = running;
+    // A waiter that others stand in front of is not stuck as long as the lock goes round.
+    for (let leftMs = patienceMs; late.length > 0 && leftMs > 0; ) {
+      late = await stragglers(late, leftMs, ended);
+      const endMs = Math.min(changedMs(), beganMs + mostPatience * patienceMs) + patienceMs;
+      leftMs = endMs - performance.now();
+    }
     for (const { process } of late) process.tell({ do: "abort" });
     const stuck = await stragglers(late, endsWithinMs, ended);
     await Promise.all(stuck.map((worker) => this.kill(worker)));
     const exited = ({ process }: Worker): Promise<unknown> => process.exited;
     const lingering = await stragglers(running, endsWithinMs, exited);
     await Promise.all(lingering.map((worker) => this.kill(worker)));
-    return late.map(({ p }) => p);
+    const killed = [...stuck, ...lingering].filter(({ process }) => !process.isService);
+    return { late: late.map(({ p }) => p), killed: killed.map(({ p }) => p) };
   }
 
   /** Kills whatever is left. */
@@ -229,8 +258,11 @@ export class Crew {
         else if (word.say === "failed") this.#break(new Error(`${p}: ${word.error}`));
         else
           this.#break(new Error(`${p} said ${JSON.stringify(word).slice(0, 200)}, which it was not asked`));
-      } else if (fits(word, p)) recorder.arrived(word);
-      else
+      } else if (fits(word, p)) {
+        if (word.t > (this.worker(p)?.stillSince ?? Number.POSITIVE_INFINITY) + clockNs)
+          this.#break(new Error(`${p} ${wentOn}`));
+        recorder.arrived(word);
+      } else
         this.#break(
           new Error(`${p} sent a record that is not its own: ${JSON.stringify(word).slice(0, 200)}`),
         );

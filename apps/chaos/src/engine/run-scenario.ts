@@ -187,11 +187,13 @@ class Stage {
     this.#meta();
     const resource = await ProtectedResource.open(recorder);
     let crew: Crew | null = null;
-    const observer = await set.observer();
-    const observing = new Observing(observer, recorder);
+    let observer: Awaited<ReturnType<ServerSet["observer"]>> | null = null;
+    let observing: Observing | null = null;
     const aborted = abortOf(signal);
     const ticking = setInterval(() => this.phase(this.#phase), 500);
     try {
+      observer = await set.observer();
+      observing = new Observing(observer, recorder);
       this.phase("workers");
       crew = await Crew.gather({
         groups: this.#scenario.groups,
@@ -201,6 +203,7 @@ class Stage {
         seed,
         resource: resource.address,
         logFolder,
+        aborted: aborted.promise,
         programOf: (recipe) => programOf(recipe, this.#options.programs),
       });
       return await Promise.race([this.#perform(crew, observing), crew.broken, aborted.promise]);
@@ -209,8 +212,8 @@ class Stage {
       aborted.forget();
       clearInterval(ticking);
       await crew?.close();
-      await observing.stop();
-      await observer.close();
+      await observing?.stop();
+      await observer?.close();
       await resource.close();
     }
   }
@@ -242,10 +245,13 @@ class Stage {
     await Promise.all(healing);
     await this.#liveness();
     this.phase("stopping");
-    await crew.stop(this.#patienceMs);
+    const { killed } = await crew.stop(this.#patienceMs, () => this.#tally.changedMs);
     await observing.stop();
     await observing.scan(this.#keys, this.#goneWithinMs);
-    return nemesis.failures;
+    return [
+      ...nemesis.failures,
+      ...killed.map((p) => `${p} did not end by itself after stop, and was killed`),
+    ];
   }
 
   /** Waits until each key was granted to enough clients after the last fault and often enough, or the limit is over. The checkers judge that. */

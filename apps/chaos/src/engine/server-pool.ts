@@ -52,7 +52,7 @@ export class ServerPool {
     const set = this.#sets.get(name);
     this.#sets.delete(name);
     if (set === undefined) return;
-    await (await set.catch(() => null))?.close();
+    await closed(set);
   }
 
   /** Stops all, those that are still starting as soon as they are up. */
@@ -60,6 +60,16 @@ export class ServerPool {
     this.#closed = true;
     const sets = [...this.#sets.values()];
     this.#sets.clear();
-    await Promise.all(sets.map(async (set) => (await set.catch(() => null))?.close()));
+    await Promise.all(sets.map(closed));
   }
+}
+
+/** Never rejects: servers that cannot be closed, or have never come up, change nothing of what was judged. */
+async function closed(starting: Promise<ServerSet>): Promise<void> {
+  const set = await starting.catch(() => null);
+  await set?.close().catch((error: unknown) => {
+    process.emitWarning(`the servers ${topologyName(set.topology)} were not closed: ${String(error)}`, {
+      type: "HoldfastWarning",
+    });
+  });
 }

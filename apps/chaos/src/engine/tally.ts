@@ -46,6 +46,8 @@ export class Tally {
   /** Holds whose owner asked to give them back. */
   readonly #given = new Set<string>();
   #watchers: { test: () => boolean; resolve: (met: boolean) => void }[] = [];
+  /** When a lock was last granted or given back, as far as records have arrived, on the clock of `performance.now()`. */
+  changedMs = 0;
   #grants = 0;
   #faults = 0;
   /** The last stamp of all records of faults. */
@@ -170,6 +172,7 @@ export class Tally {
     this.#modes.delete(name);
     if (record.f === "release") this.#givesBack(record);
     const grants = acquires(record.f) || record.f === "downgrade";
+    if (record.type === "ok" && (grants || record.f === "release")) this.changedMs = performance.now();
     if (record.type !== "ok" || !grants) return;
     const id = record.ret?.hold ?? name;
     if (!this.#dead.has(record.p))

@@ -49,8 +49,9 @@ export class WorkerProcess {
   readonly p: string;
   readonly pid: number;
   readonly exited: Promise<WorkerEnd>;
+  /** It is a service of a user's. */
+  readonly isService: boolean;
   readonly #child: ChildProcess;
-  readonly #isService: boolean;
   readonly #stdin: Writable;
   readonly #logFile: string;
   #end: WorkerEnd | null = null;
@@ -81,7 +82,7 @@ export class WorkerProcess {
       Writable,
       Readable,
     ];
-    this.#isService = isService;
+    this.isService = isService;
     this.pid = child.pid;
     this.#child = child;
     this.#stdin = stdin;
@@ -116,7 +117,7 @@ export class WorkerProcess {
 
   /** A service hears of nothing but the end. */
   tell(word: ToWorker): void {
-    if (this.#isService) {
+    if (this.isService) {
       if (word.do === "stop") this.signal("SIGTERM");
     } else if (this.running) this.#stdin.write(`${JSON.stringify(word)}\n`);
   }
@@ -136,7 +137,7 @@ export class WorkerProcess {
 
   /** SIGCONT and SIGKILL; resolves when all that it said has been read. */
   async kill(): Promise<WorkerEnd> {
-    if (this.running && this.#isService) this.#toGroup("SIGKILL");
+    if (this.running && this.isService) this.#toGroup("SIGKILL");
     this.signal("SIGCONT");
     this.signal("SIGKILL");
     return await this.exited;

@@ -143,8 +143,13 @@ export class HistoryBuilder {
     operation.count = record.ret?.count ?? -1;
     operation.kept = record.ret?.kept === true;
     operation.named = record.ret?.hold ?? "";
-    if (record.type === "ok" && operation.acquires) this.#holds.granted(operation, record);
-    else if (operation.f === "release") this.#holds.released(operation, record);
+    if (record.type === "ok" && operation.acquires) {
+      try {
+        this.#holds.granted(operation, record);
+      } catch (error) {
+        throw new HistoryError(line, (error as Error).message);
+      }
+    } else if (operation.f === "release") this.#holds.released(operation, record);
     else if (operation.f === "downgrade") this.#holds.downgraded(operation, record);
   }
 

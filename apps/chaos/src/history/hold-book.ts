@@ -7,14 +7,23 @@ const never = Number.POSITIVE_INFINITY;
 export class HoldBook {
   /** Holds that have not been released, by their id: the innermost last. */
   readonly #live = new Map<string, Hold[]>();
+  /** Which worker was granted the hold of each name. */
+  readonly #owners = new Map<string, string>();
   readonly #onHold: (hold: Hold) => void;
 
   constructor(onHold: (hold: Hold) => void) {
     this.#onHold = onHold;
   }
 
+  /** @throws Error where another worker was granted a hold of that name: what is said of the one would be taken for the other */
   granted(operation: Operation, record: OutcomeRecord): void {
     const id = record.ret?.hold ?? `${operation.p}:${operation.op}`;
+    const owner = this.#owners.get(id) ?? operation.p;
+    if (owner !== operation.p)
+      throw new Error(
+        `${operation.p} names its hold ${id}, as ${owner} has before: each needs a name of its own`,
+      );
+    this.#owners.set(id, owner);
     operation.hold = id;
     this.#add(
       new Hold(operation, id, record.t, record.i, {

@@ -32,9 +32,10 @@ export class RunReports {
   async add(outcome: ScenarioOutcome): Promise<void> {
     this.#finished += 1;
     this.#outcomes.set(outcome.scenario.id, outcome);
-    this.problems.push(...(await writeTimelines([outcome])));
+    // The verdict comes first: a timeline of a long run takes a while, and the run may be killed meanwhile.
     this.#writing = this.#writing.then(() => this.#write());
     await this.#writing;
+    this.problems.push(...(await writeTimelines([outcome])));
   }
 
   #write(): Promise<void> {

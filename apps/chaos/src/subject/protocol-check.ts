@@ -1,3 +1,4 @@
+import { clockNs, wentOn } from "../engine/clock.js";
 import { whatIsWrong } from "../history/parse-record.js";
 import type { EventRecord, InvokeRecord, Nanos, OutcomeRecord } from "../history/record.js";
 import type { Unnumbered } from "../workload/protocol.js";
@@ -10,6 +11,8 @@ export interface ProtocolCheckOptions {
   readonly keys: readonly string[];
   /** Its client gives tokens, by what it says of itself. */
   readonly tokens: boolean;
+  /** The names of the holds of all workers. */
+  readonly named: Set<string>;
   /** The time of the run. */
   now(): Nanos;
 }
@@ -22,8 +25,6 @@ interface Asked {
   readonly shares: boolean;
 }
 
-/** Stamps of another process are this much off at most where both read the same clock. */
-const clockNs = 5e6;
 /** A record arrives by then after it was stamped; one that is older was stamped by another clock or from another start. */
 const lateNs = 5e9;
 /** How long a worker may take to end what it had begun when `stop` came. */
@@ -45,6 +46,8 @@ export class ProtocolCheck {
   #line = 0;
   #phase: "setup" | "ready" | "started" | "done" = "setup";
   #stoppedAt: Nanos | null = null;
+  /** From when to when its process was stopped by SIGSTOP. */
+  #still: { readonly from: Nanos; to: Nanos } | null = null;
 
   constructor(options: ProtocolCheckOptions) {
     this.#options = options;
@@ -69,6 +72,16 @@ export class ProtocolCheck {
 
   stopped(): void {
     this.#stoppedAt = this.#options.now();
+  }
+
+  /** Its process stands still from now on. */
+  stands(): void {
+    this.#still = { from: this.#options.now(), to: Number.POSITIVE_INFINITY };
+  }
+
+  /** Its process is about to go on. */
+  goesOn(): void {
+    if (this.#still !== null) this.#still.to = this.#options.now();
   }
 
   heard(word: unknown): void {
@@ -128,6 +141,8 @@ export class ProtocolCheck {
     if (p !== this.#options.p) return `p is ${this.#options.p}, as setup says; not ${p}`;
     if (!this.#options.keys.includes(String(key)))
       return `key is an id of setup.keys (${this.#options.keys.join(", ")}), and not the name of the key; not ${key}`;
+    if (this.#still !== null && Number(t) > this.#still.from + clockNs && Number(t) < this.#still.to)
+      return `it ${wentOn}`;
     const now = this.#options.now();
     if (Number(t) > now + clockNs || Number(t) < now - lateNs) {
       return `t is ${t}, and the run is at ${Math.round(now)}: t is CLOCK_MONOTONIC in nanoseconds less clockBase, taken when it happens`;
@@ -173,7 +188,9 @@ export class ProtocolCheck {
     if (type !== "ok" || !(isAcquire(f) || f === "downgrade")) return null;
     const hold = ret?.hold;
     if (hold === undefined) return "a grant names its hold in ret.hold";
-    if (this.#known.has(hold)) return `hold ${hold} was granted before: each grant has a name of its own`;
+    if (this.#options.named.has(hold))
+      return `hold ${hold} was granted before: each grant has a name of its own, whichever worker gets it`;
+    this.#options.named.add(hold);
     this.#known.add(hold);
     this.#holds.add(hold);
     if (asked.shares) this.#shared.add(hold);

@@ -22,7 +22,7 @@ import { commandProgram, describe, type Subject } from "./subject.js";
 const help = `Usage: holdfast-chaos worker-test 'COMMAND' [options]
 
 Starts a worker of yours twice beside each other, at a server of its own and without any fault, and checks each line that they write against
-docs/worker-protocol.md. Each line that is wrong is shown with the reason.
+docs/worker-protocol.md. Each line that is wrong is shown with the reason. Each worker is stopped once for 300 ms, as faults do it.
   --seconds N        how long they work, 1 to 60; default 2
   --servers KIND     at which servers, of those that it provides: zookeeper, redis, replicated, masters; default the first
 
@@ -39,6 +39,8 @@ const topologies: Readonly<Partial<Record<ProvidedServers, Topology>>> = {
 
 const readyWithinMs = 60_000;
 const doneWithinMs = 15_000;
+/** For how long each worker is stopped: much less than its lease. */
+const stillMs = 300;
 const leaseMs = 3_000;
 
 /** The sub-command `worker-test`. @throws UsageError, SubjectError, and the TypeError of `parseArgs` for what it does not know */
@@ -110,6 +112,7 @@ async function examine(
   });
   const spec = specOf(set.topology, provides.kinds[0] ?? "mutex");
   const key: WorkerKey = { ...spec, id: "k1", name: `chaos-worker-test-${process.pid}-k1` };
+  const named = new Set<string>();
   const workers = await Promise.all(
     ["w0", "w1"].map(async (name) => {
       const p = `${name}#0`;
@@ -118,6 +121,7 @@ async function examine(
         p,
         keys: [key.id],
         tokens: provides.tokens === true,
+        named,
         now: () => clock.now(),
       });
       const worker = new WorkerProcess(p, program, join(logFolder, `${name}.log`), (word) =>
@@ -170,7 +174,9 @@ async function examine(
         check.started();
         worker.tell({ do: "start" });
       }
-      await pass(workMs, signal);
+      await pass(workMs / 2, signal);
+      for (const { check, worker } of workers) await stopFor(stillMs, worker, check);
+      await pass(workMs / 2, signal);
       signal.throwIfAborted();
       for (const { check, worker } of workers) {
         check.stopped();
@@ -208,6 +214,15 @@ async function examine(
       : `it does not keep to the protocol: ${plural(found.length, "finding")}`,
   );
   return found.length === 0 ? exits.asExpected : exits.violation;
+}
+
+async function stopFor(ms: number, worker: WorkerProcess, check: ProtocolCheck): Promise<void> {
+  worker.signal("SIGSTOP");
+  for (let tries = 0; worker.running && !worker.standsStill() && tries < 1_000; tries++) await pass(2, null);
+  check.stands();
+  await pass(ms, null);
+  check.goesOn();
+  worker.signal("SIGCONT");
 }
 
 function specOf({ kind }: Topology, provided: KeySpec["kind"]): KeySpec {

@@ -210,6 +210,20 @@ describe("the command line", () => {
   });
 });
 
+describe("what was asked for by name", () => {
+  const service = ["--service", "node s.js", "--key", "k", "--lease-ms", "5000"];
+
+  it("is a service or a client too: a run that skips all of it is no success", () => {
+    expect(read(...service)?.named).toBe(true);
+    expect(read("--worker", "python3 w.py", "--tag", "smoke")?.named).toBe(true);
+    expect(read("--tag", "smoke")?.named).toBe(false);
+  });
+
+  it("is at least one scenario", () => {
+    expect(() => read(...service, "--tag", "smoke")).toThrow("no scenario has the tag smoke");
+  });
+});
+
 describe("the exit code", () => {
   it("is that of the worst outcome, and skipping is no failure", () => {
     expect(exitOf(["as-expected", "skipped"])).toBe(0);

@@ -38,7 +38,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function gather(program: WorkerProgram = fakeWorker()): Promise<Worker> {
+async function gather(program: WorkerProgram = fakeWorker(), aborted?: Promise<never>): Promise<Worker> {
   const recorder = new Recorder(join(folder, "history.jsonl"), new RunClock());
   recorder.listen((record) => {
     records.push(record);
@@ -54,6 +54,7 @@ async function gather(program: WorkerProgram = fakeWorker()): Promise<Worker> {
     resource: null,
     logFolder: folder,
     endsWithinMs: 1_000,
+    ...(aborted === undefined ? {} : { aborted }),
     programOf: async () => program,
   });
   return crew.workers[0] as Worker;
@@ -75,7 +76,7 @@ describe("a crew", () => {
     expect(grantsOf(worker.p)).toBe(0);
     crew.start();
     expect(await more("w0#0")).toBe(true);
-    expect(await crew.stop(10_000)).toEqual([]);
+    expect(await crew.stop(10_000)).toEqual({ late: [], killed: [] });
     expect([states("w0"), states("w1")]).toEqual([
       ["w0#0 start", "w0#0 exit"],
       ["w1#0 start", "w1#0 exit"],
@@ -94,6 +95,33 @@ describe("a crew", () => {
     crew.resume(worker);
     expect(await more(worker.p)).toBe(true);
     expect(states("w0")).toEqual(["w0#0 start", "w0#0 paused", "w0#0 resumed"]);
+  });
+
+  it("breaks when a worker is a child of the command, and goes on while the command is stopped", async () => {
+    const { command, args } = fakeWorker();
+    const worker = await gather({ command: "/bin/sh", args: ["-c", '"$@"; :', "sh", command, ...args] });
+    crew.start();
+    await more(worker.p);
+    await crew.pause(worker);
+    await expect(crew.broken).rejects.toThrow("w0#0 went on while it was stopped");
+  });
+
+  it("waits for those in whose way others stand, as long as the lock changes hands", async () => {
+    const [, text = ""] = fakeWorker().args;
+    const slow = text.replace(
+      'clearInterval(timer); say({ say: "done" }); process.exit(0);',
+      'setTimeout(() => { clearInterval(timer); say({ say: "done" }); process.exit(0); }, 600);',
+    );
+    expect(slow).not.toBe(text);
+    await gather({ ...fakeWorker(), args: ["-e", slow] });
+    crew.start();
+    expect(await crew.stop(200, () => tally.changedMs)).toEqual({ late: [], killed: [] });
+  });
+
+  it("gives up workers that are not ready when the run is aborted", async () => {
+    const aborted = Promise.reject(new Error("interrupted"));
+    const never = fakeWorker("return;");
+    await expect(gather(never, aborted)).rejects.toThrow("interrupted");
   });
 
   it("stamps a kill before it, has read everything when it is done, and starts the next incarnation working", async () => {
@@ -155,7 +183,7 @@ describe("a crew", () => {
     const late = { ...stuck, args: ["-e", text.replace('word.do === "stop"', 'word.do === "abort"')] };
     await gather(late);
     crew.start();
-    expect(await crew.stop(200)).toEqual(["w0#0", "w1#0"]);
+    expect(await crew.stop(200)).toEqual({ late: ["w0#0", "w1#0"], killed: [] });
     expect(states("w0").at(-1)).toBe("w0#0 exit");
   });
 
@@ -164,7 +192,7 @@ describe("a crew", () => {
     const worker = { ...fakeWorker(), args: ["-e", text.replace("process.exit(0);", "")] };
     await gather(worker);
     crew.start();
-    expect(await crew.stop(10_000)).toEqual([]);
+    expect(await crew.stop(10_000)).toEqual({ late: [], killed: ["w0#0", "w1#0"] });
     expect(states("w0")).toEqual(["w0#0 start", "w0#0 killed"]);
   });
 

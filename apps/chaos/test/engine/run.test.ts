@@ -51,14 +51,19 @@ function poolOf(log: string[], start: (topology: Topology) => Promise<void> = as
       }),
       heal: async () => {},
       logs: () => [],
-      close: async () => void log.push(`close ${topology.kind}`),
+      close: async () => {
+        log.push(`close ${topology.kind}`);
+        if (refusesToClose) throw new Error("EBUSY");
+      },
     } as unknown as ServerSet;
   });
 }
 
 let folder: string;
 let log: string[];
+let refusesToClose = false;
 beforeEach(() => {
+  refusesToClose = false;
   folder = mkdtempSync(join(tmpdir(), "run-"));
   log = [];
 });
@@ -122,6 +127,26 @@ describe("a run", () => {
     expect(result.outcomes[1]?.why).toContain("x0#0: no");
     expect(log).toEqual(["start redis", "start redis", "close redis", "start redis", "close redis"]);
   });
+
+  it("keeps every outcome where servers cannot be closed", async () => {
+    refusesToClose = true;
+    const other = scenario("B", { topology: { kind: "zookeeper", members: 1 } });
+    expect(await outcomes(perform([scenario("A"), other]))).toEqual(["A as-expected", "B as-expected"]);
+  });
+
+  it("is unknown when a worker had to be killed at the end, because its client does not close", async () => {
+    const [, text = ""] = fakeWorker().args;
+    const stuck = {
+      ...fakeWorker(),
+      args: ["-e", text.replace('word.do === "stop"', 'word.do === "never"')],
+    };
+    const check = { healLimitMs: 100, handoverLimitMs: 100 };
+    const [done] = (await perform([scenario("A", { check })], {}, stuck)).outcomes;
+    expect(done).toMatchObject({
+      outcome: "unknown",
+      why: expect.stringContaining("w0#0 did not end by itself"),
+    });
+  }, 60_000);
 
   it("begins nothing after its time budget, and says so", async () => {
     const result = await perform([scenario("A"), scenario("B")], { timeBudgetMs: 1 });

@@ -51,6 +51,16 @@ describe("a history file", () => {
       "line 3: an operation ends before",
     ],
     [good, "line 2: a second meta"],
+    [
+      ["a#0", "b#0"]
+        .map((p, at) => {
+          const about = `"p":"${p}","f":"acquire","key":"k","op":1`;
+          const granted = `{"i":${2 * at + 2},"t":2,"type":"ok",${about},"ret":{"hold":"1"}}`;
+          return `{"i":${2 * at + 1},"t":1,"type":"invoke",${about}}\n${granted}`;
+        })
+        .join("\n"),
+      "line 5: b#0 names its hold 1, as a#0 has before",
+    ],
   ])("names line and reason of %s", async (lines, message) => {
     const path = join(directory, "bad.jsonl");
     await writeFile(path, `${good}\n${lines}\n`);

@@ -1,4 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -31,4 +40,22 @@ it("reports are there after each scenario, and what is not finished stands in th
   expect(reports.finished).toBe(1);
   // Written whole and put in place: no half of one is left.
   expect(readdirSync(dir).toSorted()).toEqual(["junit.xml", "results.json", "summary.md"]);
+});
+
+it("the verdict of a scenario is in the reports before its timeline is drawn", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "run-reports-"));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const folder = join(dir, "Z01");
+  mkdirSync(folder);
+  // The timeline reads a history that never ends.
+  execFileSync("mkfifo", [join(folder, "history.jsonl")]);
+  const reports = new RunReports(dir, 7, []);
+  const added = reports.add(outcome({ scenario: { id: "Z01" }, outcome: "violation", folder }));
+  await expect
+    .poll(async () => (await readResults(dir)).outcomes.map(({ outcome: each }) => each))
+    .toEqual(["violation"]);
+  expect(existsSync(join(folder, "timeline.html"))).toBe(false);
+  // The end of the history lets the timeline end.
+  writeFileSync(join(folder, "history.jsonl"), "");
+  await added;
 });

@@ -6,7 +6,7 @@ const p = "w0#0";
 
 /** A check whose run is at 10 s, of a worker that has said ready and has got `start`. */
 function begun(tokens = false): ProtocolCheck {
-  const check = new ProtocolCheck({ p, keys: ["k1"], tokens, now: () => 10_000 * ms });
+  const check = new ProtocolCheck({ p, keys: ["k1"], tokens, named: new Set(), now: () => 10_000 * ms });
   check.heard({ say: "ready" });
   check.started();
   return check;
@@ -45,6 +45,51 @@ describe("the check of a worker against the protocol", () => {
     expect(check.problems).toEqual([]);
     expect(check).toMatchObject({ grants: 1, ready: true });
     expect(check.records).toHaveLength(7);
+  });
+
+  it("says that a worker went on while its process was stopped, and takes what was said before and after", () => {
+    let nowMs = 9_000;
+    const check = new ProtocolCheck({
+      p,
+      keys: ["k1"],
+      tokens: false,
+      named: new Set(),
+      now: () => nowMs * ms,
+    });
+    check.heard({ say: "ready" });
+    check.started();
+    check.stands();
+    check.heard(at(9_000, "invoke", "acquire", 1));
+    nowMs = 9_300;
+    check.heard(at(9_200, "ok", "acquire", 1, { ret: { hold: "h1" } }));
+    check.goesOn();
+    nowMs = 9_400;
+    check.heard(at(9_301, "ok", "acquire", 1, { ret: { hold: "h1" } }));
+    expect(check.problems).toHaveLength(1);
+    expect(check.problems[0]).toContain(
+      "went on while it was stopped: the command must become the worker itself",
+    );
+  });
+
+  it("wants names of holds that no other worker has given", () => {
+    const named = new Set<string>();
+    for (const [each, problems] of [
+      ["w0#0", 0],
+      ["w1#0", 1],
+    ] as const) {
+      const check = new ProtocolCheck({
+        p: each,
+        keys: ["k1"],
+        tokens: false,
+        named,
+        now: () => 10_000 * ms,
+      });
+      check.heard({ say: "ready" });
+      check.started();
+      check.heard({ ...at(9_000, "invoke", "acquire", 1), p: each });
+      check.heard({ ...at(9_001, "ok", "acquire", 1, { ret: { hold: "1" } }), p: each });
+      expect(check.problems).toHaveLength(problems);
+    }
   });
 
   const wrong: [string, object[], string][] = [
@@ -125,7 +170,13 @@ describe("the check of a worker against the protocol", () => {
   });
 
   it("wants no record before start", () => {
-    const check = new ProtocolCheck({ p, keys: ["k1"], tokens: false, now: () => 10_000 * ms });
+    const check = new ProtocolCheck({
+      p,
+      keys: ["k1"],
+      tokens: false,
+      named: new Set(),
+      now: () => 10_000 * ms,
+    });
     check.heard({ say: "ready" });
     check.heard(turn[0]);
     expect(check.problems).toEqual([expect.stringContaining("before start was said")]);
@@ -150,7 +201,7 @@ describe("the check of a worker against the protocol", () => {
 
   it("wants no acquire begun long after stop", () => {
     let now = 10_000 * ms;
-    const check = new ProtocolCheck({ p, keys: ["k1"], tokens: false, now: () => now });
+    const check = new ProtocolCheck({ p, keys: ["k1"], tokens: false, named: new Set(), now: () => now });
     check.heard({ say: "ready" });
     check.started();
     check.stopped();
