@@ -1,4 +1,5 @@
 // Exports for sibling packages that build providers. Not covered by semantic versioning.
+export { branded } from "./api/errors.js";
 
 export type { BackendLink } from "./api/link.js";
 export { Alarm, AlarmClock } from "./clock/alarm-clock.js";

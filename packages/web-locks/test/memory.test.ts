@@ -57,8 +57,14 @@ it("a lock that steals is asked for again when it is asked back before its callb
 it("two managers that steal in the same moment are both served", async () => {
   const together = new MemorySpace();
   const providers = [memoryLocks({ space: together }), memoryLocks({ space: together })];
-  const thieves = providers.map((provider) => webLocks(provider).request("a", { steal: true }, () => "held"));
+  let served = 0;
+  const thieves = providers.map((provider) =>
+    webLocks(provider).request("a", { steal: true }, () => {
+      served++;
+    }),
+  );
   const outcomes = await Promise.allSettled(thieves);
+  expect(served).toBe(2);
   expect(outcomes.map(({ status }) => status)).toContain("fulfilled");
   for (const outcome of outcomes)
     if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ name: "AbortError" });

@@ -32,6 +32,8 @@ export function trimStep(opened: OpenedDatabase, nowMs: number): "rows" | "subje
     return "rows";
   const oldestHoldMs = numberOf(db, "SELECT end_ms FROM hold ORDER BY id LIMIT 1");
   if (oldestHoldMs !== 0 && oldestHoldMs < nowMs - monthMs && run(oldestHolds, rowsAtOnce)) return "rows";
+  // Names go with the last of their rows.
+  if (run(goneSubjects, nowMs - monthMs, rowsAtOnce)) return "subjects";
   if (usedPages(db) <= full * mostPages) {
     // A file that was allowed to be larger gives back what it does not need.
     if (numberOf(db, "PRAGMA page_count") > mostPages) {

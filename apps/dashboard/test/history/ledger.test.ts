@@ -329,6 +329,18 @@ describe("the ranking", () => {
 });
 
 describe("the size of the store", () => {
+  it("keeps nothing for more than 30 days, names included, however much room there is", () => {
+    using kept = new Kept();
+    kept.record(t0, begun("/users/alice"));
+    kept.record(t0 + 1_000, ended("/users/alice", t0 + 1_000));
+    const later = t0 + 31 * 24 * hourMs;
+    for (let step = 0; step < 10; step++) kept.record(later + step * hourMs);
+    const left = ["hold", "stat", "subject"].map((table) =>
+      kept.ledger.db.prepare(`SELECT * FROM ${table}`).all(),
+    );
+    expect(JSON.stringify(left)).not.toMatch(/alice|billing/);
+  });
+
   it("is never passed by database and log together, however much is written", async () => {
     const maxBytes = 16 * megabyte;
     const batches = 100;

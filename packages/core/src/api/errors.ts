@@ -40,7 +40,7 @@ const brandOf = (name: string): symbol => Symbol.for(`holdfast.error.${name}`);
  * another installed copy of this package. Classes derived from a branded one need a brand of their own:
  * without it they keep the ordinary meaning of `instanceof`.
  */
-function branded(errorClass: ErrorClass, name: string): void {
+export function branded(errorClass: ErrorClass, name: string): void {
   const brand = brandOf(name);
   Object.defineProperty(errorClass.prototype, brand, { value: true });
   Object.defineProperty(errorClass, Symbol.hasInstance, {

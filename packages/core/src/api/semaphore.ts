@@ -7,7 +7,10 @@ import type { AnyToken } from "./values.js";
 export interface PermitHandle<Token extends AnyToken = AnyToken> extends Omit<LockHandle<Token>, "mode"> {
   /** How many permits the batch has. */
   readonly permits: number;
-  /** Backend ids, one for each permit, as `inspect` shows them: paths of Curator lease nodes, Redisson permit ids. */
+  /**
+   * Backend ids, one for each permit, as `inspect` shows them: paths of Curator lease nodes, Redisson permit ids. Of `plainSemaphore`, where a
+   * batch may have millions, the first 10,000.
+   */
   readonly permitIds: readonly string[];
 }
 
@@ -20,7 +23,7 @@ export interface Semaphore<Token extends AnyToken = AnyToken> {
   readonly name: string;
 
   /**
-   * All permits (default 1) or none; one handle for the batch. More than the limit, more than 10,000, or more than the backend can take in
+   * All permits (default 1) or none; one handle for the batch. More than the limit, more than 10,000 (of `plainSemaphore` 2^31 - 1), or more than the backend can take in
    * one step rejects with `InvalidArgumentError` at once; where only the backend knows the limit, the request waits for it to be raised.
    * Rejects otherwise as `Acquirable.acquire()` does, though never with `DeadlockError`.
    *

@@ -1,4 +1,5 @@
 import { BackendError } from "@holdfast/core";
+import { branded } from "@holdfast/core/internal";
 
 export interface LinkErrorDetails {
   readonly servers: readonly string[];
@@ -55,6 +56,7 @@ export class TooFewReplicasError extends BackendError implements ReplicaShortage
     this.connected = connected;
   }
 }
+branded(TooFewReplicasError, "TooFewReplicasError");
 
 /** What the first word of an error reply says of the request. */
 export type RefusalKind =

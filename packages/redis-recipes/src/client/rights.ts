@@ -1,3 +1,4 @@
+import { branded } from "@holdfast/core/internal";
 import { suffixed } from "../layout/names.js";
 import type { Command, Outcome } from "./commands.js";
 import { isDeniedInScript, type LinkErrorDetails, ReplyError } from "./errors.js";
@@ -70,6 +71,7 @@ export class MissingRightError extends ReplyError {
     this.rights = rights;
   }
 }
+branded(MissingRightError, "MissingRightError");
 
 /** The error for a refusal; `command`: what was refused. */
 export function refusalOf(reply: string, details: LinkErrorDetails, command: Command | null): ReplyError {

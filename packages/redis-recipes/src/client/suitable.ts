@@ -1,4 +1,5 @@
 import { BackendError } from "@holdfast/core";
+import { branded } from "@holdfast/core/internal";
 import type { Command, Outcome } from "./commands.js";
 import { type LinkErrorDetails, NotSentError } from "./errors.js";
 import { MissingRightError, missingRights } from "./rights.js";
@@ -22,6 +23,7 @@ export class ServerTooOldError extends BackendError {
     this.version = version;
   }
 }
+branded(ServerTooOldError, "ServerTooOldError");
 
 /** One node of a cluster was given as if it were all there is: it refuses the names of the other nodes. Not tried again. */
 export class ClusterNodeError extends BackendError {
@@ -34,6 +36,7 @@ export class ClusterNodeError extends BackendError {
     );
   }
 }
+branded(ClusterNodeError, "ClusterNodeError");
 
 /** Asked of each node of a cluster: one that sees too little of the others serves nothing. */
 export const clusterState: Command = ["cluster", "info"];

@@ -180,6 +180,8 @@ test.each([
   ["keyPrefix", { keyPrefix: "app:" }],
   ["readOnly", { readOnly: true }],
   ["stringNumbers", { stringNumbers: true }],
+  ["monitor", { monitor: true }],
+  ["role", { sentinels: [{ host: "h", port: 26_379 }], name: "main", role: "slave" as const }],
 ])("refuses a client whose %s would change what commands say", (option, options) => {
   expect(refusal({ client: idle(options) })).toContain(`must not have the ioredis option ${option}`);
 });

@@ -30,3 +30,23 @@ test("a member that died while it entered counts for an alive window, and no lon
   await scene.runtime.advance(3_500);
   await expect(scene.settle(enter(scene.client()))).rejects.toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
 });
+
+test("a member that has passed and is cut off is lost before the others go on without it", async () => {
+  const scene = new Scene();
+  const [near, far] = [scene.client(), scene.client()];
+  const pass = ({ provider }: SimulatedClient) =>
+    provider.doubleBarrier("round", 2).enter({ waitMs: 10_000 });
+  const [here, away] = await scene.settle(Promise.all([pass(near), pass(far)]));
+  let wentOn = false;
+  let wentOnAtLoss: boolean | undefined;
+  away.lost.addEventListener("abort", () => {
+    wentOnAtLoss = wentOn;
+  });
+  far.line.cut();
+  const cutMs = scene.runtime.nowMs();
+  await scene.settle(here.leave({ waitMs: 10_000 }).then(() => (wentOn = true)));
+  expect(wentOnAtLoss).toBe(false);
+  expect(away.lost.reason).toMatchObject({ reason: "lease-expired" });
+  // It did wait for the one that it could not hear of.
+  expect(scene.runtime.nowMs() - cutMs).toBeGreaterThan(2_000);
+});

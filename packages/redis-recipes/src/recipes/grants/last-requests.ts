@@ -53,7 +53,7 @@ export class LastRequests {
     try {
       while (line.masterOf(request.key) !== request.runId) {
         const { runId } = await this.#requests.runUntilAnswered(request.call, runtime.nowMs() + rememberedMs);
-        if (runId === null) return;
+        if (runId === null) throw new Error(`no answer for ${rememberedMs} ms`);
         request.runId = runId;
       }
     } catch (error) {
