@@ -111,6 +111,10 @@ end
 $admit$;
 create or replace function holdfast_fence.refuse_truncate() returns trigger language plpgsql as $truncate$
 begin
+  if tg_argv[0] = 'check' then
+    perform holdfast_fence.admit(null, tg_relid::regclass::text, tg_op, false);
+    return null;
+  end if;
   raise exception using errcode = 'HF001', message = format('truncate of %s has no token of its rows', tg_relid::regclass);
 end
 $truncate$;
@@ -147,11 +151,6 @@ function guardOf({ table, resource, mode }: GuardedTable): string {
   const enforced = isEnforced(mode);
   const admit = (row: string): string =>
     `perform holdfast_fence.admit((${resource(row)})::text, tg_relid::regclass::text, tg_op, ${enforced});`;
-  const truncate = enforced
-    ? `
-    execute format('create trigger holdfast_fence_truncate before truncate on %s
-      for each statement execute function holdfast_fence.refuse_truncate()', member.relid::regclass);`
-    : "";
   return `do $guards$
 declare
   guarded regclass := ${quoteText(quoted)}::regclass;
@@ -178,7 +177,9 @@ $guard$$body$;
     if not member.cloned then
       execute format('create trigger holdfast_fence before insert or update or delete on %s
         for each row execute function %s()', member.relid::regclass, guard);
-    end if;${truncate}
+    end if;
+    execute format('create trigger holdfast_fence_truncate before truncate on %s
+      for each statement execute function holdfast_fence.refuse_truncate(${enforced ? "" : "''check''"})', member.relid::regclass);
   end loop;${unused}
 end
 $guards$;

@@ -3,6 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type Postgres, startPostgres } from "../../../e2e/support/postgres.js";
 import {
+  announceStatement,
   FencedOutError,
   fenceStatement,
   type GuardedTable,
@@ -172,6 +173,29 @@ describe("a guarded table of PostgreSQL", () => {
     expect(await status()).toBe("sent");
   });
 
+  it("refuses an earlier holder's writes once announceStatement was sent, before the later one has written", async () => {
+    await withFence(pool, holder("orders/42", 7n), write("packed"));
+    const announced = announceStatement(holder("orders/42", 8n));
+    await pool.query(announced.text, announced.values);
+    await expect(withFence(pool, holder("orders/42", 7n), write("late"))).rejects.toThrow(FencedOutError);
+    expect(await status()).toBe("packed");
+    // It holds no lock by itself, and takes the way of what an earlier holder has written and not committed.
+    const earlier = await pool.connect();
+    await earlier.query("begin");
+    const fence = fenceStatement(holder("orders/42", 8n));
+    await earlier.query(fence.text, fence.values);
+    await earlier.query("update orders set status = 'sent' where id = 42");
+    const later = announceStatement(holder("orders/42", 9n));
+    let seen = false;
+    const announcing = pool.query(later.text, later.values).then(() => (seen = true));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(seen).toBe(false);
+    await earlier.query("commit");
+    earlier.release();
+    await announcing;
+    expect(await status()).toBe("sent");
+  });
+
   it("only notes what it would refuse while it checks, and is off when it was taken off", async () => {
     await pool.query(postgresGuards([{ ...orders, mode: "check" }]));
     await pool.query("update orders set status = 'without' where id = 42");
@@ -179,6 +203,11 @@ describe("a guarded table of PostgreSQL", () => {
     expect((await pool.query(noted)).rows).toEqual([
       { table: "orders", operation: "UPDATE", resource: "orders/42", given: null },
     ]);
+    await pool.query("truncate orders");
+    expect((await pool.query(noted)).rows).toContainEqual({
+      ...{ table: "orders", operation: "TRUNCATE", resource: "", given: null },
+    });
+    await pool.query("insert into orders values (42, 'new')");
     await pool.query(postgresGuards([orders]));
     await expect(pool.query("update orders set status = 'again'")).rejects.toMatchObject({ code: "HF001" });
     await pool.query(withoutPostgresGuards([orders]));
