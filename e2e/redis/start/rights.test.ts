@@ -1,5 +1,11 @@
 import { MissingRightError, type RedisLocks } from "@holdfast/redis-recipes";
-import { type RedisNode, startRedis, startRedisCluster, startRedisReplicaSet } from "@holdfast/test-servers";
+import {
+  eventually,
+  type RedisNode,
+  startRedis,
+  startRedisCluster,
+  startRedisReplicaSet,
+} from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { documentedUser, open, refusal } from "./support.js";
 
@@ -117,6 +123,18 @@ describe("a user without one of its rights", () => {
     await server.command("ACL", "SETUSER", name, "reset", ...rules, ...less);
     return { url: server.url, username: name, password: "secret" };
   }
+
+  it("that may not write who it is locks all the same, and hears no warning", async () => {
+    const { locks, warnings } = open({ ...(await user("no-identity")), identity: true });
+    const held = await locks.mutex(`${below}identity`).acquire();
+    // The write was tried, and denied.
+    await eventually(async () => (await denials(server)).some((line) => line.includes("hf:client:")), {
+      what: "the denied write",
+    });
+    held.assertHeld();
+    expect(await held.release()).toBe("released");
+    expect(warnings).toEqual([]);
+  });
 
   it.each(["eval", "evalsha", "info", "pexpire", "hset", "zremrangebyscore", "lpos", "decrby"])(
     "is refused when connecting, by an error that names +%s",
