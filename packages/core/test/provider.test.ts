@@ -1,5 +1,11 @@
 import { channel, tracingChannel } from "node:diagnostics_channel";
-import { InvalidArgumentError, memoryLocks, tokenGate, UnsupportedError } from "@holdfast/core";
+import {
+  InvalidArgumentError,
+  type LockHandle,
+  memoryLocks,
+  tokenGate,
+  UnsupportedError,
+} from "@holdfast/core";
 import { resolveProviderOptions, validateLockName } from "@holdfast/core/internal";
 import { memoryControls, simulatedRuntime } from "@holdfast/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -125,6 +131,29 @@ describe("a provider", () => {
       await handle.release();
       await (await lock.acquire()).release();
     });
+  });
+
+  it("finds that a plain write waits for its own read, and a plain read for its own write, with detectDeadlocks", async () => {
+    const lock = memoryLocks({ detectDeadlocks: true }).readWriteLock("a");
+    await lock.read.withLock(async () => {
+      await expect(lock.write.acquire()).rejects.toMatchObject({ code: "HF_DEADLOCK", lockName: "a" });
+      await expect(lock.write.withLock(() => {})).rejects.toMatchObject({ code: "HF_DEADLOCK" });
+      expect(await lock.read.withLock(() => "read twice")).toBe("read twice");
+    });
+    await lock.write.withLock(async () => {
+      await expect(lock.read.acquire()).rejects.toMatchObject({ code: "HF_DEADLOCK" });
+      await expect(lock.write.acquire()).rejects.toMatchObject({ code: "HF_DEADLOCK" });
+    });
+  });
+
+  it("grants a plain mutex to a task that its body did not await, also where another provider has a re-entrant lock", async () => {
+    const locks = memoryLocks();
+    memoryLocks().reentrantMutex("b");
+    let later: Promise<LockHandle> | undefined;
+    await locks.mutex("a").withLock(() => {
+      later = locks.mutex("a").acquire({ waitMs: 10_000 });
+    });
+    expect(await (await later)?.release()).toBe("released");
   });
 
   it("carries 10,000 holds and 1,000 waiters on one signal", async () => {

@@ -389,7 +389,7 @@ describe("multiLock", () => {
   });
 
   it("takes re-entrant parts one by one, and a part of it can be entered inside its scope", async () => {
-    const together = worldProvider({ together: "all at once", space });
+    const together = worldProvider({ together: "all at once", space, detectDeadlocks: true });
     const [a, b] = [together.reentrantMutex("a"), together.mutex("b")];
     const value = await multiLock([a, b]).withLock({}, async () => {
       await expect(b.acquire()).rejects.toThrow(DeadlockError);

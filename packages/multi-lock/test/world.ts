@@ -19,11 +19,13 @@ export interface WorldOptions {
   readonly together?: Together;
   readonly runtime?: Runtime;
   readonly space?: MemorySpace;
+  readonly detectDeadlocks?: boolean;
 }
 
 /** A memory provider. Its places are taken within one tick, so every other client sees several of them as one step. */
-export function worldProvider({ together, runtime, space = new MemorySpace() }: WorldOptions): LockProvider {
-  const provider = memoryLocks({ space, ...(runtime === undefined ? {} : { runtime }) });
+export function worldProvider(options: WorldOptions): LockProvider {
+  const { together, runtime, space = new MemorySpace(), detectDeadlocks = false } = options;
+  const provider = memoryLocks({ space, detectDeadlocks, ...(runtime === undefined ? {} : { runtime }) });
   if (together === "all at once") takeTogether(provider);
   return provider;
 }
