@@ -12,7 +12,7 @@ import {
   resolveAcquireOptions,
   show,
 } from "@holdfast/core/internal";
-import { type Part, type Parts, sorted } from "./parts.js";
+import { locksIn, type Part, type Parts, sorted } from "./parts.js";
 
 /** One acquire of the whole, with nothing left open. */
 export interface MultiAsk {
@@ -38,7 +38,8 @@ export function resolveAsk(
 ): MultiAsk {
   // Refused where no part would keep a lease.
   const lease = given.some(keepsLease) ? "ttl" : (given[0]?.view?.defaults.lease ?? "ttl");
-  const resolved = resolveAcquireOptions(what, options, { ...nothingSaid, lease, waitMs }, keys);
+  const signal = defaultSignalOf(given);
+  const resolved = resolveAcquireOptions(what, options, { ...nothingSaid, lease, waitMs, signal }, keys);
   const { order = "sorted", leaseMs, renew, revocable, label } = options ?? {};
   if (order !== "sorted" && order !== "given") {
     throw new InvalidArgumentError(`${what}: order must be "sorted" or "given"; got ${show(order)}`);
@@ -75,9 +76,24 @@ function keepsLease({ view }: Part): boolean {
   return view === undefined || view.defaults.lease === "ttl";
 }
 
-const nothingSaid: Omit<ResolvedAcquireOptions, "lease"> = {
-  waitMs: Infinity,
-  signal: undefined,
+/** The first abort of a signal that a view of the parts has, also of one in a multi-lock that is a part. */
+function defaultSignalOf(parts: Parts): AbortSignal | undefined {
+  const signals = parts.flatMap(locksIn).flatMap(({ view }) => view?.defaults.signal ?? []);
+  if (signals.length === 0) return undefined;
+  return [...new Set(signals)].reduce(eitherOf);
+}
+
+const eithers: WeakMap<AbortSignal, WeakMap<AbortSignal, AbortSignal>> = new WeakMap();
+
+/** Is made once for each two: each `AbortSignal.any` leaves something behind at its signals, which may live as long as the process. */
+function eitherOf(one: AbortSignal, other: AbortSignal): AbortSignal {
+  const ofOne = eithers.get(one) ?? new WeakMap<AbortSignal, AbortSignal>();
+  const either = ofOne.get(other) ?? AbortSignal.any([one, other]);
+  eithers.set(one, ofOne.set(other, either));
+  return either;
+}
+
+const nothingSaid: Omit<ResolvedAcquireOptions, "lease" | "waitMs" | "signal"> = {
   leaseMs: 30_000,
   renew: true,
   revocable: false,

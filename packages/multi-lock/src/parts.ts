@@ -57,7 +57,7 @@ function checkGivenBack({ view, name }: Part, index: number): void {
 }
 
 /** What a part takes: itself, or all that a multi-lock takes. */
-function locksIn(part: Part): readonly Part[] {
+export function locksIn(part: Part): readonly Part[] {
   return partsOf.get(part.lock)?.flatMap(locksIn) ?? [part];
 }
 

@@ -229,6 +229,23 @@ describe("multiLock", () => {
     await holder.release();
   });
 
+  it.each(["b", "c"])("is aborted by the signal that only the view of its part %s has", async (name) => {
+    const holder = await other.mutex("d").acquire();
+    const [ofB, ofC] = [new AbortController(), new AbortController()];
+    const [b, c] = [locks.mutex("b", { signal: ofB.signal }), locks.mutex("c", { signal: ofC.signal })];
+    const lock = multiLock([locks.mutex("a"), multiLock([b]), c, locks.mutex("d")]);
+    const acquiring = lock.acquire({ order: "given" });
+    await until(() => entries("d") === 2);
+    (name === "b" ? ofB : ofC).abort("stopping");
+    await expect(acquiring).rejects.toBe("stopping");
+    await expect(lock.tryAcquire({ order: "given" })).rejects.toBe("stopping");
+    expect(["a", "b", "c", "d"].map(entries)).toEqual([0, 0, 0, 1]);
+    // A signal of the call is used instead of them, as it is by a single lock.
+    await holder.release();
+    const { signal } = new AbortController();
+    await (await lock.acquire({ order: "given", signal })).release();
+  });
+
   it("settles at its limit although the server of a part that it holds does not answer the release", async () => {
     let asked = 0;
     refuseReleases(["a"], () => {

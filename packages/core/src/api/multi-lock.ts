@@ -4,7 +4,8 @@ import type { AnyToken } from "./values.js";
 
 /**
  * The options of a `withLock`, for all parts together and without `holdAtLeastMs`. `waitMs` is one time for all of them, in
- * milliseconds; default: the shortest default of the parts.
+ * milliseconds; default: the shortest default of the parts. `signal` ends the wait for all of them; default: the first abort
+ * of a signal that a part has as its default.
  */
 export interface MultiLockOptions extends Omit<WithLockOptions, "holdAtLeastMs" | "fresh"> {
   /** `"sorted"` (default) acquires by `name`, so that overlapping sets cannot deadlock. */
