@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { memoryLocks, systemRuntime, tokenGate } from "@holdfast/core";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 
 it("all children that wait for their turn go on when the body gives its hold back itself", async () => {
   const locks = memoryLocks();
@@ -39,6 +39,46 @@ it("all children that wait go on when the body gives its hold back as one of the
     expect(ran).toEqual([2, 3]);
     await locks.close();
   }
+});
+
+describe("a body in the scope of a write that gives back its own read beside it", () => {
+  const locks = memoryLocks();
+  const lock = locks.reentrantReadWriteLock("a");
+  let order: string[];
+  const inside = (what: string) => async () => {
+    order.push(`${what} in`);
+    await new Promise((resolve) => setImmediate(resolve));
+    order.push(`${what} out`);
+  };
+  const waitMs = 10_000;
+
+  beforeEach(() => {
+    order = [];
+  });
+
+  it("enters the lock again, behind a sibling that waited for its end", async () => {
+    await lock.write.withLock(async () => {
+      const first = lock.read.withLock(async (read) => {
+        await read.release();
+        await lock.read.withLock({ waitMs }, inside("read"));
+        await lock.write.withLock({ waitMs }, inside("write"));
+      });
+      await Promise.all([first, lock.write.withLock(inside("sibling"))]);
+    });
+    expect(order).toEqual(["sibling in", "sibling out", "read in", "read out", "write in", "write out"]);
+  });
+
+  it("keeps its siblings out for as long as a child of its own is in", async () => {
+    await lock.write.withLock(async () => {
+      const first = lock.read.withLock(async (read) => {
+        const child = lock.write.withLock(inside("child"));
+        await read.release();
+        await child;
+      });
+      await Promise.all([first, lock.write.withLock({ waitMs }, inside("sibling"))]);
+    });
+    expect(order).toEqual(["child in", "child out", "sibling in", "sibling out"]);
+  });
 });
 
 describe("no scope of a withLock contains", () => {

@@ -40,8 +40,8 @@ interface Entry {
   readonly handle: Handle;
   /** The scope that it was made in. */
   readonly parent: Frame | undefined;
-  /** Lets the next child of that scope in. */
-  readonly leave: () => void;
+  /** The scope whose one place for a child it has. */
+  readonly place: Frame | undefined;
 }
 
 type ReentrantScopeOptions = WithLockOptions & { owner?: Owner };
@@ -145,33 +145,31 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
       // Under a scope that excludes, one child at a time, whatever its side. Under readers alone, all children read.
       const alone = frameOf(this.engine, this.name, "exclusive") !== undefined;
       if (!alone || (await this.#occupy(parent, bounds, options))) {
-        const leave = (): void => {
-          if (alone) parent.vacate();
-        };
+        const place = alone ? parent : undefined;
         let handle: Handle | null = null;
         try {
           handle = await this.#enter(parent, bounds, options);
         } finally {
-          if (handle === null) leave();
+          if (handle === null) place?.vacate();
         }
-        if (handle !== null) return { handle, parent, leave };
+        if (handle !== null) return { handle, parent, place };
       }
     }
     // The first to ask, or one whose scope has ended while it waited for its turn: a stranger.
     const handle = (await this.#take(options, true, bounds)) as Handle;
-    return { handle, parent: currentFrame(), leave: () => {} };
+    return { handle, parent: currentFrame(), place: undefined };
   }
 
   async #run<T>(
-    { handle, parent, leave }: Entry,
+    { handle, parent, place }: Entry,
     options: ResolvedAcquireOptions,
     body: ScopeBody<T>,
   ): Promise<T> {
-    const frame = new Frame(Handle.holdOf(handle), { reentrant: true, parent });
+    const frame = new Frame(Handle.holdOf(handle), { reentrant: true, parent, place });
     try {
       return await runScope(this.engine, handle, options, body, frame);
     } finally {
-      leave();
+      frame.leave();
     }
   }
 

@@ -16,12 +16,20 @@ export class Frame {
   #active = true;
   #occupied = false;
   readonly #queue = new Set<() => void>();
+  /** The scope around it whose one place it has. */
+  #place: Frame | undefined;
+  #unwatch: (() => void) | undefined;
 
-  constructor(hold: Hold, options: { reentrant: boolean; parent: Frame | undefined }) {
+  constructor(
+    hold: Hold,
+    options: { reentrant: boolean; parent: Frame | undefined; place?: Frame | undefined },
+  ) {
     this.hold = hold;
     this.reentrant = options.reentrant;
     // Frames that ended are left out, or a long chain of detached tasks would keep all of them.
     this.parent = nearestActive(options.parent);
+    this.#place = options.place;
+    if (this.#place !== undefined && this.#place.hold !== hold) this.#leaveWithHold();
   }
 
   /** A body that has released its handle itself is no longer a scope. A lost hold still has its scope, and its error. */
@@ -38,7 +46,10 @@ export class Frame {
 
   /** Hands the place to the next in the queue, if there is one. Where the body has released its handle there is no place any more: all go on. */
   vacate(): void {
-    if (!this.active) return this.#wakeAll();
+    if (!this.active) {
+      this.leave();
+      return this.#wakeAll();
+    }
     for (const wake of this.#queue) {
       this.#queue.delete(wake);
       wake();
@@ -56,6 +67,23 @@ export class Frame {
   end(): void {
     this.#active = false;
     this.#wakeAll();
+  }
+
+  /** Gives back its place in the scope around it, if it still has that. */
+  leave(): void {
+    const place = this.#place;
+    this.#place = undefined;
+    this.#unwatch?.();
+    place?.vacate();
+  }
+
+  /**
+   * A body that has given back a hold of its own is in the scope around it like any other, and may ask for the lock again: with the place
+   * that it had there it would wait for itself. A child that is still in it leaves for both.
+   */
+  #leaveWithHold(): void {
+    if (this.active) this.#unwatch = this.hold.watch(() => this.#leaveWithHold());
+    else if (!this.#occupied) this.leave();
   }
 
   #wakeAll(): void {
