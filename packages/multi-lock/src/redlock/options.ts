@@ -11,7 +11,7 @@ import {
   resolveProviderOptions,
   show,
 } from "@holdfast/core/internal";
-import { type RedisTarget, resolveOptions, targetOf } from "@holdfast/redis-recipes/internal";
+import { marginMs, type RedisTarget, resolveOptions, targetOf } from "@holdfast/redis-recipes/internal";
 
 /** One of the masters. They must not replicate each other, nor be shards of one cluster. */
 export interface RedLockNode {
@@ -55,7 +55,10 @@ export interface RedLocksOptions extends ProviderOptions {
    * two-hundredth of `leaseMs`, at least 50.
    */
   readonly nodeTimeoutMs?: Millis;
-  /** How much of the lease must be left when the majority has voted, for it to be a grant. Milliseconds; default 0. */
+  /**
+   * How much of the lease must be left when the majority has voted, for it to be a grant. Milliseconds, less than the part of each
+   * lease that counts, which is `leaseMs` less 1 % and 2 ms; default 0.
+   */
   readonly minValidityMs?: Millis;
   /** A hold is not extended beyond this time after its grant. Milliseconds; default `Infinity`. */
   readonly maxHoldMs?: Millis;
@@ -128,11 +131,7 @@ export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions
   checkBoolean(of("restartGuard"), options.restartGuard);
   const { leaseMs = 30_000, minValidityMs = 0, maxHoldMs = Infinity, restartGuard = true } = options;
   const { maxLeaseMs = leaseMs, nodeTimeoutMs = Math.max(50, Math.ceil(leaseMs / 200)) } = options;
-  if (maxLeaseMs < leaseMs) {
-    throw new InvalidArgumentError(
-      `${of("maxLeaseMs")} must be at least leaseMs (${leaseMs} ms); got ${maxLeaseMs}`,
-    );
-  }
+  checkLease(of("leaseMs"), leaseMs, { maxLeaseMs, minValidityMs });
   if (nodeTimeoutMs >= leaseMs) {
     throw new InvalidArgumentError(
       `${of("nodeTimeoutMs")} must be less than leaseMs (${leaseMs} ms), best a small part of it; got ${nodeTimeoutMs}`,
@@ -160,6 +159,23 @@ export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions
     tokenTtlMs,
     fencing,
   };
+}
+
+/** Throws for a lease that is longer than nodes sit out, and for one that would be asked for without end, since no majority could be in time. */
+export function checkLease(
+  what: string,
+  leaseMs: Millis,
+  { maxLeaseMs, minValidityMs }: Pick<ResolvedRedLocksOptions, "maxLeaseMs" | "minValidityMs">,
+  lockName?: string,
+): void {
+  const countsMs = Math.max(0, Math.floor(leaseMs - marginMs(leaseMs)));
+  let why: string;
+  if (leaseMs > maxLeaseMs)
+    why = `and maxLeaseMs of redLocks is ${maxLeaseMs}: nodes that come back sit out no more than that`;
+  else if (countsMs <= minValidityMs)
+    why = `of which at most ${countsMs} ms count, and minValidityMs of redLocks is ${minValidityMs}: no majority is in time for that`;
+  else return;
+  throw new InvalidArgumentError(`${what} is ${leaseMs}, ${why}`, { backend: "redlock", lockName });
 }
 
 function nodesOf(what: string, given: unknown): readonly ResolvedNode[] {

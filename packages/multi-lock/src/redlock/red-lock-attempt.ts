@@ -4,6 +4,7 @@ import { pause } from "@holdfast/core/internal";
 import { NotSentError, type Subscription } from "@holdfast/redis-recipes/internal";
 import { type Ballot, holdRound, quorumError, type Round, repliesOf, tooFewError } from "./ballot.js";
 import { NodeLock } from "./node-locks.js";
+import { checkLease } from "./options.js";
 import type { Quorum } from "./quorum.js";
 import { endOf, RedLockGrant } from "./red-lock-grant.js";
 import {
@@ -54,13 +55,7 @@ export class RedLockAttempt implements Attempt {
     this.#listener = listener;
     this.#lock = new NodeLock(request.name, quorum.settings);
     this.#leaseMs = Math.max(1, Math.floor(request.leaseMs));
-    const { maxLeaseMs } = quorum.settings;
-    if (this.#leaseMs > maxLeaseMs) {
-      throw new InvalidArgumentError(
-        `leaseMs of "${request.name}" is ${this.#leaseMs}, and maxLeaseMs of redLocks is ${maxLeaseMs}: nodes that come back sit out no more than that`,
-        { backend: "redlock", lockName: request.name },
-      );
-    }
+    checkLease(`leaseMs of "${request.name}"`, this.#leaseMs, quorum.settings, request.name);
     quorum.listen();
     this.#asked = this.#ask();
   }

@@ -80,6 +80,29 @@ it("a majority that leaves less than minValidityMs is no grant, and its votes go
   expect(scene.heldOn("a")).toBe(0);
 });
 
+it("a lease of which no majority could leave minValidityMs is refused by the factory and by a call, and asks no node", async () => {
+  const nodes = ["redis://a:6379", "redis://b:6379", "redis://c:6379"];
+  for (const minValidityMs of [988, 60_000]) {
+    const resolve = () => resolveRedLocks({ nodes, leaseMs: 1_000, minValidityMs });
+    expect(resolve).toThrow(InvalidArgumentError);
+    expect(resolve).toThrow(
+      `redLocks: leaseMs is 1000, of which at most 988 ms count, and minValidityMs of redLocks is ${minValidityMs}`,
+    );
+  }
+  expect(resolveRedLocks({ nodes, leaseMs: 1_000, minValidityMs: 987 }).minValidityMs).toBe(987);
+  const scene = new Scene(3);
+  for (const [options, leaseMs] of [
+    [{}, 2],
+    [{ minValidityMs: 2_000 }, 1_500],
+  ] as const) {
+    const { locks } = scene.process(options);
+    const error = await scene.done(failed(locks.mutex("a").acquire({ leaseMs })));
+    expect(error).toBeInstanceOf(InvalidArgumentError);
+    expect(error).toMatchObject({ lockName: "a", message: expect.stringContaining("minValidityMs") });
+  }
+  expect(scene.heldOn("a")).toBe(0);
+});
+
 it("nodes that do not answer cost a grant no time", async () => {
   const scene = new Scene(5);
   const process = scene.process();
