@@ -11,6 +11,7 @@ import {
   type ResolvedAcquireOptions,
   resolveAcquireOptions,
   show,
+  type ViewParts,
 } from "@holdfast/core/internal";
 import { locksIn, type Part, type Parts, sorted } from "./parts.js";
 
@@ -34,17 +35,23 @@ export function resolveAsk(
   what: string,
   given: Parts,
   options: MultiLockOptions | undefined,
-  waitMs: Millis = Math.min(...given.map(({ view }) => view?.defaults.waitMs ?? Infinity)),
+  waitMs?: Millis,
 ): MultiAsk {
+  const views = viewsIn(given);
   // Refused where no part would keep a lease.
-  const lease = given.some(keepsLease) ? "ttl" : (given[0]?.view?.defaults.lease ?? "ttl");
-  const signal = defaultSignalOf(given);
-  const resolved = resolveAcquireOptions(what, options, { ...nothingSaid, lease, waitMs, signal }, keys);
+  const lease = given.some(keepsLease) ? "ttl" : (views[0]?.defaults.lease ?? "ttl");
+  const defaults = {
+    ...nothingSaid,
+    lease,
+    waitMs: waitMs ?? Math.min(...views.map((view) => view.defaults.waitMs)),
+    signal: defaultSignalOf(views),
+  };
+  const resolved = resolveAcquireOptions(what, options, defaults, keys);
   const { order = "sorted", leaseMs, renew, revocable, label } = options ?? {};
   if (order !== "sorted" && order !== "given") {
     throw new InvalidArgumentError(`${what}: order must be "sorted" or "given"; got ${show(order)}`);
   }
-  const runtime = given.find(({ view }) => view !== undefined)?.view?.engine.runtime ?? systemRuntime;
+  const runtime = views[0]?.engine.runtime ?? systemRuntime;
   return {
     parts: order === "sorted" ? sorted(given) : given,
     partOptions: {
@@ -71,14 +78,19 @@ export function optionsOf(part: Part, { partOptions }: MultiAsk): AcquireOptions
   return others;
 }
 
-/** `true` for a lock that is not a view of core's, and for a multi-lock: they check their options themselves. */
-function keepsLease({ view }: Part): boolean {
-  return view === undefined || view.defaults.lease === "ttl";
+/** Of a multi-lock whether a lock in it does. `true` for a lock that is not a view of core's: it checks its options itself. */
+function keepsLease(part: Part): boolean {
+  return locksIn(part).some(({ view }) => view === undefined || view.defaults.lease === "ttl");
 }
 
-/** The first abort of a signal that a view of the parts has, also of one in a multi-lock that is a part. */
-function defaultSignalOf(parts: Parts): AbortSignal | undefined {
-  const signals = parts.flatMap(locksIn).flatMap(({ view }) => view?.defaults.signal ?? []);
+/** The views of all locks that the parts take, also of those in multi-locks. */
+function viewsIn(parts: Parts): readonly ViewParts[] {
+  return parts.flatMap(locksIn).flatMap(({ view }) => view ?? []);
+}
+
+/** The first abort of a signal that one of the views has. */
+function defaultSignalOf(views: readonly ViewParts[]): AbortSignal | undefined {
+  const signals = views.flatMap(({ defaults }) => defaults.signal ?? []);
   if (signals.length === 0) return undefined;
   return [...new Set(signals)].reduce(eitherOf);
 }

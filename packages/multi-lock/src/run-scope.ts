@@ -13,6 +13,14 @@ export async function runMultiScope<T>(handle: HeldTogether, ask: MultiAsk, body
     foundGone: () => HeldTogether.foundGone(handle),
     lossError: (value: { readonly value: unknown }) => handle.lossError(value),
   };
-  const ofCore = handle.parts.filter((part) => part instanceof Handle);
+  const ofCore = coreHandlesIn(handle);
   return await runInScope(handle, means, ask, (context) => runInFrames(ofCore, () => body(handle, context)));
+}
+
+/** Of all parts, also of those of multi-locks that are parts. */
+function coreHandlesIn({ parts }: MultiHandle): readonly Handle[] {
+  return parts.flatMap((part) => {
+    if (part instanceof HeldTogether) return coreHandlesIn(part);
+    return part instanceof Handle ? [part] : [];
+  });
 }

@@ -1,4 +1,5 @@
 import {
+  type AcquireOptions,
   AcquireTimeoutError,
   BackendError,
   DeadlockError,
@@ -11,6 +12,7 @@ import {
   memoryLocks,
   NotHeldError,
   ProviderClosedError,
+  UnsupportedError,
 } from "@holdfast/core";
 import { viewPartsOf } from "@holdfast/core/internal";
 import { memoryControls, simulatedRuntime } from "@holdfast/core/testing";
@@ -415,6 +417,41 @@ describe("multiLock", () => {
     });
     expect(value).toBe(2);
     expect(["a", "b", "c"].map(entries)).toEqual([0, 0, 0]);
+  });
+});
+
+describe("a multi-lock that is a part of another one", () => {
+  it("lets its own parts be entered inside the scope of the whole", async () => {
+    const finding = worldProvider({ space, detectDeadlocks: true });
+    const [m, n, k] = [finding.reentrantMutex("m"), finding.mutex("n"), finding.mutex("k")];
+    const whole = multiLock([multiLock([m, n]), k]);
+    const depth = await whole.withLock({ order: "given" }, async () => {
+      await expect(n.acquire({ waitMs: 10_000 })).rejects.toThrow(DeadlockError);
+      return await m.withLock({ waitMs: 10_000 }, () => m.holdCount());
+    });
+    expect(depth).toBe(2);
+  });
+
+  it("waits no longer than one of its own parts would by itself, when the call says nothing", async () => {
+    const holder = await other.mutex("b").acquire();
+    const lock = multiLock([locks.mutex("a"), multiLock([locks.mutex("b", { waitMs: 30 })])]);
+    await expect(lock.acquire({ order: "given" })).rejects.toThrow(AcquireTimeoutError);
+    await holder.release();
+  });
+
+  it("is asked without leaseMs where none of its own parts has a lease, and with it where one has", async () => {
+    const asked: unknown[] = [];
+    const take = async ({ leaseMs, renew: _, ...options }: AcquireOptions = {}) => {
+      asked.push(leaseMs);
+      return await locks.mutex("leased").acquire(options);
+    };
+    const leased = { name: "leased", acquire: take, tryAcquire: take };
+    const inner = multiLock([locks.mutex("a")]);
+    const options = { order: "given", leaseMs: 1_000, renew: false } as const;
+    await expect(multiLock([inner]).acquire(options)).rejects.toThrow(UnsupportedError);
+    await (await multiLock([inner, leased]).acquire(options)).release();
+    await (await multiLock([inner, multiLock([locks.mutex("b"), leased])]).acquire(options)).release();
+    expect(asked).toEqual([1_000, 1_000]);
   });
 });
 
