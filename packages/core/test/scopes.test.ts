@@ -1,6 +1,12 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { memoryLocks, systemRuntime, tokenGate } from "@holdfast/core";
 import { beforeEach, describe, expect, it } from "vitest";
+import { currentFrame } from "../src/scopes/frames.js";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
 
 it("all children that wait for their turn go on when the body gives its hold back itself", async () => {
   const locks = memoryLocks();
@@ -80,6 +86,36 @@ describe("a body in the scope of a write that gives back its own read beside it"
     expect(order).toEqual(["child in", "child out", "sibling in", "sibling out"]);
   });
 });
+
+it.each(["withLock", "tryWithLock"] as const)(
+  "a relay of bodies that each start the next with %s keeps no scopes that have ended",
+  async (method) => {
+    const locks = memoryLocks({ detectDeadlocks: true });
+    const frames: WeakRef<object>[] = [];
+    let kept = 0;
+    await new Promise<void>((done) => {
+      const step = (i: number, held: () => void): void => {
+        const last = i === 200;
+        const body = async (): Promise<void> => {
+          held();
+          frames.push(new WeakRef(currentFrame() as object));
+          // A reference that was read keeps its object until the end of the turn.
+          await new Promise((resolve) => setImmediate(resolve));
+          if (!last) return await new Promise<void>((resolve) => step(i + 1, resolve));
+          collectGarbage();
+          kept = frames.filter((frame) => frame.deref() !== undefined).length;
+        };
+        const lock = locks.mutex(`${i % 3}`);
+        const ended = method === "withLock" ? lock.withLock(body) : lock.tryWithLock(body);
+        if (last) void ended.then(() => done());
+      };
+      step(0, () => {});
+    });
+    expect(frames).toHaveLength(201);
+    expect(kept).toBeLessThan(10);
+    await locks.close();
+  },
+);
 
 describe("no scope of a withLock contains", () => {
   it("a listener of a request to let go that its body makes", async () => {

@@ -10,10 +10,10 @@ import { currentScope, runInScopeStore } from "../scope-store.js";
  * One child at a time: siblings started together by one body (`Promise.all`) would otherwise be in the lock at once.
  */
 export class Frame {
-  readonly hold: Hold;
   readonly reentrant: boolean;
-  readonly parent: Frame | undefined;
-  #active = true;
+  /** `undefined` once the body has ended: promises made in it keep the frame, and must not keep what it held. */
+  #hold: Hold | undefined;
+  #parent: Frame | undefined;
   #occupied = false;
   readonly #queue = new Set<() => void>();
   /** The scope around it whose one place it has. */
@@ -24,17 +24,31 @@ export class Frame {
     hold: Hold,
     options: { reentrant: boolean; parent: Frame | undefined; place?: Frame | undefined },
   ) {
-    this.hold = hold;
+    this.#hold = hold;
     this.reentrant = options.reentrant;
-    // Frames that ended are left out, or a long chain of detached tasks would keep all of them.
-    this.parent = nearestActive(options.parent);
+    this.#parent = nearestActive(options.parent);
+    // Each new frame shortens the chain behind it, since bodies that only try look for no scope.
+    void this.#parent?.parent;
     this.#place = options.place;
     if (this.#place !== undefined && this.#place.hold !== hold) this.#leaveWithHold();
   }
 
+  /** Of an active frame. */
+  get hold(): Hold {
+    return this.#hold as Hold;
+  }
+
+  /** The active scope around it. Frames that ended leave the chain, or tasks that each start the next would keep all of them. */
+  get parent(): Frame | undefined {
+    let found = this.#parent;
+    while (found !== undefined && !found.active) found = found.#parent;
+    this.#parent = found;
+    return found;
+  }
+
   /** A body that has released its handle itself is no longer a scope. A lost hold still has its scope, and its error. */
   get active(): boolean {
-    return this.#active && !this.hold.givenBack;
+    return this.#hold?.givenBack === false;
   }
 
   /** The place of the one child. */
@@ -65,7 +79,7 @@ export class Frame {
   }
 
   end(): void {
-    this.#active = false;
+    this.#hold = undefined;
     this.#wakeAll();
   }
 
@@ -74,6 +88,7 @@ export class Frame {
     const place = this.#place;
     this.#place = undefined;
     this.#unwatch?.();
+    this.#unwatch = undefined;
     place?.vacate();
   }
 
@@ -103,7 +118,7 @@ export function currentFrame(): Frame | undefined {
 
 /** The innermost running scope on this lock of this provider, or on this side of it. */
 export function frameOf(engine: GrantEngine, name: string, mode?: LockMode): Frame | undefined {
-  for (let frame = currentFrame(); frame !== undefined; frame = nearestActive(frame.parent)) {
+  for (let frame = currentFrame(); frame !== undefined; frame = frame.parent) {
     const { hold } = frame;
     if (hold.engine !== engine || hold.name !== name) continue;
     if (mode === undefined || hold.mode === mode) return frame;
@@ -112,7 +127,5 @@ export function frameOf(engine: GrantEngine, name: string, mode?: LockMode): Fra
 }
 
 function nearestActive(frame: Frame | undefined): Frame | undefined {
-  let found = frame;
-  while (found !== undefined && !found.active) found = found.parent;
-  return found;
+  return frame === undefined || frame.active ? frame : frame.parent;
 }
