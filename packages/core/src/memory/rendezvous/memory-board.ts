@@ -1,6 +1,7 @@
 import type { MemorySpace } from "../memory-space.js";
 
 const boards = new WeakMap<MemorySpace, MemoryBoard>();
+const noMembers: ReadonlySet<object> = new Set();
 
 /** The entries of one double barrier. */
 export interface MemoryRound {
@@ -14,7 +15,7 @@ export class MemoryBoard {
   readonly counts: Map<string, number> = new Map();
   readonly shut: Set<string> = new Set();
   readonly records: Map<string, string> = new Map();
-  readonly #rounds = new Map<string, MemoryRound>();
+  readonly rounds: Map<string, MemoryRound> = new Map();
   readonly #listeners = new Map<string, Set<() => void>>();
 
   static of(space: MemorySpace): MemoryBoard {
@@ -26,17 +27,25 @@ export class MemoryBoard {
     return board;
   }
 
+  /** The round of a member that comes: the first makes it. */
   round(name: string): MemoryRound {
-    let round = this.#rounds.get(name);
+    let round = this.rounds.get(name);
     if (round === undefined) {
       round = { members: new Set(), ready: false };
-      this.#rounds.set(name, round);
+      this.rounds.set(name, round);
     }
     return round;
   }
 
-  forgetRound(name: string): void {
-    this.#rounds.delete(name);
+  membersOf(name: string): ReadonlySet<object> {
+    return this.rounds.get(name)?.members ?? noMembers;
+  }
+
+  /** The last member ends the round. */
+  leaveRound(name: string, member: object): void {
+    const members = this.rounds.get(name)?.members;
+    members?.delete(member);
+    if (members?.size === 0) this.rounds.delete(name);
   }
 
   /** `topic`: kind and name. */

@@ -75,7 +75,7 @@ class MemoryBarrierEntry implements BarrierEntry, Waiting {
   passed(): void {
     // The session may have ended between the last look and now.
     if (this.#phase === "entering") this.#phase = "in";
-    if (!this.#board.round(this.#name).members.has(this)) this.#lose("session-expired");
+    if (!this.#board.membersOf(this.#name).has(this)) this.#lose("session-expired");
   }
 
   onLost(listener: (reason: LossReason) => void): void {
@@ -88,13 +88,13 @@ class MemoryBarrierEntry implements BarrierEntry, Waiting {
   async leave(bounds: WaitBounds): Promise<void> {
     if (this.#phase === "in") {
       if (this.#engine.link.state !== "connected") await this.#engine.contactRegained();
-      this.#others = [...this.#board.round(this.#name).members];
+      this.#others = [...this.#board.membersOf(this.#name)];
       this.rise();
     }
     const remaining = {
       subscribe: (changed: () => void) => this.subscribe(changed),
       read: async () => {
-        const { members } = this.#board.round(this.#name);
+        const members = this.#board.membersOf(this.#name);
         return this.#others.filter((each) => members.has(each)).length;
       },
     };
@@ -136,9 +136,7 @@ class MemoryBarrierEntry implements BarrierEntry, Waiting {
 
   /** Notifies all watchers, also our own: while entering, the next look makes the entry again once contact is back. */
   #vacate(): void {
-    const round = this.#board.round(this.#name);
-    round.members.delete(this);
-    if (round.members.size === 0) this.#board.forgetRound(this.#name);
+    this.#board.leaveRound(this.#name, this);
     this.#board.changed(this.#topic);
   }
 }
