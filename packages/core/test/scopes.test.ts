@@ -117,6 +117,25 @@ it.each(["withLock", "tryWithLock"] as const)(
   },
 );
 
+it("a re-entrant lock of another kind on the name of the scope is a conflict, and is not entered by the hold of that scope", async () => {
+  const locks = memoryLocks();
+  const mutex = locks.reentrantMutex("a");
+  const { read, write } = locks.reentrantReadWriteLock("a");
+  const conflict = { code: "HF_LAYOUT_CONFLICT", lockName: "a" };
+  await mutex.withLock(async () => {
+    await expect(write.withLock(() => "entered")).rejects.toMatchObject(conflict);
+    await expect(read.withLock(() => "entered")).rejects.toMatchObject(conflict);
+    await expect(write.acquire()).rejects.toMatchObject(conflict);
+    expect(await mutex.withLock(() => mutex.holdCount())).toBe(2);
+  });
+  for (const side of [write, read]) {
+    await side.withLock(async () => {
+      await expect(mutex.withLock(() => "entered")).rejects.toMatchObject(conflict);
+    });
+  }
+  await locks.close();
+});
+
 describe("no scope of a withLock contains", () => {
   it("a listener of a request to let go that its body makes", async () => {
     const locks = memoryLocks();

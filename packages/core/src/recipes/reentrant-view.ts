@@ -181,9 +181,9 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
   /** The scope that this call is made in, when it may be entered again. */
   #reenterable(options: ResolvedAcquireOptions): Frame | undefined {
     const frame = frameOf(this.engine, this.name);
-    if (frame === undefined) return undefined;
+    if (frame?.hold.kind !== this.kind) return undefined;
     const { owner } = options;
-    return frame.reentrant && (owner === undefined || owner.id === frame.hold.owner.id) ? frame : undefined;
+    return owner === undefined || owner.id === frame.hold.owner.id ? frame : undefined;
   }
 
   /** `false` when the frame ended first: then there is nothing left to enter again. */
@@ -271,7 +271,8 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     if (options.waitMs === 0) return;
     const frame = frameOf(this.engine, this.name, this.blockedBy);
     if (frame === undefined || !frame.hold.check()) return;
-    if (frame.reentrant && frame.hold.owner.id === owner.id) return;
+    // Another re-entrant kind has another layout: the backend refuses that, and says so.
+    if (frame.reentrant && (frame.hold.kind !== this.kind || frame.hold.owner.id === owner.id)) return;
     throw ownScopeError(this.name, "; nest withLock, or pass the owner of its handle");
   }
 }
