@@ -136,7 +136,7 @@ export class RedLockAttempt implements Attempt {
       );
       const votes = voters(counted);
       if (votes.length >= majority && !this.#withdrawn)
-        grant = await this.#win(owner, round, votes, contended);
+        grant = await this.#win(owner, asked, round, votes, contended);
       this.#grant = grant;
       return grant === undefined ? defeatOf(round, this.#request.name, majority) : null;
     } finally {
@@ -147,6 +147,7 @@ export class RedLockAttempt implements Attempt {
   /** A majority voted for this owner: it becomes a grant, unless that takes too long or the attempt is withdrawn meanwhile. */
   async #win(
     owner: string,
+    asked: Set<VotingNode>,
     round: Round<Vote>,
     votes: readonly VotingNode[],
     contended: boolean,
@@ -175,6 +176,7 @@ export class RedLockAttempt implements Attempt {
     return new RedLockGrant(this.#quorum, this.#listener, {
       lock: this.#lock,
       owner,
+      asked,
       token,
       leaseMs: this.#leaseMs,
       startedMs,
@@ -190,9 +192,8 @@ export class RedLockAttempt implements Attempt {
    * not wait until the leases on them end.
    */
   #takeBack(owner: string, nodes: readonly VotingNode[]): void {
-    const spared = nodes.length;
     const before = this.#takenBack;
-    const done = withdraw(this.#quorum, { lock: this.#lock, owner, nodes, leaseMs: this.#leaseMs, spared });
+    const done = withdraw(this.#quorum, { lock: this.#lock, owner, nodes, leaseMs: this.#leaseMs });
     this.#takenBack = done.then(() => before);
   }
 

@@ -13,6 +13,8 @@ import { withdraw } from "./withdrawal.js";
 export interface Won extends Pick<Grant, "token" | "roundTrips" | "contended"> {
   readonly lock: NodeLock;
   readonly owner: string;
+  /** Where a vote for the owner may be. A node to which the request could not be sent is taken out, also after the grant. */
+  readonly asked: Set<VotingNode>;
   readonly leaseMs: Millis;
   /** When the first vote was asked for. */
   readonly startedMs: Millis;
@@ -85,11 +87,11 @@ export class RedLockGrant implements QuorumHold {
 
   async release(): Promise<boolean> {
     this.#end();
-    const { lock, owner, leaseMs } = this.#won;
+    const { lock, owner, asked, leaseMs } = this.#won;
     const { nodes, majority } = this.#quorum;
     // A number of nodes that cannot keep a majority from others is not waited for.
-    const spared = nodes.length - majority;
-    this.#withdrawn ??= withdraw(this.#quorum, { lock, owner, nodes, leaseMs, spared });
+    const needed = asked.size - (nodes.length - majority);
+    this.#withdrawn ??= withdraw(this.#quorum, { lock, owner, nodes: [...asked], leaseMs, needed });
     const votes = [...this.#votes.entries().keys()];
     const gone = await this.#withdrawn;
     return votes.filter((node) => !gone.has(node)).length >= majority;
@@ -183,13 +185,14 @@ export class RedLockGrant implements QuorumHold {
   /** Nodes without a vote of ours are asked for one. */
   #repair(nodes: readonly VotingNode[]): void {
     if (!this.#periodic) return;
-    const { lock, owner, leaseMs } = this.#won;
+    const { lock, owner, asked, leaseMs } = this.#won;
     for (const node of nodes) {
       if (!node.connected || this.#quorum.isTwin(node)) continue;
+      asked.add(node);
       lock.vote(node, owner, leaseMs).then(
         ({ reply, sentMs: askedMs }) => {
           if (reply.status !== "granted") return;
-          if (this.#ended) void withdraw(this.#quorum, { lock, owner, nodes: [node], leaseMs, spared: 1 });
+          if (this.#ended) void withdraw(this.#quorum, { lock, owner, nodes: [node], leaseMs });
           // The node may have had our vote before, with less left of it.
           else this.#add(node, askedMs, Math.min(reply.pttlMs, leaseMs));
         },

@@ -13,8 +13,8 @@ export interface WithdrawalSpec {
   readonly nodes: readonly VotingNode[];
   /** The longest lease that was voted for. */
   readonly leaseMs: Millis;
-  /** So many nodes are waited for no longer than one round. */
-  readonly spared: number;
+  /** So many nodes are waited for beyond one round too. Default 0. */
+  readonly needed?: number;
 }
 
 const pauseMs: Millis = 50;
@@ -25,14 +25,14 @@ const pauseMs: Millis = 50;
  */
 export async function withdraw(
   quorum: Pick<Quorum, "runtime" | "settings">,
-  { lock, owner, nodes, leaseMs, spared }: WithdrawalSpec,
+  { lock, owner, nodes, leaseMs, needed = 0 }: WithdrawalSpec,
 ): Promise<ReadonlySet<VotingNode>> {
   const { runtime } = quorum;
   const endMs = runtime.nowMs() + leaseMs + 2 * marginMs(leaseMs);
   const round = await holdRound(quorum, {
     nodes,
     ask: (node) => endVote(runtime, node, () => lock.release(node, owner), endMs),
-    needed: nodes.length - spared,
+    needed,
   });
   return new Set(repliesOf(round.ballots).flatMap(([node, gone]) => (gone ? [node] : [])));
 }

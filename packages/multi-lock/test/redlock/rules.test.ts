@@ -365,6 +365,39 @@ it("a node that says nothing after its vote keeps it: the grant with a drawn tok
   await scene.done(handle.release());
 });
 
+it("a release asks no node to which no vote could be sent, and costs no time for it", async () => {
+  const scene = new Scene(3);
+  const process = scene.process();
+  process.lines[2]?.cut();
+  await scene.done((await scene.done(process.locks.mutex("b").acquire())).release());
+  await scene.pass(15_000);
+  const idle = scene.world.pendingTimers;
+  const handle = await scene.done(process.locks.mutex("a").acquire());
+  const startedMs = scene.world.nowMs();
+  expect(await scene.done(handle.release())).toBe("released");
+  expect(scene.world.nowMs() - startedMs).toBeLessThan(10);
+  await scene.pass(5_000);
+  expect(scene.world.pendingTimers).toBe(idle);
+  expect(scene.heldOn("a")).toBe(0);
+});
+
+it("a release reaches each node that may have a vote: one that is away by then, and one that voted after the grant", async () => {
+  const scene = new Scene(3);
+  const process = scene.process();
+  process.lines[2]?.cut();
+  const handle = await scene.done(process.locks.mutex("a").acquire());
+  process.lines[2]?.mend();
+  // The first renewal asks the third node for its vote too.
+  await scene.pass(5_000);
+  expect(scene.heldOn("a")).toBe(3);
+  process.lines[1]?.cut();
+  expect(await scene.done(handle.release())).toBe("released");
+  expect(scene.nodes.map((node) => node.holderOf("a") !== undefined)).toEqual([false, true, false]);
+  process.lines[1]?.mend();
+  await scene.pass(500);
+  expect(scene.heldOn("a")).toBe(0);
+});
+
 it("a request that may be revoked does not wait for the channel of a node that is away", async () => {
   const scene = new Scene(3);
   const process = scene.process({ nodeTimeoutMs: 2_000 });

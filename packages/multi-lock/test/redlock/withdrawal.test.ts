@@ -21,7 +21,7 @@ test.each([
   const lock = { release: () => answers.shift()?.() } as unknown as NodeLock;
   const quorum = { runtime, settings: { nodeTimeoutMs: 1_000 } as Quorum["settings"] };
   let gone: ReadonlySet<VotingNode> | undefined;
-  void withdraw(quorum, { lock, owner: "owner", nodes: [node], leaseMs: 10_000, spared: 0 }).then((nodes) => {
+  void withdraw(quorum, { lock, owner: "owner", nodes: [node], leaseMs: 10_000, needed: 1 }).then((nodes) => {
     gone = nodes;
   });
   await runtime.advance(500);
