@@ -34,12 +34,8 @@ export async function inspectRedLock(
 export async function askToLetGo(quorum: Quorum, name: string): Promise<boolean> {
   const keys = [quorum.settings.keyPrefix + name];
   const ask = async ({ line }: VotingNode) => (await line.run(mutexAsk, keys, mutexAsk.args(null))).reply;
-  const replies = await repliesOfMajority(
-    quorum,
-    "the request to release reached too few nodes for",
-    name,
-    ask,
-  );
+  const failure = "the request to release reached too few nodes for";
+  const replies = await repliesOfMajority(quorum, failure, name, ask);
   return replies.filter(({ status }) => status === "asked").length >= quorum.majority;
 }
 

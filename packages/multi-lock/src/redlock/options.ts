@@ -116,8 +116,6 @@ const ownKeys = [
 
 const nodeKeys: (keyof RedLockNode)[] = ["url", "name", "durable", "username", "password", "tls", "db"];
 
-const fencings: readonly unknown[] = [undefined, "none", "write-back"];
-
 /** Throws `InvalidArgumentError` naming the option and what it takes. */
 export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions {
   const options = given === undefined ? ({} as RedLocksOptions) : given;
@@ -210,11 +208,8 @@ function nodeOf(what: string, given: string | RedLockNode): ResolvedNode {
 
 function fencingOf(what: string, { fencing, purpose }: RedLocksOptions): ResolvedRedLocksOptions["fencing"] {
   checkChoice("redLocks: purpose", purpose, ["efficiency", "correctness"]);
-  if (!fencings.includes(fencing) && typeof fencing !== "function") {
-    throw new InvalidArgumentError(
-      `${what} must be "none", "write-back" or a function; got ${show(fencing)}`,
-    );
-  }
+  if (typeof fencing !== "function")
+    checkChoice(`${what}, unless it is a function,`, fencing, ["none", "write-back"]);
   if (purpose === "correctness" && typeof fencing !== "function") {
     throw new InvalidArgumentError(
       `${what}: purpose "correctness" needs a function that draws tokens from one ordering source, such as a counter in ZooKeeper; votes of nodes have no order by themselves`,
