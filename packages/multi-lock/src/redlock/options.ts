@@ -37,7 +37,10 @@ export interface RedLockNode {
 
 /** What `redLocks()` takes. */
 export interface RedLocksOptions extends ProviderOptions {
-  /** An odd number of independent masters, three or more. */
+  /**
+   * An odd number of independent masters, three or more. Must be the same list in all clients: with lists that differ in one node, two
+   * clients may each have a majority, and hold the same lock. `docs/upgrade.md` of the repository says how to change it.
+   */
   readonly nodes: readonly (string | RedLockNode)[];
   /**
    * How long the vote of a node lasts after it was given and after each extension. Milliseconds, finite; default
@@ -45,9 +48,9 @@ export interface RedLocksOptions extends ProviderOptions {
    */
   readonly leaseMs?: Millis;
   /**
-   * The longest lease that a call may ask for, and how long the votes of a node do not count after it has restarted or was
-   * replaced. Must be the same in all clients of the nodes: a node keeps the longest value that a client has sent it.
-   * Milliseconds, at least `leaseMs`; default `leaseMs`.
+   * The longest lease that a call may ask for, and how long the votes of a node do not count after it has restarted, or was replaced
+   * by another server at its address. It does not make another list of `nodes` safe. Must be the same in all clients of the nodes: a node
+   * keeps the longest value that a client has sent it. Milliseconds, at least `leaseMs`; default `leaseMs`.
    */
   readonly maxLeaseMs?: Millis;
   /**
