@@ -9,6 +9,7 @@ import {
   type MultiHandle,
   NotHeldError,
   type Owner,
+  type ReleaseOptions,
   type ReleaseOutcome,
 } from "@holdfast/core";
 import {
@@ -140,7 +141,7 @@ export class HeldTogether implements MultiHandle {
     this.#assertNotOver();
   }
 
-  release(options?: { signal?: AbortSignal }): Promise<ReleaseOutcome> {
+  release(options?: ReleaseOptions): Promise<ReleaseOutcome> {
     try {
       checkReleaseOptions(options);
     } catch (error) {
@@ -222,7 +223,7 @@ export class HeldTogether implements MultiHandle {
     });
   }
 
-  async #release(options: { signal?: AbortSignal } | undefined): Promise<ReleaseOutcome> {
+  async #release(options: ReleaseOptions | undefined): Promise<ReleaseOutcome> {
     // Reads the clock. `#released` is not set yet, so a loss found now counts.
     if (this.state === "lost") {
       await unlessAborted(this.#givingBack ?? Promise.resolve(), options?.signal);

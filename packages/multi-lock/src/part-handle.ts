@@ -56,7 +56,8 @@ export async function giveBack(handles: readonly LockHandle[]): Promise<void> {
     [...handles].reverse().map(async (handle) => {
       const state = engineOf(handle)?.link.state ?? "connected";
       try {
-        await handle.release(state === "connected" ? {} : { signal: AbortSignal.abort() });
+        // A part that its provider kept would look held to all who want the whole.
+        await handle.release({ keep: false, ...(state !== "connected" && { signal: AbortSignal.abort() }) });
       } catch {
         // The event `release-failed` has it.
       }

@@ -82,6 +82,18 @@ describe("multiLock", () => {
     expect(make).toThrow(message);
   });
 
+  it("keeps no part of a set that it did not get", async () => {
+    locks = memoryLocks({ space, keepMs: 60_000 });
+    await other.mutex("b").acquire();
+    // A first hold of a name is not kept in any case.
+    await (await locks.mutex("a").acquire()).release({ keep: false });
+    expect(await multiLock(mutexes("ab")).tryAcquire()).toBeNull();
+    expect(locks.kept()).toEqual([]);
+    await expect(multiLock(mutexes("ab")).acquire({ waitMs: 20 })).rejects.toThrow(AcquireTimeoutError);
+    expect(locks.kept()).toEqual([]);
+    expect((await other.mutex("a").inspect()).held).toEqual([]);
+  });
+
   it("refuses the same lock twice: by object, by name, and as another kind on that name", () => {
     const mutex = locks.mutex("a");
     const twice = [
