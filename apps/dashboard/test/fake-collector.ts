@@ -1,6 +1,8 @@
 import type {
+  ActionOffer,
   ActionRequest,
   ActionResult,
+  ActionTrial,
   CollectorEvent,
   Discovery,
   Finding,
@@ -142,6 +144,14 @@ export class FakeCollector implements LockCollector {
   async discover(): Promise<readonly Discovery[]> {
     this.#fail();
     return this.discoveryList;
+  }
+
+  tryOut(
+    { key, version }: ObservedLockDetail,
+    acts: readonly ActionOffer[],
+    _signal?: AbortSignal,
+  ): Promise<readonly ActionTrial[]> {
+    return Promise.all(acts.map((one) => this.act({ ...one, key, expectedVersion: version, dryRun: true })));
   }
 
   async act(request: ActionRequest): Promise<ActionResult> {

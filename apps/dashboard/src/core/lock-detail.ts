@@ -1,4 +1,4 @@
-import type { ActionResult, LockAction, ObservedLockDetail, SessionContact } from "@holdfast/collectors";
+import type { ActionOffer, LockAction, ObservedLockDetail, SessionContact } from "@holdfast/collectors";
 import type { Role } from "../auth/roles.js";
 import { mostOffered } from "../contract/actions.js";
 import type { LockDetail } from "../contract/api.js";
@@ -134,27 +134,26 @@ async function actionsOn(
   mayAct: (action: LockAction) => boolean,
 ): Promise<LockDetail["actions"]> {
   const offers = offersOf(lock).filter(({ action }) => mayAct(action));
-  const tried = await Promise.all(
-    offers.map(async ({ action, entry }) => {
-      const request = { action, entry, key: lock.key, expectedVersion: lock.version, dryRun: true };
-      // What cannot even be tried out is not offered; the detail itself says what is wrong with the backend.
-      const result = await within(collector.act(request), tryOutMs).catch((): ActionResult | null => null);
-      if (result?.outcome !== "would-do") return [];
-      return [
-        {
-          action,
-          entry,
-          role: roleOfAction[action],
-          effects: [...result.effects],
-          unknownLibrary: result.unknownLibrary === true,
-        },
-      ];
-    }),
-  );
-  return tried.flat();
+  if (offers.length === 0) return [];
+  const tried = collector.tryOut(lock, offers, AbortSignal.timeout(tryOutMs));
+  // What cannot even be tried out is not offered; the detail itself says what is wrong with the backend.
+  const trials = await within(tried, tryOutMs).catch(() => []);
+  return offers.flatMap(({ action, entry }, at) => {
+    const trial = trials[at];
+    if (trial?.outcome !== "would-do") return [];
+    return [
+      {
+        action,
+        entry,
+        role: roleOfAction[action],
+        effects: [...trial.effects],
+        unknownLibrary: trial.unknownLibrary === true,
+      },
+    ];
+  });
 }
 
-function offersOf(lock: ObservedLockDetail): { action: LockAction; entry: string | null }[] {
+function offersOf(lock: ObservedLockDetail): ActionOffer[] {
   const holders = lock.holders.slice(0, mostOffered).map(({ entry }) => entry);
   const waiters = lock.waiters.slice(0, mostOffered).map(({ entry }) => entry);
   return [

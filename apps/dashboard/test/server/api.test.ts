@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import { Errors } from "typebox/value";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { share } from "../../../../e2e/support/share.js";
 import type { HistoryRow, LockRow } from "../../src/contract/api.js";
 import * as contract from "../../src/contract/api.js";
@@ -252,6 +252,30 @@ describe("REST", () => {
     });
     await holder("viewer");
     expect(zookeeper.detailReads).toBeGreaterThan(reads);
+  });
+
+  it("has all actions on a lock tried out by one question to its collector, and gives that up by its signal", async () => {
+    await using dashboard = await serving();
+    const { app, zookeeper } = dashboard;
+    const people = ["1", "2", "3"];
+    zookeeper.put({
+      key: "/locks/a",
+      holders: people.map((at) => fakeParticipant({ entry: `h${at}` })),
+      waiters: people.map((at) => fakeParticipant({ entry: `w${at}` })),
+    });
+    const answer = vi.spyOn(zookeeper, "tryOut");
+    const url = `/api/v1/locks/${idOf("/locks/a")}`;
+    const read = async () => (await app.inject({ url, headers: as("admin") })).json().actions;
+    expect(await read()).toHaveLength(9);
+    expect(answer).toHaveBeenCalledOnce();
+    let signal: AbortSignal | undefined;
+    answer.mockImplementation((_seen, _acts, given) => {
+      signal = given;
+      return new Promise(() => {});
+    });
+    zookeeper.put({ key: "/locks/a" });
+    expect(await read()).toEqual([]);
+    expect(signal?.aborted).toBe(true);
   });
 
   it("limits how often one caller has locks read", async () => {

@@ -1,5 +1,5 @@
 import { messageOf } from "@holdfast/core/internal";
-import type { ActionResult } from "../observe/collector.js";
+import type { ActionOffer, ActionRequest, ActionResult, ActionTrial } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
 
 /** What became of an act, without the rows around it. */
@@ -7,20 +7,26 @@ export type Outcome = Pick<ActionResult, "outcome" | "effects" | "unknownLibrary
 
 /** How one backend acts upon one lock. */
 export interface Act<Lock> {
+  /** Said where nothing is there. */
+  readonly gone: readonly string[];
   /** Reads the lock anew. `null`: nothing is there. */
   read(): Promise<Lock | null>;
   rowOf(lock: Lock): ObservedLock;
   /** Decides and acts. `tried`: the backend was asked to change something, so the lock is read once more. */
-  attempt(lock: Lock, before: ObservedLock): Promise<Outcome & { readonly tried: boolean }>;
+  attempt(
+    request: ActionRequest,
+    lock: Lock,
+    before: ObservedLock,
+  ): Promise<Outcome & { readonly tried: boolean }>;
 }
 
-/** Reads, acts, and reads again what was acted upon. `gone`: said where nothing is there. */
-export async function actUpon<Lock>(gone: readonly string[], act: Act<Lock>): Promise<ActionResult> {
+/** Reads, acts, and reads again what was acted upon. */
+export async function actUpon<Lock>(act: Act<Lock>, request: ActionRequest): Promise<ActionResult> {
   const lock = await act.read();
-  if (lock === null) return { outcome: "nothing-there", effects: gone, before: null, after: null };
+  if (lock === null) return { outcome: "nothing-there", effects: act.gone, before: null, after: null };
   // What is read may change in place with the next reading, so the row is made first.
   const before = act.rowOf(lock);
-  const { tried, outcome, effects, ...told } = await act.attempt(lock, before);
+  const { tried, outcome, effects, ...told } = await act.attempt(request, lock, before);
   if (!tried) return { outcome, effects, before, after: null, ...told };
   try {
     const later = await act.read();
@@ -30,6 +36,27 @@ export async function actUpon<Lock>(gone: readonly string[], act: Act<Lock>): Pr
     const unread = `The lock could not be read after that: ${messageOf(error)}.`;
     return { outcome, effects: [...effects, unread], before, after: null, ...told };
   }
+}
+
+/** What each of the acts would do, by one reading for all of them. Tries none once `signal` is aborted. */
+export async function tryOutUpon<Lock>(
+  act: Act<Lock>,
+  { key, version }: Pick<ObservedLock, "key" | "version">,
+  acts: readonly ActionOffer[],
+  signal: AbortSignal | undefined,
+): Promise<readonly ActionTrial[]> {
+  const lock = await act.read();
+  signal?.throwIfAborted();
+  if (lock === null) return acts.map(() => ({ outcome: "nothing-there", effects: act.gone }));
+  const before = act.rowOf(lock);
+  return Promise.all(
+    acts.map(({ action, entry }) =>
+      act.attempt({ action, entry, key, expectedVersion: version, dryRun: true }, lock, before).then(
+        ({ tried: _tried, ...trial }): ActionTrial => trial,
+        (error: unknown): ActionTrial => ({ outcome: "denied", effects: [messageOf(error)] }),
+      ),
+    ),
+  );
 }
 
 /** The lock is none of this collector's: it is neither read nor acted upon. */

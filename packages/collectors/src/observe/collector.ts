@@ -279,6 +279,12 @@ export interface ActionResult {
   readonly endedHolds?: readonly string[];
 }
 
+/** An act that may be offered to an operator: what to do, and to which participant. */
+export type ActionOffer = Pick<ActionRequest, "action" | "entry">;
+
+/** What an act would do. `denied`, with the reason, where the backend refuses to answer for this one act. */
+export type ActionTrial = Pick<ActionResult, "outcome" | "effects" | "unknownLibrary">;
+
 /** A place that looks as if locks were kept there. */
 export interface Discovery {
   /** A root path, or a pattern of keys. */
@@ -291,7 +297,7 @@ export interface Discovery {
 
 /**
  * Watches the locks of one backend from outside, whatever library made them. Everything that it gives is a picture, already old. Only
- * `detail`, `sessions`, `contacts`, `servers`, `discover` and `act` throw when the backend fails; `sources` reports other failures.
+ * `detail`, `sessions`, `contacts`, `servers`, `discover`, `tryOut` and `act` throw when the backend fails; `sources` reports other failures.
  */
 export interface LockCollector {
   /** The kind of backend. */
@@ -333,6 +339,15 @@ export interface LockCollector {
   findings(): readonly Finding[];
   /** Looks for places where locks seem to be kept, also outside of what this collector watches. */
   discover(): Promise<readonly Discovery[]>;
+  /**
+   * What each of these acts would do to the lock as `seen`, by one reading for all of them, of shown holders and of the waiters up to
+   * the last one that is named. Changes nothing. Rejects with the reason of `signal` once it is aborted, and reads no further.
+   */
+  tryOut(
+    seen: ObservedLockDetail,
+    acts: readonly ActionOffer[],
+    signal?: AbortSignal,
+  ): Promise<readonly ActionTrial[]>;
   /** Does what an operator asks for, if the lock is still as `expectedVersion` says. Never does more than was shown. */
   act(request: ActionRequest): Promise<ActionResult>;
   /** Ends all reading and the connections of this collector. */

@@ -1,5 +1,5 @@
-import { type Act, actUpon, type Outcome } from "../kit/action.js";
-import type { ActionRequest, ActionResult, LockAction } from "../observe/collector.js";
+import type { Act, Outcome } from "../kit/action.js";
+import type { LockAction } from "../observe/collector.js";
 import type { Acting, ActionRunner } from "./action-runner.js";
 import { force, revoke } from "./holder-actions.js";
 import type { LockRecord } from "./lock-record.js";
@@ -24,20 +24,17 @@ const actions: Readonly<Record<LockAction, (acting: Acting) => Promise<Outcome>>
  * What an operator may do. Each is one script at the master, which compares what the operator saw with what is there and acts in the same
  * moment. Rejects where the backend cannot be asked within 5,000 ms, or refuses.
  */
-export function act(
-  { runner, reread, rowOf, whoIs }: ActionParts,
-  request: ActionRequest,
-): Promise<ActionResult> {
-  const { key, dryRun } = request;
-  return actUpon([], {
+export function actOn({ runner, reread, rowOf, whoIs }: ActionParts, key: string): Act<LockRecord> {
+  return {
+    gone: [],
     read: () => runner.read(key, () => reread(key)),
     rowOf,
-    attempt: async (record, before) => {
+    attempt: async (request, record, before) => {
       if (record.shape.is === "nothing" && before.state === "idle")
         return { outcome: "nothing-there", effects: [], tried: false };
       // The row may be of a moment before: what was read now is not what the scripts compare, that is `expectedVersion`.
       const done = await actions[request.action]({ runner, request, record, lock: before, whoIs });
-      return { ...done, tried: !dryRun && done.outcome === "done" };
+      return { ...done, tried: !request.dryRun && done.outcome === "done" };
     },
-  });
+  };
 }

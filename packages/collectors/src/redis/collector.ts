@@ -1,13 +1,15 @@
 import type { Millis, RecordReader, Runtime } from "@holdfast/core";
 import { ReplyError, recordKeys } from "@holdfast/redis-recipes/internal";
 import { whoIs } from "../judge/who-is.js";
-import { denied } from "../kit/action.js";
+import { actUpon, denied, tryOutUpon } from "../kit/action.js";
 import { Attention } from "../kit/attention.js";
 import { fewOfAKind } from "../kit/few-of-a-kind.js";
 import { Listeners } from "../kit/listeners.js";
 import type {
+  ActionOffer,
   ActionRequest,
   ActionResult,
+  ActionTrial,
   CollectorEvent,
   Discovery,
   Finding,
@@ -23,7 +25,7 @@ import type {
   SessionContact,
 } from "../observe/observed-lock.js";
 import { ActionRunner } from "./action-runner.js";
-import { type ActionParts, act } from "./actions.js";
+import { type ActionParts, actOn } from "./actions.js";
 import { Book } from "./book.js";
 import { Channels } from "./channels.js";
 import { readDetail } from "./detail.js";
@@ -57,6 +59,8 @@ import { sessionsOf } from "./sessions.js";
 export function redisCollector(options: RedisCollectorOptions): RedisCollector {
   return new Collector(resolveCollectorOptions(options));
 }
+
+const notMeant = "No pattern of this collector fits its name.";
 
 /** What a collector of Redis can say beyond the others. */
 export interface RedisCollector extends LockCollector {
@@ -268,10 +272,20 @@ class Collector implements RedisCollector {
     return discover(this.#places.masters(), this.#channels.locks);
   }
 
+  async tryOut(
+    seen: ObservedLockDetail,
+    acts: readonly ActionOffer[],
+    signal?: AbortSignal,
+  ): Promise<readonly ActionTrial[]> {
+    return this.#isMeant(seen.key)
+      ? tryOutUpon(actOn(this.#actions, seen.key), seen, acts, signal)
+      : acts.map(() => denied(notMeant));
+  }
+
   async act(request: ActionRequest): Promise<ActionResult> {
     return this.#isMeant(request.key)
-      ? act(this.#actions, request)
-      : denied("No pattern of this collector fits its name.");
+      ? actUpon(actOn(this.#actions, request.key), request)
+      : denied(notMeant);
   }
 
   async close(): Promise<void> {

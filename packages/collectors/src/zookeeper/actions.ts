@@ -8,7 +8,7 @@ import {
   type ZooKeeperSession,
 } from "@holdfast/zk-recipes/internal";
 import { whoIs } from "../judge/who-is.js";
-import { actUpon, type Outcome } from "../kit/action.js";
+import type { Act, Outcome } from "../kit/action.js";
 import type { ActionRequest, ActionResult, LockAction } from "../observe/collector.js";
 import type { ObservedLock } from "../observe/observed-lock.js";
 import { detailOf, type FreshLock, type MostRead, readLock } from "./detail.js";
@@ -55,19 +55,21 @@ const plans: Readonly<Record<LockAction, (request: ActionRequest, fresh: FreshLo
  * Reads the lock anew, compares it with what the operator saw, and acts in one transaction upon exactly the nodes that were
  * read: each step carries the version of its node, so that whatever came in between makes the whole of it a conflict.
  */
-export function act(
+export function actOn(
   session: ZooKeeperSession,
   book: LockBook,
   nowMs: () => number,
-  request: ActionRequest,
-): Promise<ActionResult> {
-  return actUpon(["There is no such lock (any more)."], {
-    read: () => readLock(session, book, request.key, mostRead),
+  key: string,
+  most: MostRead = mostRead,
+): Act<FreshLock> {
+  return {
+    gone: ["There is no such lock (any more)."],
+    read: () => readLock(session, book, key, most),
     rowOf: (fresh) => {
       const { waiters: _waiters, raw: _raw, explain: _explain, ...row } = detailOf(fresh, book, 0, nowMs());
       return row;
     },
-    attempt: async (fresh, before) => {
+    attempt: async (request, fresh, before) => {
       const verdict = compared(request, before) ?? plans[request.action](request, fresh);
       if ("outcome" in verdict) return verdict;
       const { effects, steps, unknown, ...ending } = verdict;
@@ -83,7 +85,7 @@ export function act(
         tried: true,
       };
     },
-  });
+  };
 }
 
 function refused(outcome: ActionResult["outcome"], why: string): Refusal {

@@ -27,6 +27,8 @@ const looks = 3;
 export interface MostRead {
   readonly maxWaiters: number;
   readonly maxHolders?: number;
+  /** Ends the reading: no node is asked for after it was aborted. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The lock as it is now; `null` when the path is that of no lock. Rejects with what `listTree` rejects with. */
@@ -44,11 +46,11 @@ export async function readLock(
 async function readFresh(
   session: ZooKeeperSession,
   path: string,
-  { maxWaiters, maxHolders = shownHolders }: MostRead,
+  { maxWaiters, maxHolders = shownHolders, signal }: MostRead,
   isNaive: (path: string) => boolean,
 ): Promise<FreshLock | null> {
   for (let look = 1; ; look++) {
-    const fresh = await readOnce(session, path, { maxWaiters, maxHolders });
+    const fresh = await readOnce(session, path, { maxWaiters, maxHolders, signal });
     if (fresh === null) return null;
     if (fresh.found.kind === "naive-mutex" && !isNaive(path))
       return { tree: fresh.tree, found: { ...fresh.found, kind: null, holders: [] } };
@@ -61,7 +63,7 @@ async function readFresh(
 async function readOnce(
   session: ZooKeeperSession,
   path: string,
-  { maxWaiters, maxHolders }: Required<MostRead>,
+  { maxWaiters, maxHolders, signal }: Required<MostRead>,
 ): Promise<FreshLock | null> {
   const listed = await listTree(session, { kind: "mutex", lockName: path, path });
   if (listed.stat === null) return null;
@@ -70,7 +72,7 @@ async function readOnce(
   const names = recogniseTree({ ...listed, data });
   const wanted = [...names.holders.slice(0, maxHolders), ...names.waiters.slice(0, maxWaiters)];
   const paths = wanted.map((person) => person.path).filter((each) => each !== path);
-  const tree = await readPeople(session, { ...listed, data }, paths, undefined);
+  const tree = await readPeople(session, { ...listed, data }, paths, signal);
   return { tree, found: recogniseTree(tree) };
 }
 

@@ -2,13 +2,15 @@ import type { Millis, RecordReader } from "@holdfast/core";
 import { messageOf, RecentMap } from "@holdfast/core/internal";
 import type { WatcherEvent } from "@holdfast/zk-protocol";
 import { LockPaths } from "@holdfast/zk-recipes/internal";
-import { denied } from "../kit/action.js";
+import { type Act, actUpon, denied, tryOutUpon } from "../kit/action.js";
 import { Attention } from "../kit/attention.js";
 import { Listeners } from "../kit/listeners.js";
 import { SourceState } from "../kit/source-state.js";
 import type {
+  ActionOffer,
   ActionRequest,
   ActionResult,
+  ActionTrial,
   CollectorEvent,
   Discovery,
   Finding,
@@ -23,8 +25,8 @@ import type {
   ObservedSession,
   SessionContact,
 } from "../observe/observed-lock.js";
-import { act } from "./actions.js";
-import { detailOf, readLock } from "./detail.js";
+import { actOn } from "./actions.js";
+import { detailOf, type FreshLock, type MostRead, readLock } from "./detail.js";
 import { discoverRoots } from "./discover.js";
 import { Findings } from "./findings.js";
 import { LockBook } from "./lock-book.js";
@@ -49,6 +51,7 @@ const comparedNodes = 16;
 const beatMs: Millis = 500;
 /** How long one reading of the connections serves all that ask. */
 const contactsKeptMs: Millis = 2_000;
+const outside = "It is below no root of this collector.";
 
 /** What a collector of ZooKeeper can say beyond the others. */
 export interface ZooKeeperCollector extends LockCollector {
@@ -269,9 +272,26 @@ class Collector implements ZooKeeperCollector {
     return discoverRoots(this.#settings, this.#roots.reads());
   }
 
+  async tryOut(
+    seen: ObservedLockDetail,
+    acts: readonly ActionOffer[],
+    signal?: AbortSignal,
+  ): Promise<readonly ActionTrial[]> {
+    if (!this.#isInside(seen.key)) return acts.map(() => denied(outside));
+    const lastNamed = seen.waiters.findLastIndex((waiter) =>
+      acts.some(({ entry }) => entry === waiter.entry),
+    );
+    // At least one: an effect names the waiter that is granted next.
+    const most = { maxWaiters: Math.max(1, lastNamed + 1), signal };
+    return tryOutUpon(this.#actOn(seen.key, most), seen, acts, signal);
+  }
+
   async act(request: ActionRequest): Promise<ActionResult> {
-    if (!this.#isInside(request.key)) return denied("It is below no root of this collector.");
-    return act(this.#line.session, this.#book, () => this.#settings.runtime.wallMs(), request);
+    return this.#isInside(request.key) ? actUpon(this.#actOn(request.key), request) : denied(outside);
+  }
+
+  #actOn(key: string, most?: MostRead): Act<FreshLock> {
+    return actOn(this.#line.session, this.#book, () => this.#settings.runtime.wallMs(), key, most);
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { CollectorEvent } from "../../src/index.js";
-import { actUpon } from "../../src/kit/action.js";
+import { type Act, actUpon, tryOutUpon } from "../../src/kit/action.js";
 import { Attention } from "../../src/kit/attention.js";
 import { FindingTimes } from "../../src/kit/finding-times.js";
 import { Listeners } from "../../src/kit/listeners.js";
@@ -12,16 +12,46 @@ const event: CollectorEvent = { type: "changed", key: "/locks/a" };
 describe("an act", () => {
   it("that was done is known to be, also where its lock cannot be read any more", async () => {
     let reads = 0;
-    const result = await actUpon([], {
+    const act: Act<string> = {
+      gone: [],
       read: async () => {
         if (++reads === 2) throw new Error("away");
         return "a lock";
       },
       rowOf: () => ({}) as never,
       attempt: async () => ({ tried: true, outcome: "done", effects: ["ended"], endedHolds: ["e1"] }),
-    });
+    };
+    const request = { action: "force-release", key: "a", entry: null, expectedVersion: "e1" } as const;
+    const result = await actUpon(act, { ...request, dryRun: false });
     expect(result).toMatchObject({ outcome: "done", endedHolds: ["e1"], after: null });
     expect(result.effects).toEqual(["ended", "The lock could not be read after that: away."]);
+  });
+});
+
+describe("acts that are tried out", () => {
+  it("are answered each for itself where the backend refuses one of them", async () => {
+    const act: Act<string> = {
+      gone: [],
+      read: async () => "a lock",
+      rowOf: () => ({}) as never,
+      attempt: async ({ action }) => {
+        if (action === "evict-waiter") throw new Error("NOPERM");
+        return { tried: false, outcome: "would-do", effects: ["ends"] };
+      },
+    };
+    const trials = await tryOutUpon(
+      act,
+      { key: "a", version: "1" },
+      [
+        { action: "evict-waiter", entry: "w1" },
+        { action: "force-release", entry: "h1" },
+      ],
+      undefined,
+    );
+    expect(trials).toEqual([
+      { outcome: "denied", effects: ["NOPERM"] },
+      { outcome: "would-do", effects: ["ends"] },
+    ]);
   });
 });
 

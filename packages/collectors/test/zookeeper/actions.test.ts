@@ -3,7 +3,7 @@ import { EvictedError, type LockProvider } from "@holdfast/core";
 import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { CreateFlags } from "@holdfast/zk-protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ActionRequest } from "../../src/index.js";
+import type { ActionOffer, ActionRequest, ObservedLockDetail } from "../../src/index.js";
 import { ours, Watched } from "./support.js";
 
 let server: EmbeddedZooKeeper;
@@ -243,6 +243,73 @@ describe("actions of an operator", () => {
     });
     expect((await watched.collector.act(asSeen)).outcome).toBe("nothing-there");
     expect(server.nodes("/locks/config")).toHaveLength(1);
+  });
+
+  /** A lock with one holder and 60 waiters, and the acts that a page of it offers. */
+  async function crowded(key: string): Promise<{ seen: ObservedLockDetail; offers: ActionOffer[] }> {
+    server.operator.create(key);
+    for (let at = 0; at <= 60; at++)
+      server.operator.create(`${key}/_c_${randomUUID()}-lock-`, { flags: CreateFlags.persistentSequential });
+    await watched.row(key, ({ waiterCount }) => waiterCount === 60);
+    const seen = await watched.collector.detail(key, { maxWaiters: 200 });
+    if (seen === null) throw new Error(`nothing is at ${key}`);
+    const holder = seen.holders[0]?.entry ?? "";
+    return {
+      seen,
+      offers: [
+        { action: "request-revoke", entry: holder },
+        ...seen.waiters.slice(0, 5).map(({ entry }) => ({ action: "evict-waiter" as const, entry })),
+        { action: "force-release", entry: holder },
+      ],
+    };
+  }
+
+  /** Counts the requests that name the lock or a node below it. */
+  function readsOf(key: string, op: "getData" | "getChildren2"): { count: number } {
+    const reads = { count: 0 };
+    const call = (): void => {
+      reads.count += 1;
+    };
+    server.faults.on(
+      { op, path: new RegExp(`^${key}`), times: Number.POSITIVE_INFINITY },
+      { do: "run", call },
+    );
+    return reads;
+  }
+
+  it("acts on one lock are tried out by one reading of those who are concerned, however long the queue is", async () => {
+    const { seen, offers } = await crowded("/locks/long-queue");
+    const nodes = readsOf(seen.key, "getData");
+    const lists = readsOf(seen.key, "getChildren2");
+    const trials = await watched.collector.tryOut(seen, offers);
+    expect(trials.map(({ outcome }) => outcome)).toEqual(offers.map(() => "would-do"));
+    expect(trials[6]?.effects.join(" ")).toMatch(/is NOT notified.*is granted the lock within moments/s);
+    expect([lists.count, nodes.count]).toEqual([1, 6]);
+    expect(server.nodes(seen.key)).toHaveLength(62);
+  });
+
+  it("acts that are tried out say of a lock that has changed since it was seen that it has, and of one that is gone that nothing is there", async () => {
+    const { seen, offers } = await crowded("/locks/moved-on");
+    server.operator.delete(`${seen.key}/${seen.holders[0]?.entry}`);
+    const changed = await watched.collector.tryOut(seen, offers);
+    expect(new Set(changed.map(({ outcome }) => outcome))).toEqual(new Set(["conflict"]));
+    const gone = await watched.collector.tryOut({ ...seen, key: "/locks/never-there" }, offers);
+    expect(new Set(gone.map(({ outcome }) => outcome))).toEqual(new Set(["nothing-there"]));
+    const outside = await watched.collector.tryOut({ ...seen, key: "/other" }, offers);
+    expect(new Set(outside.map(({ outcome }) => outcome))).toEqual(new Set(["denied"]));
+  });
+
+  it("acts that are tried out read no further once the caller has given them up", async () => {
+    const { seen, offers } = await crowded("/locks/given-up");
+    const nodes = readsOf(seen.key, "getData");
+    const list = server.faults.on({ op: "getChildren2", path: seen.key }, { do: "hold" });
+    const left = new AbortController();
+    const trials = watched.collector.tryOut(seen, offers, left.signal);
+    await list.reached();
+    left.abort();
+    list.release();
+    await expect(trials).rejects.toMatchObject({ name: "AbortError" });
+    expect(nodes.count).toBe(0);
   });
 
   it("refuses what was decided on a name that may come again", async () => {
