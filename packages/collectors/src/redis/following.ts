@@ -52,7 +52,7 @@ export function followHolders(
     if (old !== undefined) {
       old.count = count;
       // The end of the hash is that of its only holder; of several readers each has its own.
-      if (fields.length === 1) raised = old.lease.read(leftMs, atMs, reading.blurMs) || raised;
+      if (fields.length === 1) raised = old.lease.read(leftMs, reading) || raised;
       return old;
     }
     const alone = shape.is === "lock" && (shape.mode === null || field.endsWith(":write"));
@@ -74,7 +74,7 @@ export function followHolders(
         ...(waitedMs === null ? {} : { waitedMs }),
       });
     } else emit({ type: "found", ...told, since });
-    return { field, count, since, lease: new LeaseHistory(leftMs, atMs) };
+    return { field, count, since, lease: new LeaseHistory(leftMs, reading.readMs) };
   });
   record.shape = shape.is === "lock" ? { is: "lock", fields: followed, mode: shape.mode } : shape;
   return raised;

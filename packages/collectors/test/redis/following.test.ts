@@ -22,7 +22,7 @@ function releaseOf(
     const reading: Reading = {
       key: "k",
       atMs,
-      readMs: 0,
+      readMs: atMs,
       blurMs: 0,
       depth: "slim",
       shape,
