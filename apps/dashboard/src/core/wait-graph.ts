@@ -136,7 +136,8 @@ export class WaitGraph {
         const look = `${lock.version}\0${lock.waiterCount}\0${lock.holderCount}`;
         const known = this.#read.get(id);
         kept.add(id);
-        const trusted = nowMs - (known?.readMs ?? 0) < trustMs && !circled.has(id);
+        const ageMs = nowMs - (known?.readMs ?? 0);
+        const trusted = ageMs >= 0 && ageMs < trustMs && !circled.has(id);
         if (known !== undefined && known.look === look && trusted) {
           locks.push({ cluster: cluster.name, lock: known.lock });
           continue;
@@ -175,10 +176,11 @@ export class WaitGraph {
 
   #remember(cycles: readonly WaitCycle[], nowMs: number): void {
     this.#seen = new Map(
-      cycles.map((cycle) => [
-        cycle.signature,
-        { cycle, firstMs: this.#seen.get(cycle.signature)?.firstMs ?? nowMs },
-      ]),
+      cycles.map((cycle) => {
+        const firstMs = this.#seen.get(cycle.signature)?.firstMs ?? nowMs;
+        // Once the clock was set back, how long the circle has stood is not known: it counts as one that stands.
+        return [cycle.signature, { cycle, firstMs: firstMs > nowMs ? nowMs - standsMs : firstMs }];
+      }),
     );
   }
 
@@ -186,15 +188,16 @@ export class WaitGraph {
     chosen: { cluster: NamedCollector; lock: ObservedLock }[];
     blind: Waits["blind"];
   } {
-    const latestMs = this.#now() - minWaitMs;
+    const nowMs = this.#now();
     const blind: Waits["blind"] = [];
     const found: { cluster: NamedCollector; lock: LockFigures }[] = [];
     for (const cluster of this.#clusters) {
       let unseen = 0;
       for (const lock of cluster.collector.figures("contended")) {
+        const waitedMs = nowMs - (lock.oldestWait.atMs ?? 0);
         if (lock.waiterUnit !== "participants") unseen += 1;
-        else if (lock.oldestWait.atMs === null || lock.oldestWait.atMs <= latestMs)
-          found.push({ cluster, lock });
+        // A wait of the future, by a clock that was set back or by servers that are ahead, is of unknown age.
+        else if (waitedMs < 0 || waitedMs >= minWaitMs) found.push({ cluster, lock });
       }
       if (unseen > 0)
         blind.push({

@@ -88,6 +88,41 @@ describe("waits and deadlocks", () => {
     expect(scene.findings()[0]?.evidence).toContain("Certain: each of them is one thread");
   });
 
+  it("a certain one stands on, and no wait is left out, after the clock of this process was set back by an hour", async () => {
+    using scene = new Scene();
+    scene.contend(scene.red, "r1", threadOf("u", 1), threadOf("v", 2));
+    scene.contend(scene.red, "r2", threadOf("v", 2), threadOf("u", 1));
+    await scene.look();
+    scene.nowMs -= 3_600_000;
+    await scene.look();
+    const { cycles, edges } = await scene.observatory.waits();
+    expect(cycles).toMatchObject([{ certainty: "certain" }]);
+    expect(edges).toHaveLength(2);
+    expect(scene.findings()).toMatchObject([{ severity: "critical" }]);
+  });
+
+  it("a lock that was read before the clock of this process was set back is read again, since the age of that reading is not known", async () => {
+    using scene = new Scene();
+    scene.contend(scene.red, "r1", a, b);
+    await scene.observatory.graph.refresh(0);
+    scene.nowMs -= 3_600_000;
+    const reads = scene.red.detailReads;
+    await scene.observatory.graph.refresh(0);
+    expect(scene.red.detailReads).toBe(reads + 1);
+  });
+
+  it("a wait that began in the future, as the clock of the servers is ahead, is one of unknown age and is shown", async () => {
+    using scene = new Scene();
+    const oldestWait = { atMs: scene.nowMs + 30_000, provenance: "exact" as const };
+    scene.contend(scene.zoo, "/1", a, b, { oldestWait });
+    expect((await scene.observatory.waits()).edges).toHaveLength(1);
+    await scene.observatory.graph.refresh(1_000);
+    scene.nowMs += 30_000;
+    scene.contend(scene.zoo, "/2", b, a, { oldestWait: { atMs: scene.nowMs, provenance: "exact" } });
+    await scene.observatory.graph.refresh(1_000);
+    expect((await scene.observatory.waits()).edges).toHaveLength(2);
+  });
+
   it("other threads of these processes make none of it", async () => {
     using scene = new Scene();
     scene.contend(scene.red, "r1", threadOf("u", 1), threadOf("v", 2));

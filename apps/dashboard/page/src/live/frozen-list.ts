@@ -23,13 +23,16 @@ export function relist(list: FrozenList, rows: readonly LockRow[], frozen: boole
   return { rows: shown, gone, next: pending === 0 ? null : rows, pending };
 }
 
-/** Changed rows from the stream: content only, the order stays. */
+/**
+ * Changed rows from the stream: content only, the order stays. What the stream brings counts by its order and not by `readMs`, since the
+ * server's clock may be set back; a row that an answer has overtaken is corrected by the event of the change that the answer showed.
+ */
 export function refresh(list: FrozenList, changed: readonly LockRow[]): FrozenList {
   const fresh = new Map(changed.map((row) => [row.id, row]));
   if (!list.rows.some((row) => fresh.has(row.id))) return list;
-  const rows = list.rows.map((row) => newer(row, fresh.get(row.id)));
+  const rows = list.rows.map((row) => fresh.get(row.id) ?? row);
   const gone = new Set([...list.gone].filter((id) => !fresh.has(id)));
-  const next = list.next?.map((row) => newer(row, fresh.get(row.id))) ?? null;
+  const next = list.next?.map((row) => fresh.get(row.id) ?? row) ?? null;
   return { ...list, rows, gone, next };
 }
 
