@@ -78,11 +78,13 @@ async function run(given: Given, io: Io): Promise<number> {
   // A signal may have come before there were these listeners.
   if (io.signal.aborted) signals.on(io.signal.reason as Forwarded);
   try {
-    const guard = new Supervisor();
-    supervisor = guard;
+    supervisor = new Supervisor();
     const hold = await obtain(locks, plan, stop.signal);
     if (hold === null) return plan.conflictExit;
     const grantedAtMs = monotonicMs();
+    // A machine without free memory may have killed the idle process during a long wait.
+    if (supervisor.isGone) supervisor = new Supervisor();
+    const guard = supervisor;
     try {
       // Redis hands a lock on with a short lease at first, and this round trip makes it a whole one.
       await hold.confirm({ signal: stop.signal });

@@ -49,6 +49,11 @@ export class Supervisor {
     this.#end = this.#follow();
   }
 
+  /** The process has ended, and can run nothing any more. */
+  get isGone(): boolean {
+    return !this.#process.connected;
+  }
+
   /** Runs the command within `limits`; resolves when all of its group is gone. Never rejects. */
   run(work: Work, limits: Limits): Promise<End> {
     this.#limits = limits;

@@ -185,6 +185,25 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     expect(await waiting.ended()).toBe(143);
   });
 
+  it("starts another supervisor for the command when the first one was killed while it waited for the lock", async () => {
+    const lock = fresh();
+    const { holder } = await holding(lock);
+    const waiting = started(["run", "--lock", lock, ...sh("exit 7")], place());
+    let supervisor = 0;
+    await eventually(
+      () => {
+        supervisor = Number(readFileSync(`/proc/${waiting.pid}/task/${waiting.pid}/children`, "utf8"));
+        return supervisor > 0;
+      },
+      { what: "the supervisor to be there" },
+    );
+    process.kill(supervisor, "SIGKILL");
+    await eventually(() => !alive(supervisor), { what: "the supervisor to be gone" });
+    expect(waiting.over).toBe(false);
+    holder.process.kill("SIGTERM");
+    expect(await waiting.ended(), waiting.stderr).toBe(7);
+  });
+
   it("ends what the command has left in its group before it gives the lock back", async () => {
     const lock = fresh();
     const into = resource();
