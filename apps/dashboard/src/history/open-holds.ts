@@ -109,9 +109,10 @@ export class OpenHolds {
       const record = recordOfRow({ cluster, key, entry: String(row.entry) }, row);
       if (!this.#near.has(record.name)) records.push(record);
     }
+    const begin = addressName({ cluster, key, entry: "" });
     for (const { record } of this.#near.values()) {
       if (record === null || record.sinceMs === null || record.sinceMs >= beforeMs) continue;
-      if (record.address.cluster === cluster && record.address.key === key) records.push(record);
+      if (record.name.startsWith(begin)) records.push(record);
     }
     return records.slice(0, limit).map(({ address: { entry }, owner, sinceMs, exact, waitedMs }) => ({
       ...{ entry, owner: owner ?? noOwner, sinceMs, exact, waitedMs },

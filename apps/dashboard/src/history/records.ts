@@ -38,14 +38,14 @@ export class OpenRecord implements OpenFacts {
 
 const longestText = 512;
 
-/** Only the key of a lock has zeros in it, if any. */
+/** A hold by its texts as the file has them, so that it is found again after a restart. None of them has a zero in it. */
 export function addressName({ cluster, key, entry }: Pick<HoldAddress, "cluster" | "key" | "entry">): string {
-  return `${cluster}\0${key}\0${cut(entry)}`;
+  return `${cluster}\0${cut(key)}\0${cut(entry)}`;
 }
 
 export function addressNamed(name: string): Pick<HoldAddress, "cluster" | "key" | "entry"> {
-  const [first, last] = [name.indexOf("\0"), name.lastIndexOf("\0")];
-  return { cluster: name.slice(0, first), key: name.slice(first + 1, last), entry: name.slice(last + 1) };
+  const [cluster = "", key = "", entry = ""] = name.split("\0");
+  return { cluster, key, entry };
 }
 
 /** Halves of characters, and zeros. */

@@ -229,6 +229,27 @@ describe("after a restart", () => {
     ]);
   });
 
+  it.each([
+    ["is longer than the file keeps it", `/jobs/${"x".repeat(600)}`],
+    ["has a zero in it", "order:\0a"],
+  ])("a hold is met again also where the name of its lock %s", (_, key) => {
+    {
+      using kept = new Kept();
+      kept.record(t0, begun(key));
+    }
+    using kept = new Kept(t0 + hourMs);
+    const found = { found: true, exact: false, waitedMs: null, owner: null };
+    kept.record(t0 + hourMs, begun(key, { ...found, sinceMs: t0 }));
+    expect(kept.story(key).open).toMatchObject([{ sinceMs: t0, owner: billing }]);
+    kept.record(t0 + hourMs, { type: "complete", cluster: "zoo", atMs: t0 + hourMs });
+    expect(kept.story(key)).toMatchObject({ open: [{ sinceMs: t0, owner: billing }], holds: [] });
+    kept.record(t0 + hourMs + 1, ended(key, t0 + hourMs + 1));
+    expect(kept.story(key, { toMs: t0 + 2 * hourMs })).toMatchObject({
+      open: [],
+      holds: [{ sinceMs: t0, heldMs: hourMs + 1, reason: "released" }],
+    });
+  });
+
   it("changes behind `complete` in one message are about holds that are known", () => {
     {
       using kept = new Kept();
