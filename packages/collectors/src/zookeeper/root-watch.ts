@@ -347,16 +347,14 @@ export class RootWatch {
   }
 
   #compareLater(): void {
+    const generation = this.#generation;
     this.#timer(this.#context.settings.compareEveryMs, () => {
-      this.compareNow().then(
-        () => this.#compareLater(),
-        (error: Error) => {
+      this.compareNow()
+        .catch((error: Error) => {
           // The next connection begins anew. Until then this source says what it said before, as where contact is lost between two passes.
-          if (isLossOfContact(error)) return;
-          this.compared.lost(error.message);
-          this.#compareLater();
-        },
-      );
+          if (!isLossOfContact(error)) this.compared.lost(error.message);
+        })
+        .then(() => this.#over(generation) || this.#compareLater());
     });
   }
 

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { systemRuntime } from "@holdfast/core";
+import { type Runtime, systemRuntime } from "@holdfast/core";
 import { eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { CreateFlags, openAcl } from "@holdfast/zk-protocol";
 import { openSession, parseConnectString } from "@holdfast/zk-recipes/internal";
@@ -24,6 +24,38 @@ it("counts an event that never came, once, and puts it right", async () => {
   expect(watched.collector.sources().find(({ source }) => source === "compare")?.message).toMatch(
     /^1 differences/,
   );
+});
+
+it("goes on with one chain of passes after a pass that a new root has overtaken", async () => {
+  await using server = await startEmbeddedZooKeeper();
+  for (const path of ["/apps", "/apps/a", "/apps/a/locks"]) server.operator.create(path);
+  const compareEveryMs = 123_456;
+  const due = new Set<() => void>();
+  const runtime: Runtime = {
+    ...systemRuntime,
+    setTimer: (delayMs, fn) => {
+      if (delayMs !== compareEveryMs) return systemRuntime.setTimer(delayMs, fn);
+      due.add(fn);
+      return () => due.delete(fn);
+    },
+  };
+  const { connectString: connect } = server;
+  await using watched = await Watched.start({ connect, roots: ["/apps/*/locks"], compareEveryMs, runtime });
+  await eventually(() => due.size === 1, { what: "the first pass to be due" });
+  const [first] = due;
+  due.clear();
+  const count = server.faults.on({ op: "getAllChildrenNumber", path: "/apps/a/locks" }, { do: "hold" });
+  first?.();
+  await count.reached();
+  server.operator.create("/apps/b");
+  const overtaken = () => watched.events.some((event) => event.type === "resync");
+  await eventually(overtaken, { what: "the new root to be noticed" });
+  count.release();
+  await eventually(() => watched.collector.comparisons === 1, { what: "the overtaken pass to end" });
+  const walks = () => watched.events.filter((event) => event.type === "pass" && event.source !== "compare");
+  await eventually(() => walks().length === 2, { what: "the roots to be read anew" });
+  await eventually(() => due.size > 0, { what: "the next pass to be due" });
+  expect(due.size).toBe(1);
 });
 
 it("never counts a difference, nor makes one, while 32 clients come and go and it compares, resumes and compares", async () => {
