@@ -46,6 +46,9 @@ export interface ApiParts {
   readonly links: readonly LinkTemplate[];
 }
 
+/** A hundred open lists, or twenty open pages of locks that change all the time, ask as often as that in a minute. */
+const mostReads = 3_000;
+
 /** Requests of one name, a minute; for what is dear to a backend, or changes something. */
 export const sparingly = (max: number) => ({
   max,
@@ -88,8 +91,14 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
   }));
 
   const list = options("viewer", "One page of the locks that match", LocksSchema);
-  scope.get("/locks", { ...list, schema: { ...list.schema, querystring: LocksQuerySchema } }, (request) =>
-    observatory.locks(request.query),
+  scope.get(
+    "/locks",
+    {
+      // A name that no list has is looked up at the backends.
+      config: { ...list.config, rateLimit: sparingly(mostReads) },
+      schema: { ...list.schema, querystring: LocksQuerySchema },
+    },
+    (request) => observatory.locks(request.query),
   );
 
   const details = new SharedDetails(observatory, (role, action) =>
@@ -99,8 +108,7 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
   scope.get(
     "/locks/:id",
     {
-      // Twenty open pages of locks that change all the time ask as often as that.
-      config: { ...detail.config, rateLimit: sparingly(3_000) },
+      config: { ...detail.config, rateLimit: sparingly(mostReads) },
       schema: { ...detail.schema, params: IdSchema },
     },
     (request) => details.of(request.params.id, principalOf(request).role),

@@ -288,6 +288,17 @@ describe("REST", () => {
     expect(Number(answer.headers["x-ratelimit-limit"])).toBe(3_000);
   });
 
+  it("limits how often one caller has names looked up at the backends, and answers those beyond by how long to wait", async () => {
+    await using dashboard = await serving();
+    const { app, redis } = dashboard;
+    const ask = (at: number) => app.inject({ url: `/api/v1/locks?q=none-${at}`, headers: as("viewer") });
+    for (let at = 0; at < 3_000; at++) await ask(at);
+    const { statusCode, headers, ...answer } = await ask(3_000);
+    expect([statusCode, answer.json().error]).toEqual([429, "too-many-requests"]);
+    expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+    expect(redis.detailReads).toBe(3_000);
+  });
+
   it("keeps the turns of a lock and how long it was held", async () => {
     await using dashboard = await serving();
     const { zookeeper } = dashboard;
