@@ -40,9 +40,10 @@ export const watch: Command = {
   summary: "prints each change of locks as it happens",
   usage: `Usage: holdfast watch [PATTERN] [--json]
 
-Prints a line for each grant, each release, each hold that was lost because its lease ran out, and each new waiter,
-until it is interrupted, or its output is not read any more. PATTERN as of ls. A
-release by force, and on ZooKeeper the end of a session, looks like a release from outside.
+Prints a line for each grant, each release, each hold that was lost because its lease ran out, and, where more wait
+than before, each new waiter, until it is interrupted, or its output is not read any more. PATTERN as of ls. A
+release by force, and on ZooKeeper the end of a session, looks like a release from outside. A client that begins to
+wait as another one gives up is not seen, and behind ${maxWaiters} waiters one line without a name is for all that came at once.
 
   --json   one JSON object a line`,
   options: {},
@@ -148,7 +149,7 @@ export class Watcher {
       const count = row?.waiterCount ?? 0;
       const before = this.#waiterCounts.get(key) ?? 0;
       this.#waiterCounts.set(key, count);
-      if (count > before) this.#waits(key, count);
+      if (count > before) this.#waits(key, before, count);
       this.#look(key);
     }
     if (event.type === "removed") {
@@ -203,13 +204,20 @@ export class Watcher {
     });
   }
 
-  #waits(key: string, waiterCount: number): void {
+  /** A queue grows at its end. Those of whom no name was read are one line. */
+  #waits(key: string, before: number, count: number): void {
     const atMs = Date.now();
     this.#then(async (detail) => {
       const lock = await detail(key);
-      const who = lock?.waiters.at(-1) ?? null;
+      // Those at the front may have been granted the lock before it was read.
+      const gone = Math.max(0, count - (lock?.waiterCount ?? 0));
+      const named = lock?.waiters.slice(Math.max(0, before - gone), Math.max(0, count - gone)) ?? [];
       const heldBy = lock === null || lock.holders.length === 0 ? null : holdersOf(lock);
-      this.#tell({ event: "waits", atMs, lock: key, entry: who?.entry ?? null, who, waiterCount, heldBy });
+      const change = { event: "waits", atMs, lock: key, heldBy } as const;
+      for (const [at, who] of named.entries())
+        this.#tell({ ...change, entry: who.entry, who, waiterCount: before + at + 1 });
+      if (named.length < count - before)
+        this.#tell({ ...change, entry: null, who: null, waiterCount: count });
     });
   }
 

@@ -49,13 +49,20 @@ class FakeCollector {
   }
 }
 
+type Line = Parameters<ConstructorParameters<typeof Watcher>[2]["print"]>[0];
+
 /** What a watcher of the collector prints, by event and lock. */
-function watching(collector: FakeCollector): { readonly watcher: Watcher; readonly printed: string[] } {
+function watching(
+  collector: FakeCollector,
+  each: (line: Line) => void = () => {},
+): { readonly watcher: Watcher; readonly printed: string[] } {
   const printed: string[] = [];
   const io = { out: () => {}, err: () => {}, isTty: false, signal: new AbortController().signal };
   const view = { collector: collector as unknown as LockCollector, address: "here", beganMs: 0 };
-  const print = ({ event, lock }: { readonly event: string; readonly lock: string }): void =>
-    void printed.push(`${event} ${lock}`);
+  const print = (line: Line): void => {
+    each(line);
+    printed.push(`${line.event} ${line.lock}`);
+  };
   return { watcher: new Watcher(view, io, { pattern: undefined, print }), printed };
 }
 
@@ -82,6 +89,68 @@ describe("holdfast watch", () => {
     collector.emit({ type: "granted", key: "a", entry: "owner:1", ...hold });
     await watcher.end();
     expect(printed).toEqual(["released a", "granted a"]);
+  });
+
+  describe("where more wait than before", () => {
+    /** What is printed of the waits of a lock that had so many waiters, and then has these. */
+    async function waits(before: number, entries: readonly string[], maxWaiters = 200): Promise<unknown[]> {
+      const collector = new FakeCollector();
+      const lines: unknown[] = [];
+      const put = (waiterCount: number): void => {
+        const waiters = entries.slice(0, Math.min(waiterCount, maxWaiters)).map((entry) => ({ entry }));
+        collector.rows.set("a", { ...collector.put("a", "owner:1"), waiterCount, waiters } as never);
+      };
+      put(before);
+      const { watcher } = watching(collector, ({ event, entry, waiterCount }) => {
+        if (event === "waits") lines.push([entry, waiterCount]);
+      });
+      await watcher.begin();
+      put(entries.length);
+      collector.emit({ type: "changed", key: "a" });
+      await watcher.end();
+      return lines;
+    }
+
+    it("prints a line for each of several that came at once", async () => {
+      const came = await waits(1, ["w1", "w2", "w3", "w4"]);
+      expect(came).toEqual([
+        ["w2", 2],
+        ["w3", 3],
+        ["w4", 4],
+      ]);
+    });
+
+    it("names no waiter who came long before, where the queue is longer than what is read of it", async () => {
+      const entries = Array.from({ length: 203 }, (_, at) => `w${at}`);
+      expect(await waits(200, entries)).toEqual([[null, 203]]);
+      expect(await waits(199, entries)).toEqual([
+        ["w199", 200],
+        [null, 203],
+      ]);
+    });
+
+    it("names the new one also where the first has been granted the lock before it was read", async () => {
+      const collector = new FakeCollector();
+      const lines: unknown[] = [];
+      const row = (...entries: string[]) =>
+        ({
+          ...collector.put("a"),
+          waiterCount: entries.length,
+          waiters: entries.map((entry) => ({ entry })),
+        }) as never;
+      collector.rows.set("a", row("w1"));
+      const { watcher } = watching(collector, ({ entry, waiterCount }) => lines.push([entry, waiterCount]));
+      await watcher.begin();
+      collector.rows.set("a", row("w1", "w2"));
+      collector.emit({ type: "changed", key: "a" });
+      collector.rows.set("a", row("w2"));
+      await watcher.end();
+      expect(lines).toEqual([["w2", 2]]);
+    });
+
+    it("prints the count alone where waiters leave no name in the backend", async () => {
+      expect(await waits(1, ["w1", "w2", "w3"], 0)).toEqual([[null, 3]]);
+    });
   });
 
   it("looks at 2,000 locks at most, of which those that are free or gone make room for others", async () => {
