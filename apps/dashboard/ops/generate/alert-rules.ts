@@ -28,7 +28,8 @@ const pagesOf = (labels: Readonly<Record<string, string>>): string => {
 };
 
 const voters = `sum by (cluster) (holdfast_dashboard_zookeeper_server_role{role=~"leader|follower"})`;
-const ensembleSize = `count by (cluster) (holdfast_dashboard_zookeeper_server_role{role="leader"}) - sum by (cluster) (holdfast_dashboard_zookeeper_server_role{role="observer"})`;
+// A server that does not answer does not report that it is an observer: what it was within the last day counts.
+const ensembleSize = `count by (cluster) (holdfast_dashboard_zookeeper_server_role{role="leader"}) - sum by (cluster) (max_over_time(holdfast_dashboard_zookeeper_server_role{role="observer"}[1d]))`;
 const marginOf = `${recorded.renewalMarginP01} < on (job, instance, backend) group_left () (0.1 * min by (job, instance, backend) (holdfast_session_timeout_seconds > 0))`;
 const marginWithoutSession = `(${recorded.renewalMarginP01} unless on (job, instance, backend) (holdfast_session_timeout_seconds > 0)) < ${usualMarginLimitSeconds}`;
 

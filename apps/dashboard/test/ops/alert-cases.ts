@@ -443,6 +443,38 @@ export const alertCases: readonly AlertCase[] = [
   },
   {
     alert: "ZooKeeperQuorumAtRisk",
+    when: "three voters answer and the observer has stopped answering",
+    series: {
+      [role("z1", "leader")]: "1x60",
+      [role("z2", "leader")]: "0x60",
+      [role("z2", "follower")]: "1x60",
+      [role("z3", "leader")]: "0x60",
+      [role("z3", "follower")]: "1x60",
+      [role("z4", "leader")]: "0x60",
+      [role("z4", "follower")]: "0x60",
+      [role("z4", "observer")]: "1x8 0x60",
+    },
+    at: "15m",
+    fires: [],
+  },
+  {
+    alert: "ZooKeeperQuorumAtRisk",
+    when: "one of three voters and the observer have stopped answering",
+    series: {
+      [role("z1", "leader")]: "1x60",
+      [role("z2", "leader")]: "0x60",
+      [role("z2", "follower")]: "1x60",
+      [role("z3", "leader")]: "0x60",
+      [role("z3", "follower")]: "1x8 0x60",
+      [role("z4", "leader")]: "0x60",
+      [role("z4", "follower")]: "0x60",
+      [role("z4", "observer")]: "1x8 0x60",
+    },
+    at: "15m",
+    fires: [{ cluster: "prod" }],
+  },
+  {
+    alert: "ZooKeeperQuorumAtRisk",
     when: "there is one server, and never were more",
     series: {
       [role("z1", "leader")]: "0x60",
