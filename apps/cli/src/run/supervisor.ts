@@ -67,9 +67,8 @@ function start({ command, args, env, limits, killAfterMs }: Order & { do: "start
 }
 
 /** What the command has left in its group is asked to end, and killed when it does not. The limits of the lock apply as before. */
-async function endRest(group: ProcessGroup, killAfterMs: number): Promise<void> {
+export async function endRest(group: ProcessGroup, killAfterMs: number): Promise<void> {
   if (group.gone()) return;
-  group.signal("SIGTERM");
   const nowMs = monotonicMs();
   const rest = new Enforcer(group, { termAtMs: nowMs, killAtMs: nowMs + killAfterMs });
   await group.untilGone();
