@@ -52,7 +52,7 @@ export interface HoldfastOptions {
   readonly links?: readonly LinkTemplate[];
   /** The built page; default: the one in this package. */
   readonly pageDirectory?: string;
-  /** A viewer that takes nothing for so long is disconnected; default 30,000. */
+  /** A viewer that takes nothing of a stream or of an answer for so long is disconnected; default 30,000. */
   readonly undrainedMs?: number;
   /** Open pages of one name at one address; default 20. */
   readonly streamsPerCaller?: number;

@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { Socket } from "node:net";
 import rateLimit from "@fastify/rate-limit";
 import { TypeBoxValidatorCompiler } from "@fastify/type-provider-typebox";
 import type { FastifyInstance, FastifyPluginAsync } from "fastify";
@@ -30,6 +31,7 @@ import { BuiltPage, servePage } from "./page.js";
 import { answerProblems } from "./problems.js";
 import { refusalRow } from "./refusals.js";
 import { secureHeaders } from "./secure-headers.js";
+import { undrainedMs } from "./stream-client.js";
 import { StreamHub } from "./stream-hub.js";
 import { StreamRights } from "./stream-rights.js";
 
@@ -128,6 +130,14 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
       errorResponseBuilder: (_request, { after }) =>
         new ProblemError(429, "too-many-requests", `too many of these; wait ${after}`),
     });
+
+  // What a client does not take of an answer would wait in memory for ever. Streams and exports have limits of their own.
+  scope.addHook("onSend", async (request, _reply, payload) => {
+    if (typeof payload !== "string") return;
+    // A request that was injected has no such connection.
+    if (request.raw.socket instanceof Socket)
+      request.raw.socket.setTimeout(options.undrainedMs ?? undrainedMs);
+  });
 
   serveHealth(scope, observatory);
   scope.get(

@@ -1,6 +1,7 @@
+import { type AddressInfo, connect, type Socket } from "node:net";
 import type { TSchema } from "typebox";
 import { Errors } from "typebox/value";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { share } from "../../../../e2e/support/share.js";
 import type { HistoryRow, LockRow } from "../../src/contract/api.js";
 import * as contract from "../../src/contract/api.js";
@@ -297,6 +298,35 @@ describe("REST", () => {
     expect([statusCode, answer.json().error]).toEqual([429, "too-many-requests"]);
     expect(Number(headers["retry-after"])).toBeGreaterThan(0);
     expect(redis.detailReads).toBe(3_000);
+  });
+
+  it("cuts off a client that takes nothing of its answer, so that no answer stays in memory for ever", async () => {
+    await using dashboard = await serving({ undrainedMs: 500 });
+    const { app, zookeeper } = dashboard;
+    const holders = [fakeParticipant({ entry: "h1", data: "x".repeat(50_000) })];
+    for (let at = 0; at < 400; at++) zookeeper.put({ key: `/locks/${at}`, holders });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    const { port } = app.server.address() as AddressInfo;
+    const ask = (): Socket => {
+      const socket = connect(port, "127.0.0.1");
+      onTestFinished(() => void socket.destroy());
+      const { authorization } = as("viewer");
+      socket.write(
+        `GET /api/v1/locks?limit=500 HTTP/1.1\r\nhost: a\r\nauthorization: ${authorization}\r\n\r\n`,
+      );
+      return socket;
+    };
+    const connections = (): Promise<number> =>
+      new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count)));
+    ask().pause();
+    await soon(connections).toBe(1);
+    await soon(connections).toBe(0);
+
+    let received = 0;
+    ask().on("data", (data) => {
+      received += data.length;
+    });
+    await soon(() => received).toBeGreaterThan(10_000_000);
   });
 
   it("keeps the turns of a lock and how long it was held", async () => {
