@@ -7,7 +7,7 @@ import type { CreateSettings } from "./create-settings.js";
 
 /**
  * Parents to be made as containers in front of a create, top down: one try. Each of them may be there already, or be made by
- * another client meanwhile.
+ * another client meanwhile. No level at all: the parent is the chroot, which is not ours to make.
  */
 export class MissingParents {
   readonly levels: readonly string[];
@@ -32,8 +32,9 @@ export class MissingParents {
     }
   }
 
-  /** Why they could not be made, when asking again does not help. Known once the create was answered. */
+  /** Why the node has no parent, when asking again does not help. Known once its create was answered by NoNode. */
   refusal(session: ZooKeeperSession, lockName: string): HoldfastError | null {
+    if (this.levels.length === 0) return missingChroot(this.#settings.paths.chroot, session, lockName);
     for (const level of this.levels) {
       const refusal = this.#refusals.get(level);
       if (refusal === undefined || refusal.code === errorCodes.NodeExists || isPassing(refusal)) continue;

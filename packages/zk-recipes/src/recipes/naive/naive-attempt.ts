@@ -58,8 +58,8 @@ export class NaiveAttempt extends SessionAttempt {
     return [gone.finally(this.context.whenOver(this.#gone))];
   }
 
-  /** `missingLevels`: parents to be made in front of it. */
-  override start(missingLevels: readonly string[] = []): void {
+  /** `missingLevels`: parents to be made in front of it; `null` while no refusal has asked for them. */
+  override start(missingLevels: readonly string[] | null = null): void {
     if (this.over) return this.#gone();
     this.context.creating.enter(() => {
       if (!this.over) return this.#send(missingLevels);
@@ -67,16 +67,16 @@ export class NaiveAttempt extends SessionAttempt {
     });
   }
 
-  #send(missingLevels: readonly string[]): void {
+  #send(missingLevels: readonly string[] | null): void {
     const { session, creating } = this.context;
     const { path, data } = this.#spec;
     try {
       // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
-      const parents = new MissingParents(this.settings, missingLevels);
+      const parents = missingLevels === null ? null : new MissingParents(this.settings, missingLevels);
       const acl = this.settings.aclOf(path);
       // It may abort this call: nothing of it is left then.
       if (this.over) return creating.leave();
-      parents.send(session);
+      parents?.send(session);
       session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
         creating.leave();
         this.#created(outcome, parents);
@@ -89,7 +89,7 @@ export class NaiveAttempt extends SessionAttempt {
     }
   }
 
-  #created(outcome: Outcome<ResponseOf<"create2">>, parents: MissingParents): void {
+  #created(outcome: Outcome<ResponseOf<"create2">>, parents: MissingParents | null): void {
     if (outcome.ok) return this.#ours(outcome.value.stat.czxid);
     const { error } = outcome;
     const { path, lockName } = this.#spec;
@@ -99,8 +99,7 @@ export class NaiveAttempt extends SessionAttempt {
     if (!(error instanceof ZooKeeperError)) return this.context.whenUsable(() => this.start());
     if (error.code === errorCodes.NodeExists) return this.#look();
     if (error.code === errorCodes.NoNode) {
-      const levels = this.settings.paths.levelsOf(parentOf(path));
-      if (parents.levels.length === 0) return this.start(levels);
+      if (parents === null) return this.start(this.settings.paths.levelsOf(parentOf(path)));
       const refusal = parents.refusal(this.context.session, lockName);
       if (refusal !== null) return this.failed(refusal);
     } else if (isFinal(error)) return this.failed(this.#failure(error));

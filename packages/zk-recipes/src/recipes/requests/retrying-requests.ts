@@ -110,24 +110,23 @@ export class RetryingRequests {
 
   /** The node as the leader has it: a `sync`, and the read behind it. `null` where there is none. */
   readSynced(call: CallInfo): Promise<ResponseOf<"getData"> | null> {
-    return this.repeat(call, async ({ session }) => {
-      const sync = sendSync(session);
-      const outcome = await outcomeOf(session, "getData", { path: call.path, watch: false });
-      return sync.failure === null ? orAbsent(outcome) : { ok: false, error: sync.failure };
-    });
+    return this.read(call, sendSync);
   }
 
-  /** The node as this server has it. `null` where there is none. */
-  async read(call: CallInfo): Promise<ResponseOf<"getData"> | null> {
-    const found = await this.repeat(call, async ({ session }) =>
-      orAbsent(await outcomeOf(session, "getData", { path: call.path, watch: false })),
-    );
+  /** The node as this server has it. `null` where there is none. `ahead` sends a `sync` in the same write, in front of the read. */
+  async read(call: CallInfo, ahead?: typeof sendSync): Promise<ResponseOf<"getData"> | null> {
+    const found = await this.repeat(call, async ({ session }) => {
+      const sync = ahead?.(session);
+      const outcome = await outcomeOf(session, "getData", { path: call.path, watch: false });
+      return sync?.failure ? { ok: false, error: sync.failure } : orAbsent(outcome);
+    });
     return found ?? (await this.absent(call));
   }
 
   /**
    * Makes a node, and its missing parents as containers, which takes a second flight. `behind` sends requests that go
-   * out in the same write as the create, each time. The outcome is never NoNode: that is tried again by the retry policy.
+   * out in the same write as the create, each time. The outcome is never NoNode: that is tried again by the retry policy, and rejects where
+   * the chroot is missing.
    */
   async create(
     { session }: SessionContext,
@@ -141,16 +140,17 @@ export class RetryingRequests {
     for (let tries = 1; ; tries++) {
       // Calls code of the caller, before anything is sent.
       const acl = this.settings.aclOf(path);
-      const parents = new MissingParents(this.settings, tries === 1 ? [] : levels);
-      parents.send(session);
+      const parents = tries === 1 ? null : new MissingParents(this.settings, levels);
+      parents?.send(session);
       const sent = outcomeOf(session, "create2", { path, data, acl, flags });
       behind();
       const made = await sent;
       if (made.ok || !saysNoNode(made.error)) return made;
+      // The second try, which makes the parents too, follows at once.
+      if (parents === null) continue;
       const refusal = parents.refusal(session, call.lockName);
       if (refusal !== null) throw refusal;
-      // The second try, which makes the parents too, follows at once.
-      if (tries > 1) await this.rest(call, tries, startedMs, made.error);
+      await this.rest(call, tries, startedMs, made.error);
     }
   }
 
