@@ -1,7 +1,8 @@
 import dns from "node:dns";
-import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
+import { connect as connectTcp, isIP, type LookupFunction, Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import type { Millis, Runtime } from "@holdfast/core";
+import { messageOf } from "@holdfast/core/internal";
 import type { ServerAddress } from "./library.js";
 
 const firstPauseMs: Millis = 50;
@@ -102,8 +103,20 @@ export class Dialer {
     }
     // A name is needed to check the certificate against; an address in SNI is forbidden.
     const names = isIP(host) === 0 ? { servername: host } : {};
-    const socket = connectTls({ ...names, lookup, ...this.#tls, host, port });
+    const socket = tlsSocket(() => ({ ...names, lookup, ...this.#tls, host, port }));
     return { socket, server, readyEvent: "secureConnect" };
+  }
+}
+
+/**
+ * The options are read for each socket, so that a certificate may be changed in place. What is wrong with them at that moment, such as a file
+ * that is half written, ends this attempt alone.
+ */
+function tlsSocket(options: () => ConnectionOptions): Socket {
+  try {
+    return connectTls(options());
+  } catch (cause) {
+    return new Socket().destroy(new Error(`option tls: ${messageOf(cause)}`, { cause }));
   }
 }
 

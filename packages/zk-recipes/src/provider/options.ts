@@ -1,4 +1,4 @@
-import type { ConnectionOptions } from "node:tls";
+import { type ConnectionOptions, createSecureContext } from "node:tls";
 import { InvalidArgumentError, type Millis, type ProviderOptions } from "@holdfast/core";
 import {
   checkChoice,
@@ -54,7 +54,10 @@ export interface ZooKeeperLocksOptions extends ProviderOptions {
    */
   readonly acl?: readonly Acl[] | ((path: string) => readonly Acl[]);
 
-  /** Connect by TLS with these options of `node:tls`. Default: plain TCP. Only with `connect`. */
+  /**
+   * Connect by TLS with these options of `node:tls`. They are read again for each connection, so that a certificate can be changed in this
+   * object. Default: plain TCP. Only with `connect`.
+   */
   readonly tls?: ConnectionOptions;
 
   /**
@@ -115,7 +118,7 @@ export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperO
   checkString(of("namespace"), namespace);
   checkString(of("root"), root);
   checkMillis(of("sessionTimeoutMs"), options.sessionTimeoutMs, { minimumMs: 1, infinite: false });
-  checkObject(of("tls"), tls);
+  checkTls(of("tls"), tls);
   checkObject(of("client"), client);
   checkAuth(of("auth"), auth);
   if ((connect === undefined) === (client === undefined)) {
@@ -147,6 +150,16 @@ export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperO
     leaseProof: leaseProof ?? "sync",
     connectionPolicy: connectionPolicy ?? "session",
   };
+}
+
+/** Reads all of it, as each connection does later. */
+function checkTls(what: string, tls: ConnectionOptions | undefined): void {
+  checkObject(what, tls);
+  try {
+    if (tls !== undefined) createSecureContext({ ...tls });
+  } catch (cause) {
+    throw new InvalidArgumentError(`${what}: ${messageOf(cause)}`, { cause });
+  }
 }
 
 /** The entries themselves are the session's to check. */

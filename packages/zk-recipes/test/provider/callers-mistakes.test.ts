@@ -36,3 +36,13 @@ test("a label of a naive mutex that is too large to send fails that acquire, and
   await expect(lock.acquire({ label: tooLong })).rejects.toBeInstanceOf(InvalidArgumentError);
   expect(await lock.withLock(() => "in")).toBe("in");
 });
+
+test.each([
+  ["a certificate that is none", { cert: "garbage" }],
+  ["ciphers that do not exist", { ciphers: "NOPE" }],
+  ["a version that does not exist", { minVersion: "x" as "TLSv1.3" }],
+])("options of TLS with %s are refused by the factory, which names the option", (_what, tls) => {
+  const make = () => zookeeperLocks({ connect: "127.0.0.1:1", tls });
+  expect(make).toThrow(InvalidArgumentError);
+  expect(make).toThrow(/^zookeeperLocks: tls: /);
+});
