@@ -6,8 +6,8 @@ import { look, type RunRecord, recordName } from "./run-record.js";
 /** What node-cron 4 asks before each run of a task with `distributed: true`: its `RunCoordinator`. */
 export interface CronCoordinator {
   /**
-   * `true` in one replica for each key. Rejects as `SharedRecord.replace()`, with `InvalidArgumentError` for a key without a task's name, and
-   * with `UnsupportedError` with RedLock; node-cron then leaves the run out.
+   * `true` in one replica for each key. Rejects as `SharedRecord.replace()`, also where it is not known whether a claim of this call was written,
+   * with `InvalidArgumentError` for a key without a task's name, and with `UnsupportedError` with RedLock; node-cron then leaves the run out.
    */
   shouldRun(key: string, ttlMs: number): Promise<boolean>;
   /** Notes that the run has ended. */
@@ -47,14 +47,26 @@ export function cronCoordinator(
         attempt: 1,
         by,
       } as const;
+      /** Why it is not known whether a claim of this call was written. */
+      let unsure: { readonly error: unknown } | null = null;
       for (;;) {
         const seen = await look(shared);
         if (seen.record === null) await list(locks, name);
-        else if (seen.record.due >= dueMs) return false;
+        else if (seen.record.due >= dueMs) {
+          // The claim may have been written and passed over since: this due time is then missing in the whole fleet.
+          if (unsure !== null) throw unsure.error;
+          return false;
+        }
         const record = { ...claim, at: systemRuntime.wallMs() };
         const text = JSON.stringify(record);
         // Where the answer is lost the claim may have been written, and no other replica runs this due time then. The same call again says so.
-        const claimed = await shared.replace(seen.text, text).catch(() => shared.replace(seen.text, text));
+        let claimed: boolean;
+        try {
+          claimed = await shared.replace(seen.text, text);
+        } catch (error) {
+          unsure = { error };
+          claimed = await shared.replace(seen.text, text);
+        }
         if (!claimed) continue;
         claims.set(key, { text, record });
         return true;

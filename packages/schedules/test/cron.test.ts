@@ -47,6 +47,13 @@ test("a claim that was written although its answer was lost is a run of the repl
   expect(await lastRun(two, "report")).toMatchObject({ state: "done" });
 });
 
+test("a claim whose answer was lost, and which another replica has passed over meanwhile, rejects and is no plain no", async () => {
+  const [one, two] = replicas(2) as [LockProvider, LockProvider];
+  loseAnswerToClaim(one, () => cronCoordinator(two).shouldRun(keyOf(2), 30_000));
+  await expect(cronCoordinator(one).shouldRun(keyOf(1), 30_000)).rejects.toThrow("the answer was lost");
+  expect(await cronCoordinator(one).shouldRun(keyOf(1), 30_000)).toBe(false);
+});
+
 test.each(["report", ":2026-01-31T03:00:01.000Z", "report:soon", "report:2026-99-31T03:00:01.000Z"])(
   "a key without a name and a due time is refused: %s",
   async (key) => {

@@ -16,14 +16,21 @@ export function standBefore(locks: LockProvider, change: (shared: Calls) => Part
   };
 }
 
-/** From now on the first claim of a run is written, and its answer does not come. The function says whether that has happened. */
-export function loseAnswerToClaim(locks: LockProvider): () => boolean {
+/**
+ * From now on the first claim of a run is written, and its answer does not come; `meanwhile` ends before that is known. The function says whether
+ * that has happened.
+ */
+export function loseAnswerToClaim(
+  locks: LockProvider,
+  meanwhile: () => Promise<unknown> = async () => {},
+): () => boolean {
   let lost = false;
   standBefore(locks, (shared) => ({
     async replace(seen, text) {
       const replaced = await shared.replace(seen, text);
       if (lost || !text.includes("running")) return replaced;
       lost = true;
+      await meanwhile();
       throw new BackendError("the answer was lost", { backend: "memory" });
     },
   }));

@@ -16,6 +16,9 @@ export interface SharedRecord {
    * `true` also where it is `text` already, so that the same call may be made again when its answer was lost: clients that must not
    * take each other's writes for their own put something into the text that no other client has.
    *
+   * Where the answer was lost, and other clients have written since, this text may have been there in between. On ZooKeeper the call then rejects
+   * with a `BackendError` that is not retryable, unless the node proves that it was not. Redis keeps no count of writes: `false` there.
+   *
    * @example
    * ```ts
    * import { randomUUID } from "node:crypto";

@@ -1,5 +1,6 @@
 import { LayoutConflictError } from "@holdfast/core";
 import type { RecordStore } from "@holdfast/core/internal";
+import type { Stat } from "@holdfast/zk-protocol";
 import {
   type CallInfo,
   outcomeOf,
@@ -8,7 +9,7 @@ import {
 } from "../recipes/requests/retrying-requests.js";
 import type { FoundNode } from "../recipes/requests/watched-node.js";
 import { isPassing } from "../recipes/session/failures.js";
-import { isCondition } from "../values/conditional-write.js";
+import { isCondition, judge } from "../values/conditional-write.js";
 
 /**
  * A text on a persistent node, as Curator's `SharedValue` would read it. Each look goes to the leader first (`sync`): a server that lags
@@ -24,10 +25,15 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
       calls.inTurn(call, async () => {
         const startedMs = calls.runtime.nowMs();
         const data = Buffer.from(text);
+        /** The node before a write whose answer was lost; `undefined` while there was no such write. */
+        let doubtful: Stat | null | undefined;
         for (let tries = 1; ; tries++) {
           const found = await calls.readSynced(call);
           const now = textOf(path, found);
           if (now === text) return true;
+          // Our text may have been there, and another client may have replaced it.
+          if (doubtful !== undefined && judge(doubtful, found, data) === "unknown")
+            throw calls.unknown(call, "replace");
           if (now !== seen) return false;
           const context = await calls.connected(call);
           const outcome =
@@ -39,6 +45,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
           const refusal = refusalOf(error);
           if (refusal !== null && !isPassing(refusal) && !isCondition(refusal.code))
             throw calls.failure(call, error);
+          if (refusal === null && error.name !== "NotConnectedError") doubtful = found?.stat ?? null;
           // The answer was lost or another client was faster: the next read shows which.
           if (tries > 1) await calls.rest(call, tries, startedMs, error);
         }

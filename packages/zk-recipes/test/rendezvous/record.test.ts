@@ -1,0 +1,65 @@
+import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
+
+let server: EmbeddedZooKeeper;
+let locks: ZooKeeperLocks;
+const path = "/jobs";
+
+beforeEach(async () => {
+  server = await startEmbeddedZooKeeper();
+  onTestFinished(() => server.stop());
+  locks = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 20_000 });
+  onTestFinished(async () => void (await locks.close({ releaseTimeoutMs: 500 })));
+  await locks.ready();
+});
+
+/** Runs `work` before the client is back from the outage that the next request of `op` meets. */
+function cutAt(op: "setData" | "create2", when: "before" | "applied", work: () => void): void {
+  server.faults.on({ op }, { do: "close", when });
+  server.faults.on({ op: "connect" }, { do: "run", call: work });
+}
+const write = (text: string) => () => void server.operator.setData(path, Buffer.from(text));
+
+describe("a replace of a record whose answer was lost", () => {
+  test("is true where its text is there", async () => {
+    server.operator.create(path, { data: Buffer.from("v6") });
+    cutAt("setData", "applied", () => {});
+    expect(await locks.record(path).replace("v6", "v7 by A")).toBe(true);
+    expect(server.operator.exists(path)?.version).toBe(1);
+  });
+
+  test("is sent again where nothing was written", async () => {
+    server.operator.create(path, { data: Buffer.from("v6") });
+    cutAt("setData", "before", () => {});
+    expect(await locks.record(path).replace("v6", "v7 by A")).toBe(true);
+  });
+
+  test("is false where the one write since is that of another client", async () => {
+    server.operator.create(path, { data: Buffer.from("v6") });
+    cutAt("setData", "before", write("v7 by B"));
+    expect(await locks.record(path).replace("v6", "v7 by A")).toBe(false);
+  });
+
+  test("rejects and may not be made again where another client has replaced its text", async () => {
+    server.operator.create(path, { data: Buffer.from("v6") });
+    cutAt("setData", "applied", write("v8 by B"));
+    await expect(locks.record(path).replace("v6", "v7 by A")).rejects.toMatchObject({
+      code: "HF_BACKEND",
+      retryable: false,
+      message: expect.stringContaining("may or may not have been"),
+    });
+  });
+
+  test("rejects where it made the record and another client has replaced it", async () => {
+    cutAt("create2", "applied", write("v8 by B"));
+    await expect(locks.record(path).replace(null, "v7 by A")).rejects.toMatchObject({ retryable: false });
+  });
+
+  test("rejects where the record is gone, and does not make it anew", async () => {
+    server.operator.create(path, { data: Buffer.from("v6") });
+    cutAt("setData", "applied", () => server.operator.delete(path));
+    await expect(locks.record(path).replace("v6", "v7 by A")).rejects.toMatchObject({ retryable: false });
+    expect(server.operator.exists(path)).toBeNull();
+  });
+});
