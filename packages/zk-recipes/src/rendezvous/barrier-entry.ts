@@ -8,7 +8,7 @@ import {
   outcomeOf,
   type RetryingRequests,
 } from "../recipes/requests/retrying-requests.js";
-import { requestFailure } from "../recipes/session/failures.js";
+import { isFinal, requestFailure } from "../recipes/session/failures.js";
 import type { Outcome, WatchHandle } from "../session/types.js";
 import type { Place } from "./entrance.js";
 import { membersOf, readyName } from "./round-nodes.js";
@@ -29,8 +29,8 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
   #listener: (reason: LossReason) => void = () => {};
   /** The members that were there when our node went; `null` before. */
   #others: ReadonlySet<string> | null = null;
-  /** Resolves once our node is deleted. */
-  #deletion: Promise<void> = Promise.resolve();
+  /** Resolves once our node is deleted, and `ready` with it where we were the last member. */
+  #deletion: Promise<unknown> = Promise.resolve();
   #changed: () => void = () => {};
   /** How many calls of `leave()` have ended: what one of them still asks for is of no use any more. */
   #ended = 0;
@@ -95,9 +95,7 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
       const members = membersOf(listing?.children ?? []);
       const awaited = this.#others === null ? this.#step(members) : this.#remaining(members);
       if (awaited === null) {
-        const last = members.every((name) => name === this.#place.node.name);
-        // `ready` is deleted behind our own node, without waiting for that answer.
-        await Promise.all([this.#deletion, last ? this.#deleteReady(call) : null]);
+        await this.#deletion;
         return true;
       }
       if (await this.#watchNode(call, awaited, over)) return false;
@@ -115,7 +113,9 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
     const [lowest] = members;
     if (members.length > 1 && lowest === own) return members.at(-1) as string;
     this.#settle(new Set(members.filter((name) => name !== own)));
-    this.#deletion = this.#deleteOwn();
+    // In one write: no other member can be between the two.
+    const last = members.length === 1;
+    this.#deletion = Promise.all([this.#deleteOwn(), last ? this.#deleteReady() : null]);
     // Its refusal comes out where the leaving ends.
     this.#deletion.catch(() => {});
     return members.length > 1 ? (lowest as string) : null;
@@ -153,12 +153,16 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
     return found !== null || over();
   }
 
-  /** Should this never come to pass, the next full round replaces what is left. */
-  async #deleteReady(call: CallInfo): Promise<void> {
-    const request = { path: joinPath(call.path, readyName), version: -1 };
-    await this.#calls.repeat<unknown>(call, async ({ session }) =>
-      orAbsent(await outcomeOf(session, "delete", request)),
-    );
+  /**
+   * Sent once, and by the last member alone: the server cannot tell the `ready` of one round from that of the next, so a delete that comes late would
+   * keep members of the next round from starting. Where this one does not come to pass, the next full round replaces what is left.
+   */
+  async #deleteReady(): Promise<void> {
+    const { context, parent } = this.#place;
+    const path = joinPath(parent, readyName);
+    const gone = orAbsent(await outcomeOf(context.session, "delete", { path, version: -1 }));
+    if (!gone.ok && isFinal(gone.error))
+      throw requestFailure(`deleting ${path}`, gone.error, context.session, this.#lockName);
   }
 
   #deleteOwn(): Promise<void> {
