@@ -2,7 +2,10 @@
 export interface Versioned<T> {
   /** The value as it was read. */
   readonly value: T;
-  /** Grows with each write, also over a delete and a new node. It is for comparing alone: differences mean nothing. */
+  /**
+   * Grows with each write, also over a delete and a new node; it falls only where an ensemble is restored from an older snapshot. It is for comparing
+   * alone: differences mean nothing.
+   */
   readonly version: bigint;
 }
 

@@ -10,6 +10,7 @@ import {
   type RetryingRequests,
 } from "../recipes/requests/retrying-requests.js";
 import { type FoundNode, WatchedNode } from "../recipes/requests/watched-node.js";
+import type { SessionContext } from "../recipes/session-context.js";
 import type { Outcome } from "../session/types.js";
 import type { SharedValue, Versioned } from "./api.js";
 import { conditionalWrite, forcedWrite } from "./conditional-write.js";
@@ -35,6 +36,11 @@ export const bytesCodec: ValueCodec<Uint8Array> = {
   },
   decode: (_path, data) => Uint8Array.from(data ?? []),
 };
+
+/** What is there was written before `version`, or nothing is there. */
+function isOlder(found: FoundNode | null, version: bigint): boolean {
+  return found === null || found.stat.mzxid < version;
+}
 
 /**
  * Curator's `SharedValue`, and `SharedCount` with four bytes. The first seed wins; the node is persistent, and made when
@@ -73,7 +79,8 @@ export class SharedValueView<T> implements SharedValue<T> {
 
   /**
    * Reads first: a server compares nothing but the node's count of writes, which starts again with a new node, so the
-   * write alone might fall on a node made since. Two round trips; one when the version has moved on.
+   * write alone might fall on a node made since. Two round trips; one when the version has moved on. A server that shows something older than `seen`
+   * lags behind: it is asked again behind a `sync`.
    */
   async trySet(seen: Versioned<T>, value: T): Promise<boolean> {
     const data = this.#codec.encode("trySet: value", value);
@@ -82,7 +89,8 @@ export class SharedValueView<T> implements SharedValue<T> {
     }
     return await this.#run(() =>
       this.#calls.inTurn(this.#call, async () => {
-        const found = await this.#calls.read(this.#call);
+        let found = await this.#calls.read(this.#call);
+        if (isOlder(found, seen.version)) found = await this.#calls.readSynced(this.#call);
         if (found === null || found.stat.mzxid !== seen.version) return false;
         const written = await conditionalWrite(this.#calls, this.#call, found.stat, data, "trySet");
         if (written !== null) this.#known = written;
@@ -95,20 +103,31 @@ export class SharedValueView<T> implements SharedValue<T> {
     checkSignal("observe: signal", options.signal);
     const { engine } = this.#calls;
     if (engine.closed) throw engine.closedError(this.name);
+    const { sessions } = this.#calls;
     const node = new WatchedNode(this.#calls, this.name, this.#call.path);
+    let newest = 0n;
+    /** The session on which a write older than `newest` was found again behind a `sync`. */
+    let synced: SessionContext | null = null;
     return observeLatest(engine, {
       name: this.name,
       signal: options.signal,
       subscribe: (changed) => node.subscribe(changed),
       read: async () => {
         for (;;) {
+          const { context } = sessions;
           const found = await node.read();
-          if (found !== null) return this.#versioned(found);
-          await this.#plant();
+          if (found === null) await this.#plant();
+          else if (isOlder(found, newest) && synced !== context) {
+            // The server of a new session lags behind, or the ensemble was restored and its zxid has fallen: the leader shows which.
+            await this.#calls.readSynced({ ...this.#call, patient: true });
+            synced = context;
+          } else {
+            newest = found.stat.mzxid;
+            return this.#versioned(found);
+          }
         }
       },
-      // A server that lags behind may show a write older than the last one seen.
-      same: (last, now) => now.version <= last.version,
+      same: (last, now) => now.version === last.version,
     });
   }
 

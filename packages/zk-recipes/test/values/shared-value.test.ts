@@ -1,0 +1,70 @@
+import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import type { Stat } from "@holdfast/zk-protocol";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
+import { encodeInt } from "../../src/layout/numbers.js";
+import { WatchedNode } from "../../src/recipes/requests/watched-node.js";
+
+let server: EmbeddedZooKeeper;
+
+beforeEach(async () => {
+  server = await startEmbeddedZooKeeper();
+  onTestFinished(() => server.stop());
+});
+
+async function connected(): Promise<ZooKeeperLocks> {
+  const provider = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 6_000 });
+  onTestFinished(async () => void (await provider.close({ releaseTimeoutMs: 500 })));
+  await provider.ready();
+  return provider;
+}
+
+test.each([
+  ["an older version", 1],
+  ["no node", null],
+])(
+  "trySet() of a client whose server lags behind and shows %s writes over the version that another client has seen",
+  async (_what, first) => {
+    const behind = await connected();
+    const ahead = await connected();
+    if (first !== null) await ahead.sharedCount("/n", first).set(2);
+    const [session] = server.sessions();
+    server.faults.staleReads(session?.id as bigint);
+    const count = ahead.sharedCount("/n", 3);
+    await count.set(4);
+    const seen = await count.get();
+    expect(await behind.sharedCount("/n", 0).trySet(seen, 5)).toBe(true);
+    expect(await count.get()).toMatchObject({ value: 5 });
+  },
+);
+
+test("an observer of a value yields what is there after the ensemble was restored and its zxid has fallen", async () => {
+  const locks = await connected();
+  const count = locks.sharedCount("/n", 1);
+  for (let value = 2; value < 20; value++) await count.set(value);
+  const observer = count.observe()[Symbol.asyncIterator]();
+  expect((await observer.next()).value).toMatchObject({ value: 19 });
+  await server.restart({ keepState: false });
+  const after = observer.next();
+  await eventually(() => server.operator.exists("/n") !== null, { what: "the node", withinMs: 15_000 });
+  expect((await after).value).toMatchObject({ value: 1 });
+  await count.set(2);
+  expect((await observer.next()).value).toMatchObject({ value: 2 });
+  await observer.return?.();
+});
+
+test("an observer of a value takes no older write for a change where its server lags behind", async () => {
+  const count = (await connected()).sharedCount("/n", 1);
+  const old = await count.get();
+  const observer = count.observe()[Symbol.asyncIterator]();
+  await count.set(2);
+  expect((await observer.next()).value).toMatchObject({ value: 2 });
+  const { data, stat } = { data: encodeInt(old.value), stat: server.operator.exists("/n") as Stat };
+  const lagging = vi.spyOn(WatchedNode.prototype, "read");
+  onTestFinished(() => lagging.mockRestore());
+  lagging.mockResolvedValueOnce({ data, stat: { ...stat, mzxid: old.version } });
+  await count.set(3);
+  expect((await observer.next()).value).toMatchObject({ value: 3 });
+  expect(lagging).toHaveBeenCalledTimes(2);
+  await observer.return?.();
+});
