@@ -112,8 +112,8 @@ export async function forcedWrite(
       if (error.name === "NotConnectedError") continue;
       const now = await calls.readSynced(call);
       if (now?.data != null && Buffer.compare(now.data, data) === 0) return now.stat;
-      if (now !== null && !(absent || known !== null)) throw calls.unknown(call, "set");
-      if (now !== null && judge(absent ? null : known, now, data) === "unknown")
+      // A node that is gone may have had it: another client has deleted it then, and it must not come back.
+      if ((!absent && known === null) || judge(absent ? null : known, now, data) === "unknown")
         throw calls.unknown(call, "set");
       if (tries === 1) continue;
     } else if (refusal.code === errorCodes.NoNode || refusal.code === errorCodes.NodeExists) {

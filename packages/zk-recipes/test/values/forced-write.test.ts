@@ -1,0 +1,48 @@
+import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
+
+let server: EmbeddedZooKeeper;
+let locks: ZooKeeperLocks;
+
+beforeEach(async () => {
+  server = await startEmbeddedZooKeeper();
+  onTestFinished(() => server.stop());
+  locks = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 20_000 });
+  onTestFinished(async () => void (await locks.close({ releaseTimeoutMs: 500 })));
+  await locks.ready();
+});
+
+describe("a set() whose answer was lost", () => {
+  const sets: Record<string, () => Promise<() => Promise<void>>> = {
+    "of a number": async () => {
+      await locks.atomicLong("/n").set(1n);
+      return () => locks.atomicLong("/n").set(2n);
+    },
+    "of a count that was read": async () => {
+      const count = locks.sharedCount("/n", 1);
+      await count.get();
+      return () => count.set(2);
+    },
+  };
+  test.each(Object.keys(sets))(
+    "%s does not bring a node back that another client has deleted",
+    async (what) => {
+      const set = await sets[what]?.();
+      server.faults.on({ op: "setData" }, { do: "close", when: "applied" });
+      server.faults.on({ op: "connect" }, { do: "run", call: () => server.operator.delete("/n") });
+      await expect(set?.()).rejects.toMatchObject({
+        code: "HF_BACKEND",
+        retryable: false,
+        message: expect.stringContaining("may or may not have been"),
+      });
+      expect(server.operator.exists("/n")).toBeNull();
+    },
+  );
+
+  test("is sent again where it was to make the node, and there is none", async () => {
+    server.faults.on({ op: "create2" }, { do: "close" });
+    await locks.atomicLong("/n").set(2n);
+    expect(await locks.atomicLong("/n").get()).toBe(2n);
+  });
+});
