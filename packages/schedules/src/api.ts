@@ -55,7 +55,8 @@ export interface OncePerOptions {
   readonly ifCut?: "leave" | "again";
   /**
    * How much the clocks of the replicas may differ. A run begins by so much too early at most. No difference leads to a second run; a greater
-   * one is a warning of the process, `HF_SCHEDULE_CLOCKS`, where a replica sees a run that was claimed later than now. Milliseconds; default 500.
+   * one is a warning of the process, `HF_SCHEDULE_CLOCKS`, once an hour at most, where a replica sees a run that was claimed later than now. Once a
+   * clock that was ahead has claimed a due time, no replica runs one before that: the warning names the time. Milliseconds; default 500.
    */
   readonly clocksWithinMs?: Millis;
   /** Hears how each run of this replica ends. Without it, an error of the job is a warning of the process, `HF_RUN_FAILED`. */

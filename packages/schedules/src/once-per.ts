@@ -22,6 +22,8 @@ export type Job = (run: Run) => unknown;
 
 /** The wall clock is looked at so often at least: it may be set. */
 const lookAgainMs: Millis = 30_000;
+/** A clock that is ahead is named so often at most. */
+const warnAgainMs: Millis = 3_600_000;
 /** After trouble with the backend, at first and at most. */
 const restMs: Millis = 250;
 const longRestMs: Millis = 5_000;
@@ -112,7 +114,8 @@ class DueRuns {
   readonly #by: string;
   /** Claims of this replica whose answer did not come: they may have been written. */
   readonly #unsure = new Set<string>();
-  #warnedOfClocks = false;
+  /** By the monotonic clock. */
+  #warnOfClocksFromMs: Millis = Number.NEGATIVE_INFINITY;
 
   constructor(locks: LockProvider, name: string, options: OncePerOptions, job: Job) {
     check(options, job);
@@ -311,13 +314,16 @@ class DueRuns {
     }
   }
 
-  #compareClocks({ at, by }: RunRecord): void {
+  /** Due times are claimed in rising order alone: after a claim by a clock that was ahead no replica runs anything until that time has come. */
+  #compareClocks({ at, by, due }: RunRecord): void {
     const { clocksWithinMs = 500 } = this.#options;
-    const aheadMs = at - this.runtime.wallMs();
-    if (aheadMs <= clocksWithinMs || this.#warnedOfClocks) return;
-    this.#warnedOfClocks = true;
+    const wallMs = this.runtime.wallMs();
+    const nowMs = this.runtime.nowMs();
+    if (at - wallMs <= clocksWithinMs || nowMs < this.#warnOfClocksFromMs) return;
+    this.#warnOfClocksFromMs = nowMs + warnAgainMs;
+    const silence = `; no replica runs what is due until ${new Date(due).toISOString()}: correct the clock here, or delete the record ${JSON.stringify(recordName(this.name))} if the other clock was wrong`;
     process.emitWarning(
-      `the clock of ${by}, which ran "${this.name}" last, is at least ${Math.round(aheadMs)} ms ahead of the clock here; clocksWithinMs is ${clocksWithinMs}`,
+      `the clock of ${by}, which wrote the record of "${this.name}" last, is or was at least ${Math.round(at - wallMs)} ms ahead of the clock here; clocksWithinMs is ${clocksWithinMs}${due - wallMs > clocksWithinMs ? silence : ""}`,
       { type: "HoldfastWarning", code: "HF_SCHEDULE_CLOCKS" },
     );
   }

@@ -297,6 +297,41 @@ test("a replica that sees a run claimed later than now, by more than clocksWithi
   expect(codes).toEqual(["HF_SCHEDULE_CLOCKS"]);
 });
 
+test.each([
+  ["the first run of all", 0],
+  ["a run", 1.5 * everyMs],
+])(
+  "a clock that was ahead at %s, and is set back, keeps due times from running until then, which a warning names each hour",
+  async (_what, ranMs) => {
+    const texts: string[] = [];
+    const spy = vi.spyOn(process, "emitWarning").mockImplementation((text) => void texts.push(String(text)));
+    onTestFinished(() => spy.mockRestore());
+    const dayMs = 24 * 3_600_000;
+    const runs: Run[] = [];
+    const locks = provider();
+    let aheadMs = 0;
+    const drifting = { ...runtime, wallMs: () => runtime.wallMs() + aheadMs };
+    if (ranMs > 0) start((run) => runs.push(run), { runtime: drifting }, locks);
+    await runtime.advance(ranMs);
+    aheadMs = dayMs;
+    const begin = runtime.wallMs();
+    if (ranMs === 0) start((run) => runs.push(run), { runtime: drifting }, locks);
+    await runtime.advance(everyMs / 2);
+    aheadMs = 0;
+    const before = runs.length;
+    await runtime.advance(dayMs / 2);
+    expect(runs).toHaveLength(before);
+    expect(texts.length).toBeGreaterThanOrEqual(11);
+    expect(texts.length).toBeLessThanOrEqual(13);
+    const [text = ""] = texts;
+    const until = Date.parse(/until ([\dTZ:.-]+):/.exec(text)?.[1] ?? "");
+    expect(Math.abs(until - begin - dayMs)).toBeLessThanOrEqual(everyMs);
+    expect(text).toContain('delete the record "schedules/job"');
+    await runtime.advance(dayMs / 2 + 2 * everyMs);
+    expect(runs.length).toBeGreaterThan(before);
+  },
+);
+
 test("a record of something else is left as it is, and the schedule says so and looks again", async () => {
   const codes = warnings();
   const record = provider().record("schedules/job");
