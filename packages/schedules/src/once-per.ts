@@ -218,10 +218,10 @@ class DueRuns {
     return dueMs === null || dueMs > nowMs ? null : { dueMs, attempt: 1, ...rest };
   }
 
-  /** The time until the next due time by the present clock, which may be set meanwhile; `lookAgainMs` at most. */
+  /** The time until the next due time by the present clock, which may be set meanwhile. */
   #untilDue({ due }: RunRecord): Millis {
     const nowMs = this.runtime.wallMs();
-    return Math.min(lookAgainMs, Math.max(1, this.#times.after(Math.max(due, nowMs)) - nowMs));
+    return Math.max(1, this.#times.after(Math.max(due, nowMs)) - nowMs);
   }
 
   /** The claim as it was written; `null` where another replica was faster. */
@@ -358,7 +358,7 @@ class ScheduleLoop {
         if (!isPassing(error) || failures === 8) this.#warn(error);
         againMs = Math.min(longRestMs, restMs * 2 ** Math.min(failures++, 8));
       }
-      if (againMs > 0) await this.#rest(againMs);
+      if (againMs > 0) await this.#rest(Math.min(lookAgainMs, againMs));
     }
   }
 

@@ -136,6 +136,17 @@ test("between the begins of two runs there is at least the time that atLeastMs s
   for (const ms of apart) expect(ms).toBeGreaterThanOrEqual(5_000);
 });
 
+test("a replica that rests because of atLeastMs looks at the wall clock meanwhile, and runs soon after its machine has slept", async () => {
+  const hourMs = 3_600_000;
+  const runs: Run[] = [];
+  start((run) => runs.push(run), { atLeastMs: hourMs });
+  await runtime.advance(2.5 * everyMs);
+  expect(minutes(runs)).toEqual([1]);
+  runtime.stepWall(3 * hourMs);
+  await runtime.advance(everyMs);
+  expect(runs).toHaveLength(2);
+});
+
 test("a due time may come from a function, such as a library of cron expressions", async () => {
   const runs: Run[] = [];
   const every = (after: Date): Date =>
