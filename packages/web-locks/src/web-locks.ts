@@ -129,8 +129,9 @@ class Manager implements WebLockManager {
   async #granted(named: NamedLock, asked: Asked): Promise<LockHandle | null> {
     const { queue } = named;
     let giveUp = (): void => {};
+    let ended: Promise<void> | undefined;
     try {
-      return await new Promise((settled, failed) => {
+      const handle = await new Promise<LockHandle | null>((settled, failed) => {
         let own: Owner | undefined;
         const granted = (handle: LockHandle | null): void => {
           own = handle?.owner;
@@ -141,8 +142,12 @@ class Manager implements WebLockManager {
         asked.signal?.addEventListener("abort", giveUp);
         queue.add(request);
         // The request is queued before the present holders lose the lock, so that it is the first to be granted.
-        if (asked.steal) this.#endHolders(named, () => own).catch((error) => queue.withdraw(request, error));
+        if (asked.steal)
+          ended = this.#endHolders(named, () => own).catch((error) => queue.withdraw(request, error));
       });
+      // What it has asked the holder for may be on its way to its own hold, which was granted meanwhile.
+      await ended;
+      return handle;
     } finally {
       asked.signal?.removeEventListener("abort", giveUp);
     }
@@ -157,6 +162,9 @@ class Manager implements WebLockManager {
     const { held: present } = await lock.inspect({ maxPending: 0 });
     const isOther = ({ heldByThisProvider, owner }: HoldInfo): boolean =>
       !heldByThisProvider || (owner !== null && owner.id !== own()?.id);
-    if (present.some(isOther)) await lock.requestRevoke();
+    if (!present.some(isOther)) return;
+    await lock.requestRevoke();
+    // Behind one more answer the request also knows what has reached a hold of its own.
+    if (own() !== undefined) await lock.inspect({ maxPending: 0 });
   }
 }

@@ -54,6 +54,19 @@ it("a lock that steals is asked for again when it is asked back before its callb
   await Promise.all([one.close(), other.close()]);
 });
 
+it("a lock that steals from another manager is granted once", async () => {
+  const together = new MemorySpace();
+  const [one, other] = [memoryLocks({ space: together }), memoryLocks({ space: together })];
+  const robbed = webLocks(other).request("a", () => new Promise(() => {}));
+  await setImmediate();
+  let grants = 0;
+  one.events.on("acquire-settled", () => void grants++);
+  expect(await webLocks(one).request("a", { steal: true }, () => "held")).toBe("held");
+  await expect(robbed).rejects.toMatchObject({ name: "AbortError" });
+  expect(grants).toBe(1);
+  await Promise.all([one.close(), other.close()]);
+});
+
 it("two managers that steal in the same moment are both served", async () => {
   const together = new MemorySpace();
   const providers = [memoryLocks({ space: together }), memoryLocks({ space: together })];
