@@ -97,9 +97,9 @@ export class LeaseClock {
     return driftMs > suspiciousDriftMs ? driftMs : 0;
   }
 
-  /** The server may end the session right at the time-out, and our timers are late. */
+  /** The server may end the session right at the time-out, and our timers are late. Half of a short time-out: the session must outlive its handshake. */
   #marginMs(): Millis {
-    return Math.max(leastMarginMs, this.#timeoutMs * marginShare);
+    return Math.min(Math.max(leastMarginMs, this.#timeoutMs * marginShare), this.#timeoutMs / 2);
   }
 }
 

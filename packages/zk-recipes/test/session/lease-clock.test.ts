@@ -32,6 +32,19 @@ describe("the lease clock", () => {
     expect(lease.endMs()).toBe(39_200);
   });
 
+  test("of a session shorter than 200 ms keeps half of it as the margin", () => {
+    const lease = clockAt({ nowMs: 0, wallMs: 0 });
+    for (const [timeoutMs, endMs] of [
+      [200, 100],
+      [150, 75],
+      [100, 50],
+      [40, 20],
+    ] as const) {
+      lease.prove({ atMs: 0, wallMs: 0 }, timeoutMs);
+      expect(lease.endMs()).toBe(endMs);
+    }
+  });
+
   test("ignores a proof older than the one it has", () => {
     const lease = clockAt({ nowMs: 0, wallMs: 0 });
     lease.prove({ atMs: 500, wallMs: 500 }, 2_000);
