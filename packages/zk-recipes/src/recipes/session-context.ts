@@ -23,8 +23,11 @@ export class SessionContext {
   readonly runtime: Runtime;
   readonly deletions: Deletions;
   readonly grants: GrantSet;
-  /** Paths of queue nodes that this session made and has not deleted: holders' and waiters'. */
-  readonly nodes: Set<string> = new Set();
+  /**
+   * Nodes that this session made and has not deleted, of holders, waiters and members: their czxids by path. 0 where no other node ever has the
+   * path, and the czxid is not known.
+   */
+  readonly nodes: Map<string, bigint> = new Map();
   /** Creates of the session that may have made nodes which `nodes` does not have: their answers were lost, and no search has found out yet. */
   readonly unknownCreates: Set<unknown> = new Set();
   /**
@@ -36,7 +39,6 @@ export class SessionContext {
   readonly waits: Lasting;
   /** Bounds the creates under way: as many as keep a server busy, and few enough that a keep-alive behind them is answered soon. */
   readonly creating: ConcurrencyLimit = new ConcurrencyLimit(500);
-  readonly #claims = new Map<string, bigint>();
   readonly #whenUsable = new Set<() => void>();
   readonly #whenOver = new Set<() => void>();
   readonly #pauses = new Set<() => void>();
@@ -48,7 +50,7 @@ export class SessionContext {
     this.runtime = runtime;
     this.watchesUnread = watchesUnread;
     this.waits = new Lasting(readAheadMs, runtime);
-    this.deletions = new Deletions(session, runtime, this.nodes);
+    this.deletions = new Deletions(session, runtime, (path, czxid) => this.unclaim(path, czxid));
     this.grants = new GrantSet(session, runtime);
     session.onState((state) => {
       if (state === "connected") drain(this.#whenUsable);
@@ -67,12 +69,17 @@ export class SessionContext {
    * node; only the first claim counts.
    */
   claim(path: string, czxid: bigint): void {
-    this.#claims.set(path, czxid);
+    this.nodes.set(path, czxid);
   }
 
   /** Whether the node is claimed. The latest claim of each path is enough: later nodes have a higher czxid. */
   isClaimed(path: string, czxid: bigint): boolean {
-    return czxid <= (this.#claims.get(path) ?? 0n);
+    return czxid <= (this.nodes.get(path) ?? 0n);
+  }
+
+  /** An answer or an event has shown that the node is gone: no later answer on this session shows it. The claim of a later node of that path stays. */
+  unclaim(path: string, czxid?: bigint): void {
+    if (czxid === undefined || (this.nodes.get(path) ?? 0n) <= czxid) this.nodes.delete(path);
   }
 
   get over(): boolean {

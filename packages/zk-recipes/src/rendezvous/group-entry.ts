@@ -99,6 +99,7 @@ export class GroupEntry implements AsyncDisposable {
     const again = (): void => {
       watch.stop();
       notOver();
+      context.unclaim(path, czxid);
       if (this.#context === context) void this.#putBack();
     };
     const watch = new OwnNodeWatch(context, { path, name: path, czxid }, { gone: again });
@@ -150,7 +151,8 @@ export class GroupEntry implements AsyncDisposable {
     await Promise.allSettled([this.#creating]);
     const { path } = this.#call;
     // Also while it is being put back: whatever the present session has made there goes.
-    const { session } = this.#context ?? this.#calls.sessions.context;
+    const context = this.#context ?? this.#calls.sessions.context;
+    const { session } = context;
     let certain = this.#context !== null;
     const done: Outcome<unknown> = { ok: true, value: null, zxid: 0n };
     await this.#calls.repeat<unknown>({ ...this.#call, patient: true }, async (now) => {
@@ -167,6 +169,8 @@ export class GroupEntry implements AsyncDisposable {
       certain = false;
       return orAbsent(await outcomeOf(session, "delete", { path, version: -1 }));
     });
+    // Deleted, or not there, or another node of that name is.
+    if (this.#czxid !== null) context.unclaim(path, this.#czxid);
   }
 
   /** Whether a create of this entry made the node, not that of another member of this provider that has the id already. */

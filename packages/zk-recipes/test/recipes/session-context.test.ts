@@ -65,3 +65,14 @@ test("a pause that is ended after its time, but before contact is back, runs not
   session.mend();
   expect(ran).toEqual(["not ended"]);
 });
+
+test("the claim of a node ends with the node, and not with an earlier one of the same name", () => {
+  const context = new SessionContext(new ScriptedSession(), simulatedRuntime(3));
+  context.claim("/n", 8n);
+  expect([8n, 9n].map((czxid) => context.isClaimed("/n", czxid))).toEqual([true, false]);
+  context.claim("/n", 9n);
+  context.unclaim("/n", 8n);
+  expect(context.isClaimed("/n", 9n)).toBe(true);
+  context.unclaim("/n", 9n);
+  expect(context.isClaimed("/n", 9n)).toBe(false);
+});

@@ -60,7 +60,7 @@ export class NodeSearch {
 
   #listed(paths: readonly (string | null)[]): void {
     const there = paths.filter((path) => path !== null);
-    for (const path of there) this.#context.nodes.add(path);
+    for (const path of there) this.#context.nodes.set(path, 0n);
     if (this.#listener.wanted() && there.length === paths.length) this.#read(there);
     else this.#context.deletions.deleteAll(there, (refusal) => this.#listener.none(refusal));
   }

@@ -140,7 +140,7 @@ export class ProtectedNodes {
     const { parts, transaction } = this.#plan;
     const answered = (made: Outcome<OwnNodes>): void => {
       this.#made = made;
-      if (made.ok) for (const { path } of made.value) nodes.add(path);
+      if (made.ok) for (const { path, czxid } of made.value) nodes.set(path, czxid);
     };
     if (transaction) return sendTransaction(session, requests, parts, answered);
     session.send("create2", requests[0], (outcome) => {

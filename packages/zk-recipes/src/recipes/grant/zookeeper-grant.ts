@@ -259,7 +259,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
     if (this.over) return;
     // It comes after the other watches of these nodes: a waiter of this session behind them asks whose they were.
     queueMicrotask(() => {
-      for (const { path } of this.nodes) this.context.nodes.delete(path);
+      for (const { path, czxid } of this.nodes) this.context.unclaim(path, czxid);
     });
     if (this.#state.delivered) this.lose("stolen");
     else this.#state.uncertain();

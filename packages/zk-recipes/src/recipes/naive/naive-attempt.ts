@@ -166,7 +166,6 @@ export class NaiveAttempt extends SessionAttempt {
     this.context.claim(path, czxid);
     this.#doubt = false;
     this.#czxid = czxid;
-    this.context.nodes.add(path);
     // The answer before this one has shown the node.
     if (this.over) return this.#gone(this.#deleteOwn(czxid, { watched: true }));
     if (this.context.leaseAhead) this.#grant(czxid);

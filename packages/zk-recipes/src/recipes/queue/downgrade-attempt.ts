@@ -72,7 +72,7 @@ export class DowngradeAttempt extends SessionAttempt {
     } catch (error) {
       return this.failed(error);
     }
-    nodes.add(path);
+    nodes.set(path, 0n);
     // Gives the czxid also of a node that an earlier try has made.
     session.send("exists", { path, watch: false }, (outcome) => {
       if (outcome.ok) node = ownNode(path, outcome.value.stat.czxid);

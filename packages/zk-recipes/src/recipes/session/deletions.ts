@@ -39,15 +39,15 @@ interface Deletion {
 export class Deletions {
   readonly #session: ZooKeeperSession;
   readonly #runtime: Runtime;
-  readonly #nodes: Set<string>;
+  readonly #gone: (path: string, czxid?: bigint) => void;
   /** The deletions without an answer, by `keyOf`. */
   readonly #open = new Map<string, Deletion>();
 
-  /** `nodes`: the session's own queue nodes; a path leaves it when its node is gone. */
-  constructor(session: ZooKeeperSession, runtime: Runtime, nodes: Set<string>) {
+  /** `gone` hears of each node that is not there any more; with its czxid where others use its name too. */
+  constructor(session: ZooKeeperSession, runtime: Runtime, gone: (path: string, czxid?: bigint) => void) {
     this.#session = session;
     this.#runtime = runtime;
-    this.#nodes = nodes;
+    this.#gone = gone;
     session.onState((state) => {
       if (state === "connected") this.#repeatAll();
       if (state === "lost" || state === "closed") {
@@ -177,7 +177,7 @@ export class Deletions {
   #settle(deletion: Deletion, outcome: DeletionOutcome, error: ZooKeeperError | null): void {
     if (!this.#open.delete(keyOf(deletion.path, deletion.shared))) return;
     // One whose delete was refused for good stays, as long as the session.
-    if (error === null) this.#nodes.delete(deletion.path);
+    if (error === null) this.#gone(deletion.path, deletion.shared?.czxid);
     for (const settled of deletion.settled) settled(outcome, error);
   }
 }

@@ -92,7 +92,7 @@ describe("a hold", () => {
 
   it("whose node is gone leaves the nodes of its session behind all watches that fire for it", async () => {
     const { nodes } = hold.context;
-    nodes.add(node.path);
+    nodes.set(node.path, 0n);
     hold.attend();
     session.answer(session.pending("getData"), { data: null, stat: stat(7n, session.id) });
     session.fire("own", "deleted");

@@ -26,7 +26,7 @@ function queue(own: number, children: readonly string[], mayWait = true, watches
   clock = simulatedRuntime(1);
   context = new SessionContext(session, clock, watchesUnread);
   const node = { path: `/l/${name(own)}`, name: name(own), czxid: BigInt(100 + own) };
-  context.nodes.add(node.path);
+  context.nodes.set(node.path, 0n);
   place = new QueuePlace(
     context,
     { lockName: "l", parent: "/l", rule: mutexRule, mayWait, keepAskMs: 50 },
@@ -371,7 +371,7 @@ describe("a waiter that may watch nodes without reading them", () => {
   it("waits for the answer to our own delete when the holder's node is one that its session made", () => {
     queueUnread(2, 1);
     answerWatches();
-    context.nodes.add(`/l/${name(1)}`);
+    context.nodes.set(`/l/${name(1)}`, 0n);
     context.deletions.delete(`/l/${name(1)}`, () => heard.push("released"));
     session.fire(name(1), "deleted");
     expect(heard).toEqual(["notified"]);
@@ -440,7 +440,7 @@ describe("a waiter that may watch nodes without reading them", () => {
     expect(session.sent).toEqual([]);
     queueUnread(2, 1);
     answerWatches();
-    context.nodes.add(`/l/${name(1)}`);
+    context.nodes.set(`/l/${name(1)}`, 0n);
     await clock.advance(5_000);
     expect(session.sent).toEqual([]);
   });

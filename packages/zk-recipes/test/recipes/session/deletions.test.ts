@@ -12,7 +12,7 @@ let heard: string[];
 beforeEach(() => {
   session = new ScriptedSession();
   nodes = new Set();
-  deletions = new Deletions(session, systemRuntime, nodes);
+  deletions = new Deletions(session, systemRuntime, (path) => nodes.delete(path));
   heard = [];
 });
 
