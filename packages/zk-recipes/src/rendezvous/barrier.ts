@@ -9,6 +9,7 @@ import {
   type RetryingRequests,
   refusalOf,
 } from "../recipes/requests/retrying-requests.js";
+import { checkLasting } from "../values/conditional-write.js";
 import { GateNode } from "./gate-node.js";
 
 /**
@@ -35,7 +36,10 @@ export class ZooKeeperBarrier implements BarrierStore {
     const node = { path, data: this.#data, ephemeral: false };
     await this.#calls.repeat<unknown>(this.#call, async (context) => {
       const made = await this.#calls.create(context, this.#call, node);
-      return isNodeExists(made) ? { ok: true, value: null, zxid: 0n } : made;
+      if (!isNodeExists(made)) return made;
+      const found = orAbsent(await outcomeOf(context.session, "exists", { path, watch: false }));
+      if (found.ok && found.value !== null) checkLasting(this.#call, found.value.stat);
+      return found;
     });
   }
 

@@ -9,7 +9,7 @@ import {
 } from "../recipes/requests/retrying-requests.js";
 import type { FoundNode } from "../recipes/requests/watched-node.js";
 import { isPassing } from "../recipes/session/failures.js";
-import { isCondition, judge } from "../values/conditional-write.js";
+import { checkLasting, isCondition, judge } from "../values/conditional-write.js";
 
 /**
  * A text on a persistent node, as Curator's `SharedValue` would read it. Each look goes to the leader first (`sync`): a server that lags
@@ -35,6 +35,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
           if (doubtful !== undefined && judge(doubtful, found, data) === "unknown")
             throw calls.unknown(call, "replace");
           if (now !== seen) return false;
+          if (found !== null) checkLasting(call, found.stat);
           const context = await calls.connected(call);
           const outcome =
             found === null

@@ -1,3 +1,4 @@
+import { LayoutConflictError } from "@holdfast/core";
 import { errorCodes, type Stat } from "@holdfast/zk-protocol";
 import {
   type CallInfo,
@@ -28,6 +29,19 @@ export function judge(seen: Stat | null, now: FoundNode | null, written: Uint8Ar
 }
 
 /**
+ * Throws `LayoutConflictError` for a node that looks like a container, which is how parents of locks are made: ZooKeeper deletes it with its data,
+ * some time after its last child. No server says what is a container, so a node without data is taken for one that was never written and has
+ * or had children.
+ */
+export function checkLasting({ lockName, path }: CallInfo, { dataLength, version, cversion }: Stat): void {
+  if (dataLength > 0 || version !== 0 || cversion === 0) return;
+  throw new LayoutConflictError(
+    `${path} has or had children and was never written: it was made as the parent of a lock, and ZooKeeper deletes such a node once it has no children, whatever was written into it. Choose another name; if it is a node that stays, write something into it first`,
+    { lockName, backend: "zookeeper" },
+  );
+}
+
+/**
  * Writes `data` if the node is still as it was `seen` (`null`: not there), once and never twice. Resolves to the node's
  * stat, or to `null` when it was not written because another client was faster.
  *
@@ -44,6 +58,7 @@ export async function conditionalWrite(
 ): Promise<Stat | null> {
   const startedMs = calls.runtime.nowMs();
   let doubtful = false;
+  if (seen !== null) checkLasting(call, seen);
   for (let tries = 1; ; tries++) {
     const outcome = await send(calls, call, seen, data);
     if (outcome.ok) return outcome.value;
