@@ -117,7 +117,7 @@ export class Pipeline {
     const { connection } = exchange;
     const { state, stages } = this.#host;
     const session = state.sessions.get(connection.sessionId);
-    if (connection.view === undefined) {
+    if (connection.view?.cutOff !== true) {
       if (session === undefined) {
         connection.close("flush"); // it ended while this request waited
         return;

@@ -156,7 +156,7 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
     const before = connection?.outbox.pushed ?? 0;
     this.#state.closeSession(sessionId);
     this.#state.sessions.expired += 1;
-    if (connection === undefined || how === "keep" || this.faults.outlives(connection)) return;
+    if (connection === undefined || how === "keep" || connection.view?.cutOff === true) return;
     const events = connection.outbox.pushed - before;
     // Clients have been seen to get all, some and none of the events about their own nodes before the end.
     if (events > 0) connection.outbox.truncate(events, this.random.below(events + 1));

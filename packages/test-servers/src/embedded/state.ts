@@ -12,6 +12,8 @@ import { type Change, type Watcher, Watches } from "./watches.js";
 export interface View {
   readonly tree: Tree;
   readonly zxid: bigint;
+  /** The client is served also when its session has ended, and nothing that it sends renews that. */
+  readonly cutOff: boolean;
 }
 
 /** A connection, as far as requests depend on it. */

@@ -433,6 +433,21 @@ test("28. a session reads old state until its own sync, and then hears first wha
   expect(await statOf(stale, "/a")).toBeNull();
 });
 
+test("28. a session that reads old state is renewed by its pings and reads, as a follower that is behind reports them", async () => {
+  const clock = new ManualClock();
+  await using bench = await Bench.start({ clock });
+  const wire = await bench.open({ timeoutMs: 1_500 });
+  bench.server.faults.staleReads(idOf(wire));
+  for (let i = 0; i < 8; i++) {
+    clock.advance(500);
+    expect((await wire.ask("ping", undefined)).err).toBe(0);
+  }
+  expect(bench.server.sessions()).toHaveLength(1);
+  clock.advance(2_000);
+  await wire.closed();
+  expect(bench.server.sessions()).toEqual([]);
+});
+
 test("28. a member that is cut off answers pings and reads after the session has run out, but no sync and no write", async () => {
   const clock = new ManualClock();
   await using bench = await Bench.start({ clock });

@@ -108,7 +108,7 @@ export class Faults implements Stages {
     this.#host.state.watches.child.remove(connection, path);
   }
 
-  /** From now on the session's connection reads the present state, whatever changes, until its own `sync` or write. */
+  /** From now on the session's connection reads the present state, whatever changes, until its own `sync` or write. All that it sends renews the session. */
   staleReads(session: bigint): LaggingView {
     return this.#lag(session, false);
   }
@@ -143,11 +143,6 @@ export class Faults implements Stages {
     };
     this.#hindrances.set(hindrance, connection);
     return hindrance;
-  }
-
-  /** Whether a connection goes on being served although its session has ended. */
-  outlives(connection: Connection): boolean {
-    return this.#lagging.get(connection)?.cutOff === true;
   }
 
   /** The connection is closed: what was kept for it goes with it. */

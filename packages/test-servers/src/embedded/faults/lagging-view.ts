@@ -26,7 +26,7 @@ export class LaggingView {
     this.connection = connection;
     this.cutOff = cutOff;
     this.#state = state;
-    this.#view = { tree: state.tree.snapshot(), zxid: state.zxid };
+    this.#view = { tree: state.tree.snapshot(), zxid: state.zxid, cutOff };
     this.#remove = remove;
     connection.view = this.#view;
   }
