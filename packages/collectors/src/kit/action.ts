@@ -5,6 +5,9 @@ import type { ObservedLock } from "../observe/observed-lock.js";
 /** What became of an act, without the rows around it. */
 export type Outcome = Pick<ActionResult, "outcome" | "effects" | "unknownLibrary" | "endedHolds">;
 
+/** `tried`: the backend was asked to change something, so the lock is read once more. */
+type Tried = Outcome & { readonly tried: boolean };
+
 /** How one backend acts upon one lock. */
 export interface Act<Lock> {
   /** Said where nothing is there. */
@@ -12,12 +15,8 @@ export interface Act<Lock> {
   /** Reads the lock anew. `null`: nothing is there. */
   read(): Promise<Lock | null>;
   rowOf(lock: Lock): ObservedLock;
-  /** Decides and acts. `tried`: the backend was asked to change something, so the lock is read once more. */
-  attempt(
-    request: ActionRequest,
-    lock: Lock,
-    before: ObservedLock,
-  ): Promise<Outcome & { readonly tried: boolean }>;
+  /** Decides and acts. */
+  attempt(request: ActionRequest, lock: Lock, before: ObservedLock): Promise<Tried>;
 }
 
 /** Reads, acts, and reads again what was acted upon. */
@@ -47,16 +46,11 @@ export async function tryOutUpon<Lock>(
 ): Promise<readonly ActionTrial[]> {
   const lock = await act.read();
   signal?.throwIfAborted();
-  if (lock === null) return acts.map(() => ({ outcome: "nothing-there", effects: act.gone }));
-  const before = act.rowOf(lock);
-  return Promise.all(
-    acts.map(({ action, entry }) =>
-      act.attempt({ action, entry, key, expectedVersion: version, dryRun: true }, lock, before).then(
-        ({ tried: _tried, ...trial }): ActionTrial => trial,
-        (error: unknown): ActionTrial => ({ outcome: "denied", effects: [messageOf(error)] }),
-      ),
-    ),
+  const asRead = { ...act, read: async () => lock };
+  const tries = acts.map(({ action, entry }) =>
+    actUpon(asRead, { action, entry, key, expectedVersion: version, dryRun: true }),
   );
+  return Promise.all(tries.map((each) => each.catch((error) => denied(messageOf(error)))));
 }
 
 /** The lock is none of this collector's: it is neither read nor acted upon. */

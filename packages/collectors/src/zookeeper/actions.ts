@@ -80,10 +80,8 @@ export function actOn(
           "No known library has made it, so it may be no lock: to act all the same takes the word unknown (library).",
         );
       if (await apply(session, steps)) return { outcome: "done", effects, tried: true, ...ending };
-      return {
-        ...refused("conflict", "It changed in the moment of the act: nothing was done."),
-        tried: true,
-      };
+      const why = "It changed in the moment of the act: nothing was done.";
+      return { outcome: "conflict", effects: [why], tried: true };
     },
   };
 }
@@ -130,9 +128,8 @@ function revoke({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
 function evict({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
   const waiter = found.waiters.find(({ name }) => name === entry);
   if (waiter === undefined) {
-    if (found.holders.some(({ name }) => name === entry)) {
-      return refused("conflict", "It holds by now, and does not wait any more.");
-    }
+    const holds = found.holders.some(({ name }) => name === entry);
+    if (holds) return refused("conflict", "It holds by now, and does not wait any more.");
     return refused("nothing-there", "There is no such waiter.");
   }
   const blocker = blockerOf(found, waiter);

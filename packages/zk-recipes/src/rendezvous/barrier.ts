@@ -3,12 +3,12 @@ import type { BarrierStore } from "@holdfast/core/internal";
 import { errorCodes } from "@holdfast/zk-protocol";
 import {
   type CallInfo,
-  isNodeExists,
   orAbsent,
   outcomeOf,
   type RetryingRequests,
   refusalOf,
 } from "../recipes/requests/retrying-requests.js";
+import { saysNodeExists } from "../session/errors.js";
 import { checkLasting } from "../values/conditional-write.js";
 import { GateNode } from "./gate-node.js";
 
@@ -36,7 +36,7 @@ export class ZooKeeperBarrier implements BarrierStore {
     const node = { path, data: this.#data, ephemeral: false };
     await this.#calls.repeat<unknown>(this.#call, async (context) => {
       const made = await this.#calls.create(context, this.#call, node);
-      if (!isNodeExists(made)) return made;
+      if (!made.ok && !saysNodeExists(made.error)) return made;
       const found = orAbsent(await outcomeOf(context.session, "exists", { path, watch: false }));
       if (found.ok && found.value !== null) checkLasting(this.#call, found.value.stat);
       return found;

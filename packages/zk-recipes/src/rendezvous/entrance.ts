@@ -10,14 +10,10 @@ import {
   ZooKeeperError,
 } from "@holdfast/zk-protocol";
 import type { OwnNode } from "../recipes/grant/own-node-watch.js";
-import {
-  type CallInfo,
-  isNodeExists,
-  outcomeOf,
-  type RetryingRequests,
-} from "../recipes/requests/retrying-requests.js";
+import { type CallInfo, outcomeOf, type RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import { eviction } from "../recipes/session/failures.js";
 import type { SessionContext } from "../recipes/session-context.js";
+import { saysNodeExists } from "../session/errors.js";
 import type { Outcome, WatchHandle } from "../session/types.js";
 import { isCondition } from "../values/conditional-write.js";
 import { anyOlder, membersOf, readyName } from "./round-nodes.js";
@@ -173,7 +169,7 @@ export class Entrance implements Watched<boolean> {
       const made = await this.#calls.create(context, call, node, () => asked.send());
       created = made;
       if (made.ok) this.#entered(context, made.value.stat);
-      else if (!isNodeExists(made)) return made;
+      else if (!saysNodeExists(made.error)) return made;
     } else {
       asked.send();
     }
@@ -258,7 +254,7 @@ export class Entrance implements Watched<boolean> {
       if (present !== context || this.#withdrawn) return done(false);
       if (replacing) return await this.#replaceReady(context, path);
       const created = await this.#calls.create(context, call, { path, data: this.#data, ephemeral: false });
-      return created.ok || isNodeExists(created) ? done(true) : created;
+      return created.ok || saysNodeExists(created.error) ? done(true) : created;
     });
     if (!made) this.#changed();
     return made;

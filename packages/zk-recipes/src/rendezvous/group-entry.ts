@@ -4,13 +4,13 @@ import { formatSessionId, type Stat } from "@holdfast/zk-protocol";
 import { OwnNodeWatch } from "../recipes/grant/own-node-watch.js";
 import {
   type CallInfo,
-  isNodeExists,
   orAbsent,
   outcomeOf,
   type RetryingRequests,
   refusalOf,
 } from "../recipes/requests/retrying-requests.js";
 import type { SessionContext } from "../recipes/session-context.js";
+import { saysNodeExists } from "../session/errors.js";
 import type { Outcome, RequestError } from "../session/types.js";
 
 /** How often an entry that cannot be put back is tried again. */
@@ -76,7 +76,7 @@ export class GroupEntry implements AsyncDisposable {
     const made = await this.#calls.create(context, this.#call, node);
     if (made.ok || mayHaveBeenMade(made.error)) this.#sessions.add(session.id);
     if (made.ok) return this.#entered(context, made.value.stat);
-    if (!isNodeExists(made)) return made;
+    if (!saysNodeExists(made.error)) return made;
     const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
     if (!found.ok) return found;
     // Gone since: the next try makes it.

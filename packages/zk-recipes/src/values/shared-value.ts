@@ -4,13 +4,13 @@ import type { ResponseOf, Stat } from "@holdfast/zk-protocol";
 import { decodeInt, encodeInt } from "../layout/numbers.js";
 import {
   type CallInfo,
-  isNodeExists,
   orAbsent,
   outcomeOf,
   type RetryingRequests,
 } from "../recipes/requests/retrying-requests.js";
 import { type FoundNode, WatchedNode } from "../recipes/requests/watched-node.js";
 import type { SessionContext } from "../recipes/session-context.js";
+import { saysNodeExists } from "../session/errors.js";
 import type { Outcome } from "../session/types.js";
 import type { SharedValue, Versioned } from "./api.js";
 import { conditionalWrite, forcedWrite } from "./conditional-write.js";
@@ -146,7 +146,7 @@ export class SharedValueView<T> implements SharedValue<T> {
         const made = await this.#calls.create(context, this.#call, node, () => {
           behind.read = outcomeOf(context.session, "getData", { path, watch: false });
         });
-        if (!made.ok && !isNodeExists(made)) return made;
+        if (!made.ok && !saysNodeExists(made.error)) return made;
         return orAbsent(await (behind.read as Promise<Outcome<ResponseOf<"getData">>>));
       });
       if (found !== null) return found;

@@ -13,13 +13,11 @@ import type { GrantedLock } from "../grants/holds.js";
 import { checkAcknowledged, foundIn, RedisGrant } from "../grants/redis-grant.js";
 import type { LockKeys, PolledAnswer, PolledOwner, PolledScripts } from "../kinds/kind.js";
 import type { Requests } from "../requests/requests.js";
-import { isMisdated, marginMs } from "../requests/server-clock.js";
+import { expiryGraceMs, isMisdated, marginMs } from "../requests/server-clock.js";
 import type { RedisClientState } from "./client-state.js";
 
 /** How long a last request that has to arrive is repeated. */
 const patienceMs: Millis = 600_000;
-/** Redis ends a TTL by its whole milliseconds, and a moment too early costs a round trip. */
-const expiryGraceMs: Millis = 2;
 
 /** A lock of a kind that has no queue of ours. */
 export interface PolledLock {
@@ -205,14 +203,12 @@ export class PolledAttempt implements Attempt {
           ofLock(this.#name),
         );
       case "busy":
-        if (this.#request.mayWait && !this.#over) this.#listener.waiting(this.#blockedBy(reply.missing));
+        if (this.#request.mayWait && !this.#over) {
+          const why = `the ${what} "${this.#name}" grants nothing: ${reply.missing}`;
+          this.#listener.waiting(reply.missing === undefined ? undefined : this.#error(why));
+        }
         return { againMs: reply.againMs };
     }
-  }
-
-  #blockedBy(missing: string | undefined): Error | undefined {
-    if (missing === undefined) return undefined;
-    return this.#error(`the ${this.#scripts.what} "${this.#name}" grants nothing: ${missing}`);
   }
 
   #error(message: string): BackendError {

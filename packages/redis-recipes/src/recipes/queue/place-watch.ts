@@ -1,11 +1,8 @@
-import type { Millis } from "@holdfast/core";
 import type { Subscription } from "../../client/redis-line.js";
 import type { Queued } from "../../scripts/mutex/answers.js";
 import type { Requests } from "../requests/requests.js";
+import { expiryGraceMs } from "../requests/server-clock.js";
 import { freshTurns } from "./hand-over.js";
-
-/** Redis ends a TTL by its whole milliseconds, and a moment too early costs a request. */
-const expiryGraceMs: Millis = 2;
 
 /** What a waiter looks out for besides messages and its regular heartbeats, by the place in which the last answer has found it. */
 export class PlaceWatch {

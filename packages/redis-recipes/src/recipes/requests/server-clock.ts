@@ -5,6 +5,8 @@ import type { ClockReading } from "../../client/server-info.js";
 /** Two clocks drift apart by less than this share of the time that passes; twenty times what NTP slews by. */
 const drift = 0.01;
 const toleratedMs: Millis = 2;
+/** Redis ends a TTL by its whole milliseconds, and a look that comes a moment too early costs a request. */
+export const expiryGraceMs: Millis = 2;
 
 /** What is taken off a lease, so that our end of it comes before the server's. */
 export function marginMs(leaseMs: Millis): Millis {

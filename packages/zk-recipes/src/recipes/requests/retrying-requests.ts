@@ -8,7 +8,7 @@ import {
   type ResponseOf,
   ZooKeeperError,
 } from "@holdfast/zk-protocol";
-import { saysNodeExists, saysNoNode } from "../../session/errors.js";
+import { saysNoNode } from "../../session/errors.js";
 import type { Outcome, RequestError, ZooKeeperSession } from "../../session/types.js";
 import { missingChroot } from "../create/chroot.js";
 import type { CreateSettings } from "../create/create-settings.js";
@@ -206,8 +206,4 @@ export class RetryingRequests {
 /** The same with `null` for a node that is not there. */
 export function orAbsent<T>(outcome: Outcome<T>): Outcome<T | null> {
   return !outcome.ok && saysNoNode(outcome.error) ? { ok: true, value: null, zxid: 0n } : outcome;
-}
-
-export function isNodeExists(outcome: Outcome<unknown>): boolean {
-  return !outcome.ok && saysNodeExists(outcome.error);
 }

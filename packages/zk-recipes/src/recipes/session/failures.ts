@@ -3,19 +3,15 @@ import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 import { isPassingCode, saysNoNode } from "../../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
 
-const advice = new Map<number, string>([
-  [
-    errorCodes.NoAuth,
+const advice: Readonly<Record<number, string>> = {
+  [errorCodes.NoAuth]:
     "no permission: check the options auth and acl, and the ACL of that node and its parent",
-  ],
-  [errorCodes.InvalidACL, "the server does not take this ACL: check the options acl and auth"],
-  [errorCodes.QuotaExceeded, "a quota on this subtree is used up: raise it with setquota"],
-  [
-    errorCodes.NoChildrenForEphemerals,
+  [errorCodes.InvalidACL]: "the server does not take this ACL: check the options acl and auth",
+  [errorCodes.QuotaExceeded]: "a quota on this subtree is used up: raise it with setquota",
+  [errorCodes.NoChildrenForEphemerals]:
     "a parent of it is an ephemeral node, perhaps the node of another lock",
-  ],
-  [errorCodes.ThrottledOp, "the server is overloaded and refused the request"],
-]);
+  [errorCodes.ThrottledOp]: "the server is overloaded and refused the request",
+};
 
 /** Before a request is sent again that was refused for the moment, or for good for the first time. */
 export const firstPauseMs: Millis = 250;
@@ -54,7 +50,7 @@ export function requestFailure(
       details,
     );
   }
-  const hint = advice.get(cause.code);
+  const hint = advice[cause.code];
   const said = `${what}: ${cause.codeName}${hint === undefined ? "" : `, ${hint}`}`;
   return new BackendError(said, { ...details, servers, retryable: isPassing(cause) });
 }
