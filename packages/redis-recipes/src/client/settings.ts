@@ -71,9 +71,17 @@ export function commandSettings(times: LinkTimes = defaultTimes, extraWaitMs: Mi
   };
 }
 
-/** The options of a duplicate, which would otherwise have what the options of a given client say. */
+/**
+ * The options of a duplicate, which would otherwise have what the options of a given client say. With its `reconnectOnError`, a refused
+ * channel would end the connection, and each of the next ones, since all channels are subscribed again there.
+ */
 export function duplicateSettings(times: LinkTimes, extraWaitMs: Millis = 0): Settings {
-  return { ...commandSettings(times, extraWaitMs), commandTimeout: undefined, readOnly: false } as Settings;
+  return {
+    ...commandSettings(times, extraWaitMs),
+    commandTimeout: undefined,
+    readOnly: false,
+    reconnectOnError: null,
+  } as Settings;
 }
 
 /** The client for commands; the others are duplicates of it. */

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { ProviderClosedError } from "@holdfast/core";
 import { eventually, freePort, type RedisNode, startRedis, startRedisProxy } from "@holdfast/test-servers";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { freshName, increment, openLine } from "./support.js";
 
@@ -115,6 +117,31 @@ test("warns a user who may not subscribe, and goes on without", async () => {
     what: "the warning",
   });
   expect((await line.run(increment, ["x"], [])).reply).toBe(1);
+});
+
+test("a denied channel ends no connection of ours, whatever reconnectOnError of the given client answers", async () => {
+  const guarded = await startRedis({ users: ["app on >secret ~* +@all resetchannels &allowed"] });
+  onTestFinished(() => guarded.stop());
+  const access = { username: "app", password: "secret" };
+  const client = new Redis({
+    host: guarded.host,
+    port: guarded.port,
+    ...access,
+    reconnectOnError: () => true,
+  });
+  onTestFinished(() => client.disconnect());
+  const { line, notices, warnings } = openLine({ client });
+  await line.subscribe("allowed", "plain", () => {}).ready;
+  line.subscribe("forbidden", "plain", () => {});
+  const pubsub = (): Promise<unknown> => guarded.command("CLIENT", "LIST", "TYPE", "pubsub");
+  const before = /^id=\d+/.exec(String(await pubsub()))?.[0];
+  await eventually(() => warnings.some(({ code }) => code === "HF_SUBSCRIBE_DENIED"), {
+    what: "the refusal",
+  });
+  // A connection that is ended is made again after 20 ms, so that many would be made in this time.
+  await delay(500);
+  expect(/^id=\d+/.exec(String(await pubsub()))?.[0]).toBe(before);
+  expect(notices).toEqual([]);
 });
 
 test("rejects ready when the line closes", async () => {
