@@ -113,6 +113,11 @@ export function unsafeOptions(
     "one unreachable address delays a failover by that long; set 500",
   );
   tell(options.enableAutoPipelining === true, "enableAutoPipelining", "it costs throughput here; set false");
+  tell(
+    reconnectsOn(options, "NOSCRIPT No matching script."),
+    "reconnectOnError",
+    'every refusal ends the connection, and what else was asked on it has an unknown outcome; set (error) => error.message.startsWith("READONLY")',
+  );
   if (!isCluster) {
     tell(
       options.enableOfflineQueue !== false,
@@ -130,7 +135,7 @@ export function unsafeOptions(
       "a master that was replaced while frozen is never left; set true",
     );
     tell(
-      slowRetry(options.retryStrategy),
+      slowRetry(client as Redis),
       "retryStrategy",
       "pauses between attempts can outlast the failover and the lease; set (times) => Math.min(20 * times, 200)",
     );
@@ -140,19 +145,32 @@ export function unsafeOptions(
 
 /** Whether the owner of a given client has it dial again where a server says that it is a replica. */
 export function endsOnReplicas({ options }: Redis): boolean {
-  const { reconnectOnError } = options;
-  if (typeof reconnectOnError !== "function") return false;
-  return Boolean(reconnectOnError(new Error("READONLY You can't write against a read only replica.")));
+  return reconnectsOn(options, "READONLY You can't write against a read only replica.");
+}
+
+/** Asks with an error as ioredis makes it. A function that throws all the same has not said yes. */
+function reconnectsOn(options: RedisOptions, refusal: string): boolean {
+  const command = { name: "evalsha", args: [] };
+  try {
+    return Boolean(options.reconnectOnError?.(Object.assign(new Error(refusal), { command })));
+  } catch {
+    return false;
+  }
 }
 
 function above(value: Millis | null | undefined, mostMs: Millis): boolean {
   return typeof value !== "number" || value <= 0 || value > mostMs;
 }
 
-function slowRetry(strategy: RedisOptions["retryStrategy"]): boolean {
-  if (typeof strategy !== "function") return true;
-  const delayMs = strategy(20);
-  return typeof delayMs !== "number" || delayMs > 1_000;
+/**
+ * A function of the user's is not called: it may count the attempts, write a log, or end the process after too many. That of ioredis itself,
+ * whose pauses grow to seconds, is what a client of the same version gets that is given none. Such a client never connects.
+ */
+function slowRetry(client: Redis): boolean {
+  const { retryStrategy } = client.options;
+  if (typeof retryStrategy !== "function") return true;
+  const unset = client.duplicate({ lazyConnect: true, retryStrategy: undefined } as Partial<RedisOptions>);
+  return retryStrategy === unset.options.retryStrategy;
 }
 
 function redisOptionsOf(client: Redis | Cluster): RedisOptions {

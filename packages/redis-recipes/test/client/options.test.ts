@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "@holdfast/core";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
-import { expect, onTestFinished, test } from "vitest";
-import { unsafeOptions } from "../../src/client/given-client.js";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { endsOnReplicas, unsafeOptions } from "../../src/client/given-client.js";
 import { safeClientOptions } from "../../src/client/safe-options.js";
 import { clientOptions, commandSettings } from "../../src/client/settings.js";
 import type { RedisTarget } from "../../src/client/target.js";
@@ -213,6 +213,43 @@ test("names failoverDetector where there are sentinels, and resending that never
   const options = unsafeOptions(client).map(({ option }) => option);
   expect(options).toContain("failoverDetector");
   expect(options).toContain("autoResendUnfulfilledCommands");
+});
+
+test("never calls the retryStrategy of a client, which may end the process after too many attempts", () => {
+  const retryStrategy = vi.fn(() => 50);
+  expect(unsafeOptions(idle({ ...givenSettings(), retryStrategy })).map(({ option }) => option)).toEqual([
+    "reconnectOnError",
+  ]);
+  expect(retryStrategy).not.toHaveBeenCalled();
+});
+
+test("asks reconnectOnError of a client with a command, as ioredis does, as a method of the options, and bears that it throws", () => {
+  const whole = {
+    ...safeClientOptions,
+    codes: ["READONLY"],
+    reconnectOnError(this: { codes: string[] }, error: Error): boolean {
+      const { command } = error as Error & { command: { name: string } };
+      return command.name !== "get" && this.codes.some((code) => error.message.startsWith(code));
+    },
+  };
+  const client = idle(whole);
+  expect([endsOnReplicas(client), unsafeOptions(client)]).toEqual([true, []]);
+  const throwing = idle({
+    ...safeClientOptions,
+    reconnectOnError: () => {
+      throw new Error("unknown refusal");
+    },
+  });
+  expect(endsOnReplicas(throwing)).toBe(false);
+  expect(unsafeOptions(throwing).map(({ option }) => option)).toEqual(["reconnectOnError"]);
+});
+
+test("names a reconnectOnError that ends the connection at every refusal, in a cluster too", () => {
+  const redisOptions = { ...safeClientOptions, reconnectOnError: () => true };
+  const cluster = new Cluster([{ host: "a", port: 1 }], { lazyConnect: true, redisOptions });
+  onTestFinished(() => cluster.disconnect());
+  expect(unsafeOptions(idle(redisOptions)).map(({ option }) => option)).toEqual(["reconnectOnError"]);
+  expect(unsafeOptions(cluster).map(({ option }) => option)).toEqual(["redisOptions.reconnectOnError"]);
 });
 
 test("has nothing to say against its own settings with the time-out of ioredis, for one server that may change its role and for a cluster", () => {
