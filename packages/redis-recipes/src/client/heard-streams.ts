@@ -1,6 +1,7 @@
 import { connect as connectTcp, type TcpNetConnectOpts } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { AbstractConnector, type Redis, type RedisOptions } from "ioredis";
+import { selectedDb } from "./ioredis-words.js";
 import { QuietSentinels } from "./quiet-sentinels.js";
 
 type Connector = NonNullable<RedisOptions["Connector"]>;
@@ -59,7 +60,8 @@ export function heardStreams(own: Connector | undefined): Connector {
   } as unknown as Connector;
 }
 
-/** A client of ours that connects to where `base`, which may be a user's, connects to. */
+/** A client of ours that connects to where `base`, which may be a user's, connects to, and writes in the same database. */
 export function copyOf(base: Redis, settings: Omit<RedisOptions, "replyMapping">): Redis {
-  return base.duplicate({ ...settings, Connector: heardStreams(base.options.Connector) } as RedisOptions);
+  const own = { Connector: heardStreams(base.options.Connector), db: selectedDb(base) };
+  return base.duplicate({ ...settings, ...own } as RedisOptions);
 }

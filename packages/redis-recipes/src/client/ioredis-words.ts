@@ -11,6 +11,15 @@ export function takesCommands(redis: Redis): boolean {
   return redis.status === "ready" && redis.stream?.writable === true;
 }
 
+/** The database in which a client writes: the one selected last, which ioredis selects again when it connects again. */
+export function selectedDb(redis: Redis): number {
+  const { prevCondition, condition, options } = redis as Pick<Redis, "options"> & {
+    readonly prevCondition?: { readonly select: number } | null;
+    readonly condition?: { readonly select: number } | null;
+  };
+  return (prevCondition ?? condition)?.select ?? options?.db ?? 0;
+}
+
 /** The words with which ioredis 6.0.0 refuses a command before it writes anything. */
 const refusals = [
   "Stream isn't writeable",

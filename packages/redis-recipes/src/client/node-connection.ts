@@ -4,7 +4,7 @@ import { addressText } from "@holdfast/core/internal";
 import type { Redis } from "ioredis";
 import type { Command, Flight, Outcome } from "./commands.js";
 import { isRefusal, NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
-import { failureOf, takesCommands } from "./ioredis-words.js";
+import { failureOf, selectedDb, takesCommands } from "./ioredis-words.js";
 import { MeteredFlight, type RequestMeter } from "./request-meter.js";
 import { type RunResult, type ScriptRun, scriptCommand, wireCommand } from "./script-command.js";
 import { type ClockReading, parseReplication, parseServerInfo, type ServerInfo } from "./server-info.js";
@@ -84,6 +84,8 @@ export class NodeConnection {
   #unansweredSinceMs: Millis | null = null;
   readonly #unanswered: AnswerWatch<Sent>;
   readonly #queue: WriteQueue;
+  /** The database that has the keys. Other code that has a given client may select another one there. */
+  readonly #db: number;
   /** The stream whose write waits for the end of this turn. */
   #corked: Redis["stream"] | null = null;
   #cancelPing: (() => void) | undefined;
@@ -102,7 +104,9 @@ export class NodeConnection {
       dead: ({ stream }) => stream.destroy(new Error(`nothing came from the server for ${silentMs} ms`)),
     });
     this.#queue = new WriteQueue(runtime, () => this.#unanswered.words);
+    this.#db = selectedDb(redis);
     redis.on("ready", this.#ready);
+    redis.on("select", this.#selected);
     redis.on("connecting", this.#connecting);
     redis.on("close", this.#broken);
     redis.on("end", this.#over);
@@ -196,6 +200,7 @@ export class NodeConnection {
     this.#closed = true;
     this.#stop();
     this.redis.off("ready", this.#ready);
+    this.redis.off("select", this.#selected);
     this.redis.off("connecting", this.#connecting);
     this.redis.off("close", this.#broken);
     this.redis.off("end", this.#over);
@@ -220,6 +225,12 @@ export class NodeConnection {
     if (this.#options.own) writeTextsAsOne(this.redis.stream as Socket);
     this.#limitSilence("here");
     void this.#introduce();
+  };
+
+  /** Emitted in the turn in which SELECT is written: what was asked before is in the right database, and nothing is asked after it. */
+  readonly #selected = (): void => {
+    this.#breakOff();
+    if (this.#writable) void this.#introduce();
   };
 
   /**
@@ -309,7 +320,7 @@ export class NodeConnection {
       this.#unfit(info, replies);
       return;
     }
-    const why = this.#options.unsuitable?.(info, outcomes.slice(3)) ?? null;
+    const why = this.#elsewhere() ?? this.#options.unsuitable?.(info, outcomes.slice(3)) ?? null;
     if (why !== null) {
       this.#turnDown(why, info);
       return;
@@ -322,6 +333,13 @@ export class NodeConnection {
     this.#refused = false;
     this.#armPing();
     this.#options.onTrusted(info, outcomes.slice(3));
+  }
+
+  #elsewhere(): Error | null {
+    const db = selectedDb(this.redis);
+    if (db === this.#db) return null;
+    const why = `the given client has selected database ${db}, and its locks are in ${this.#db}; select ${this.#db} again, or give redisLocks a client of its own`;
+    return new NotSentError(why, this.#where());
   }
 
   #unfit(info: ServerInfo | null, replies: readonly Outcome[]): void {

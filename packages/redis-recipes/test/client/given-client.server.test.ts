@@ -1,7 +1,7 @@
 import { eventually, type RedisNode, startRedis, startRedisProxy } from "@holdfast/test-servers";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { OutcomeUnknownError } from "../../src/client/errors.js";
+import { NotSentError, OutcomeUnknownError } from "../../src/client/errors.js";
 import { freshName, givenSettings, increment, openLine, settled } from "./support.js";
 
 let server: RedisNode;
@@ -77,6 +77,30 @@ test("notices a frozen server for a client that would not, and returns to it", a
   frozen.resume();
   await line.whenConnected();
   expect(notices).toEqual(["commands"]);
+});
+
+test("writes nothing in another database that is selected on the client, and goes on when the first one is selected again", async () => {
+  const client = new Redis(server.port, server.host);
+  onTestFinished(() => client.disconnect());
+  const { line, states } = openLine({ client });
+  await line.whenConnected();
+  const key = freshName("selected");
+  // Written in one turn: the first is asked before SELECT, the second behind it.
+  const before = line.run(increment, [key], []);
+  const selected = client.select(1);
+  const behind = line.run(increment, [key], []);
+  expect((await before).reply).toBe(1);
+  await expect(behind).rejects.toBeInstanceOf(NotSentError);
+  await selected;
+  const { error } = await settled(line.whenConnected({ waitMs: 2_000 }));
+  expect(String(error)).toContain("selected database 1, and its locks are in 0; select 0 again");
+  await server.killClients("normal");
+  await eventually(() => client.status === "ready", { what: "the client to connect again" });
+  await expect(line.run(increment, [key], [])).rejects.toBeInstanceOf(NotSentError);
+  await client.select(0);
+  await line.whenConnected();
+  expect((await line.run(increment, [key], [])).reply).toBe(2);
+  expect(states).toEqual(["connected", "suspended", "connected"]);
 });
 
 test("says of a closed client that it is closed", async () => {

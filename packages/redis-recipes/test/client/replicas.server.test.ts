@@ -32,6 +32,17 @@ async function online(count: number): Promise<void> {
 
 const wait = (count: number, timeoutMs = 1_000) => ({ wait: { replicas: count, timeoutMs } });
 
+test("asks in the database that was selected on a given client before, with and without waiting for replicas", async () => {
+  const client = new Redis(master.port, master.host);
+  onTestFinished(() => client.disconnect());
+  await client.select(3);
+  const { line } = openLine({ client, replicas: 2, acks: "all" });
+  await line.whenConnected();
+  const key = freshName("selected");
+  expect((await line.run(increment, [key], [], wait(2))).acknowledged).toBe(2);
+  expect((await line.run(increment, [key], [])).reply).toBe(2);
+});
+
 test("counts the replicas that acknowledged, in the flight of the script", async () => {
   const proxy = await startRedisProxy({ target: master.address });
   onTestFinished(() => proxy.close());
