@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";
 import { eventually, type RedisNode, startRedis } from "@holdfast/test-servers";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -50,6 +51,44 @@ it("a server without memory renews all that is held, takes waiters out and gives
     expect(await server.command("EXISTS", ...queues)).toBe(0);
     for (const [kind, each] of held) expect([kind, await each.release()]).toEqual([kind, "released"]);
     expect(await server.command("GET", "semaphore")).toBe("3");
+  } finally {
+    await server.command("CONFIG", "SET", "maxmemory", "0");
+    await locks.close();
+  }
+});
+
+it("waiters at a server without memory keep their places for longer than they count as alive, and are granted in their order", async () => {
+  const aliveMs = 400;
+  const locks = redisLocks({ url: server.url, heartbeatMs: 100, aliveMs, commandTimeoutMs: 300 });
+  try {
+    const queued = [
+      { lock: locks.mutex("q:mutex"), list: "holdfast_waiters:{q:mutex}" },
+      { lock: locks.fairMutex("q:fair"), list: "redisson_lock_queue:{q:fair}" },
+      { lock: locks.readWriteLock("q:write").write, list: "holdfast_waiters:{q:write}" },
+    ];
+    for (const { lock, list } of queued) {
+      const held = await lock.acquire();
+      const granted: string[] = [];
+      const waiting: Promise<Held>[] = [];
+      for (const who of ["first", "second"]) {
+        waiting.push(
+          lock.acquire({ waitMs: 10_000 }).then((hold) => {
+            granted.push(who);
+            return hold;
+          }),
+        );
+        await eventually(async () => (await server.command("LLEN", list)) === waiting.length, {
+          what: `the ${who} to wait`,
+        });
+      }
+      await server.command("CONFIG", "SET", "maxmemory", "1");
+      await delay(3 * aliveMs);
+      await held.release();
+      await (await (waiting[0] as Promise<Held>)).release();
+      await (await (waiting[1] as Promise<Held>)).release();
+      await server.command("CONFIG", "SET", "maxmemory", "0");
+      expect([list, granted]).toEqual([list, ["first", "second"]]);
+    }
   } finally {
     await server.command("CONFIG", "SET", "maxmemory", "0");
     await locks.close();

@@ -1,4 +1,5 @@
 import { clock } from "../lua/clock.js";
+import { evenWhenFull } from "../lua/even-when-full.js";
 import { fairQueue, fairStand } from "../lua/fair.js";
 import { mutexState } from "../lua/mutex-state.js";
 import { publish } from "../lua/publish.js";
@@ -26,7 +27,7 @@ export interface FairHeartbeatArgs extends Omit<HeartbeatArgs, "changes"> {
 export const fairHeartbeat: BatchScript<FairHeartbeatArgs, HeartbeatEntry, StandAnswer> = {
   name: "fair-heartbeat",
   keyCount: 5,
-  lua: `${clock}${publish}${token}${mutexState}${places}${fairQueue}${fairStand}
+  lua: `${evenWhenFull}${clock}${publish}${token}${mutexState}${places}${fairQueue}${fairStand}
 local late = tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3])
 local aliveMs, claimMs, tokenTtlMs, waitMs = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local entries, whole, swept, answers = {}, {}, {}, {}

@@ -1,4 +1,5 @@
 import { clock } from "../lua/clock.js";
+import { evenWhenFull } from "../lua/even-when-full.js";
 import { lookAtMutex, putMutex } from "../lua/mutex-state.js";
 import { messages } from "../lua/publish.js";
 import { stand } from "../lua/stand.js";
@@ -39,7 +40,7 @@ export function heartbeatArgs(
 
 /** What mutex and write lock share: see `acquireLua`. */
 export function heartbeatLua(look: string, put: string): string {
-  return `${clock}${look}${messages}${lastToken}${raiseToken}${stand(put)}
+  return `${evenWhenFull}${clock}${look}${messages}${lastToken}${raiseToken}${stand(put)}
 local late = tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3])
 local answers = {}
 for i = 0, #KEYS / 5 - 1 do
