@@ -59,14 +59,15 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
       if (turnMs > 0) {
         // Java's.
       } else if (head === null || head.owner === ask.owner) {
-        if (stood) {
+        const shortWay = ask.short === true && unwaited && ask.changes === "";
+        if (!shortWay) {
           space.pull(keys.waiters, entry);
           space.unscore(keys.alive, ask.owner);
         }
         this.put(ask.owner, ask.grantMs);
         const granted = this.grantToken(token, ask.tokenTtlMs);
         if (ask.changes !== "") space.publish(ask.changes, "1");
-        const tells = ask.tellsBefore === true && unwaited && ask.changes === "";
+        const tells = ask.tellsBefore === true && shortWay;
         const before = tells ? { before: last } : {};
         return { status: "granted", serverMs, token: granted, pttlMs: ask.grantMs, ...before };
       }
@@ -213,11 +214,12 @@ export function stayModel(
     const { lock, waiters, alive } = locks[index] as (typeof locks)[number];
     const first = space.list(waiters)[0]?.split(" ")[0];
     const ending = space.pttl(waiters) < 5 * aliveMs;
+    const whole = space.list(waiters).length === space.zset(alive).size;
     const leftMs = space.pttl(lock);
     return owners.map((owner, place) => {
       if (!space.zset(alive).has(owner)) return false;
       space.score(alive, owner, space.nowMs + aliveMs);
-      if (look === "life") return !(ending && place === 0);
+      if (look === "life") return whole && !(ending && place === 0);
       if (look === "first") return owner !== first;
       return leftMs !== -2 && (leftMs < 0 || leftMs >= aliveMs || owner !== first);
     });

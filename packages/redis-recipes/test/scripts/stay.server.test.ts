@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { mutexKeyList, mutexKeys } from "../../src/layout/keys.js";
 import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
+import { mutexHeartbeat } from "../../src/scripts/mutex/heartbeat.js";
 import { type StayLook, stay } from "../../src/scripts/mutex/stay.js";
 import { javaOwners, ourOwners, stage } from "../model/stage.js";
 
@@ -29,6 +30,15 @@ async function queue(owners: readonly string[]): Promise<void> {
   }
 }
 
+const heartbeat = async (owners: readonly string[]) => {
+  const args = mutexHeartbeat.args(
+    { aliveMs, claimMs: 3_000, notAfterMs: null, tokenTtlMs: 0, changes: "" },
+    owners.map((owner) => ({ owner, leaseMs: 30_000, floor: 0n })),
+  );
+  const each = owners.flatMap(() => mutexKeyList(keys));
+  return (await on.server.run(mutexHeartbeat, each, args)).map(({ status }) => status);
+};
+
 const ask = async (look: StayLook, owners: readonly string[], windowMs = aliveMs) =>
   (
     await on.server.run(
@@ -38,19 +48,24 @@ const ask = async (look: StayLook, owners: readonly string[], windowMs = aliveMs
     )
   ).stays;
 
-test.each([1, 200])("%i waiters on a lock keep their places by four commands", async (count) => {
-  const owners = waiters(count);
-  await queue(owners);
-  await on.server.hashOf(stay.lua);
-  for (const [turn, look] of (["lock", "first", "life"] as const).entries()) {
-    await on.server.redis.config("RESETSTAT");
-    // Another time each turn, however fast they follow each other.
-    await ask(look, owners, aliveMs + 100 * (turn + 1));
-    const stats = await on.server.redis.info("commandstats");
-    const calls = [...stats.matchAll(/^cmdstat_(?!config)\S+:calls=(\d+)/gm)].map(([, each]) => Number(each));
-    expect([look, calls.reduce((sum, each) => sum + each, 0)]).toEqual([look, 4]);
-  }
-});
+test.each([1, 200])(
+  "%i waiters on a lock keep their places by four commands, and by six where the sizes of the queue are compared",
+  async (count) => {
+    const owners = waiters(count);
+    await queue(owners);
+    await on.server.hashOf(stay.lua);
+    for (const [turn, look] of (["lock", "first", "life"] as const).entries()) {
+      await on.server.redis.config("RESETSTAT");
+      // Another time each turn, however fast they follow each other.
+      await ask(look, owners, aliveMs + 100 * (turn + 1));
+      const stats = await on.server.redis.info("commandstats");
+      const calls = [...stats.matchAll(/^cmdstat_(?!config)\S+:calls=(\d+)/gm)].map(([, each]) =>
+        Number(each),
+      );
+      expect([look, calls.reduce((sum, each) => sum + each, 0)]).toEqual([look, look === "life" ? 6 : 4]);
+    }
+  },
+);
 
 test("an owner that was dropped, or granted, or that never stood there, has to ask, and is not put back", async () => {
   const [one = "", other = "", stranger = ""] = waiters(3);
@@ -86,6 +101,29 @@ test("all have to ask when the lock is free, the first one when it stands first 
   expect(await ask("life", owners.slice(1))).toEqual([true, true]);
   await on.server.redis.pexpire(keys.waiters, 4 * aliveMs);
   expect(await ask("life", owners.slice(1))).toEqual([false, true]);
+});
+
+test("all have to ask when the list of waiters was lost alone, and then stand in it again", async () => {
+  const owners = waiters(3);
+  const newcomer = ourOwners[3] as string;
+  await queue(owners);
+  await on.server.redis.del(keys.waiters);
+  // A newcomer of another client makes the queue last.
+  await queue([newcomer]);
+  expect(await ask("life", owners)).toEqual([false, false, false]);
+  await heartbeat(owners);
+  expect(await on.server.redis.lrange(keys.waiters, 0, -1)).toEqual(
+    [newcomer, ...owners].map((owner) => `${owner} 30000`),
+  );
+});
+
+test("an owner that is granted a free lock is no waiter any more, also where the list of waiters was lost alone", async () => {
+  const owners = waiters(2);
+  await queue(owners);
+  await on.server.redis.del(keys.waiters, keys.lock);
+  expect(await heartbeat(owners)).toEqual(["granted", "queued"]);
+  expect(await on.server.redis.zrange(keys.alive, 0, "-1")).toEqual(owners.slice(1));
+  expect(await ask("life", owners.slice(1))).toEqual([true]);
 });
 
 test("waiters keep their places at a server whose memory is full", async () => {

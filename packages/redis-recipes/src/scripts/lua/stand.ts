@@ -47,8 +47,9 @@ export const longestTurnMs = 500;
  *
  * Granted before: the answer says so with the time that is left, and nothing is extended. An owner that took this lease for one that
  * begins now would rely on it for too long, and two clients would believe that they hold. Free, not Java's turn, and no live waiter in
- * front: the owner is written as holder. Else it is queued once. During Java's turn the time left in the answer is that of the turn, so
- * that the first waiter asks again when it is over. The turn also ends when no client of ours waits any more.
+ * front: the owner is written as holder. That comes before it leaves the queue, since a server without memory refuses only what is written
+ * first. Else it is queued once. During Java's turn the time left in the answer is that of the turn, so that the first waiter asks again when
+ * it is over. The turn also ends when no client of ours waits any more.
  *
  * `floor` is the highest token that the client has seen. After a failover that lost writes the key is raised to it, and
  * past it while the lock is held: the holder's token, read again, must not equal one which another client had.
@@ -84,8 +85,8 @@ local function stand(k, ask)
     if turn then turnMs = math.max(0, tonumber(turn) - nowMs) end
     if turnMs > ${longestTurnMs} then turnMs = 0 end
     if turnMs == 0 and (not head or head == ask.owner) then
-      if queued then leave(k, ask.owner, ask.leaseMs) end
       put(k.lock, ask.owner, ask.grantMs)
+      leave(k, ask.owner, ask.leaseMs)
       local text = nextToken(k.token, last, ask.tokenTtlMs)
       if ask.changes ~= '' then say('PUBLISH', ask.changes, '1') end
       return {'granted', nowUs, text, ask.grantMs}

@@ -4,7 +4,7 @@ import { type CallScript, Reply } from "../script.js";
 
 /**
  * What is looked at besides: for how long the lock is still held, whether one of the owners stands first, or whether the keys of the queue
- * last for half of their time yet. Where a hold ends soon, the first owner is looked for as well: it sets a timer for that end.
+ * last for half of their time yet and are of one size. Where a hold ends soon, the first owner is looked for as well: it sets a timer for that end.
  */
 export type StayLook = "lock" | "first" | "life";
 
@@ -31,9 +31,10 @@ export interface StayAnswer {
  *
  * Keys of each lock: lock, waiters, alive. Arguments: alive window ms; then for each lock what to look at, how many owners, and these.
  * Answer: server time; for each owner 1, or 0 where it has to ask: it is not in the set, it stands first, or the lock is free. Of a queue
- * whose keys are about to end the first owner has to, which makes them last.
+ * whose keys are about to end the first owner has to, which makes them last. Where list and set have different sizes, as after the loss of
+ * one key, all have to: an owner that is in the set alone is never granted.
  *
- * Two commands for each lock, however many wait. Only where an owner is missing each is looked at.
+ * Two commands for each lock, however many wait, and four for the look at its life. Only where an owner is missing each is looked at.
  */
 export const stay: CallScript<StayArgs, StayAnswer> = {
   name: "stay",
@@ -50,6 +51,7 @@ for i = 0, #KEYS / 3 - 1 do
   local looksFirst = look == 'first' or (left >= 0 and left < aliveMs)
   local first = looksFirst and string.match(redis.call('LINDEX', waiters, 0) or '', '^(.*) %d+$')
   local ending = look == 'life' and redis.call('PTTL', waiters) < 5 * aliveMs
+  local whole = look ~= 'life' or redis.call('LLEN', waiters) == redis.call('ZCARD', alive)
   local scored = {}
   for each = 1, count do
     scored[2 * each - 1] = untilMs
@@ -59,7 +61,7 @@ for i = 0, #KEYS / 3 - 1 do
   for each = 1, count do
     local owner = ARGV[at + 1 + each]
     local there = all or tonumber(redis.call('ZSCORE', alive, owner) or '0') == untilMs
-    local asks = free or owner == first or (ending and each == 1)
+    local asks = free or not whole or owner == first or (ending and each == 1)
     stays[#stays + 1] = there and not asks and 1 or 0
   end
   at = at + 2 + count
