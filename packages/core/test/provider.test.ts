@@ -89,6 +89,12 @@ describe("a provider", () => {
     expect(() => validateLockName("é".repeat(257))).toThrow(/at most 512 bytes.*has 514/);
   });
 
+  it("refuses a name with half of a surrogate pair, and takes one with a whole pair", () => {
+    validateLockName("x\u{1f512}");
+    for (const half of ["x\ud800", "\udc00x", "\u{1f512}".slice(0, 1)])
+      expect(() => validateLockName(half)).toThrow(/well-formed Unicode.*half of a surrogate pair/);
+  });
+
   it("says which primitives its backend lacks", () => {
     const { provider: locks } = scripted(simulatedRuntime(1), "session", { primitives: ["mutex"] });
     for (const make of [

@@ -4,14 +4,20 @@ import { show } from "./checks.js";
 const longestNameBytes = 512;
 
 /**
- * A lock name is a string of 1 to 512 bytes in UTF-8, on every backend. What else a backend refuses, such as an illegal
- * path, is for its own factory to say.
+ * A lock name is well-formed Unicode of 1 to 512 bytes in UTF-8, on every backend. Half of a surrogate pair has no bytes of its own: servers
+ * get another character for it, so that two names would be one lock, and a message with the name would name another one. What else a backend
+ * refuses, such as an illegal path, is for its own factory to say.
  */
 export function validateLockName(name: unknown): asserts name is string {
   if (typeof name !== "string") {
     throw new InvalidArgumentError(`a lock name must be a string; got ${show(name)}`);
   }
   if (name.length === 0) throw new InvalidArgumentError("a lock name must not be empty");
+  if (/\p{Surrogate}/u.test(name)) {
+    throw new InvalidArgumentError(
+      `a lock name must be well-formed Unicode; ${show(name)} has half of a surrogate pair, as slice() leaves it of an emoji`,
+    );
+  }
   // Below 171 UTF-16 units no string is longer than 512 bytes.
   if (name.length <= longestNameBytes / 3) return;
   const bytes = Buffer.byteLength(name);

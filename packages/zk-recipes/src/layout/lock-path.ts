@@ -63,7 +63,7 @@ const plainName = /^[\w-][\w.-]*$/;
 
 /**
  * Percent-encodes what must not stand in one path segment: the slash, the percent sign, leading dots, and everything
- * ZooKeeper refuses in a path (controls, surrogates, private use, U+FFF0 and up).
+ * ZooKeeper refuses in a path (controls, private use, U+FFF0 and up).
  */
 export function encodeSegment(name: string): string {
   if (plainName.test(name)) return name;
@@ -78,11 +78,6 @@ export function encodeSegment(name: string): string {
 
 function mustEncode(char: string): boolean {
   const code = char.codePointAt(0) as number;
-  if (code >= 0xd800 && code <= 0xdfff) {
-    throw new InvalidArgumentError(
-      "a lock name must be well-formed Unicode: it has half of a surrogate pair",
-    );
-  }
   return (
     char === "/" ||
     char === "%" ||
