@@ -117,8 +117,8 @@ function singleTarget(url: string, options: RedisTargetOptions, factory: string)
     throw new InvalidArgumentError(`${factory}: tls needs a url that begins with rediss://`);
   }
   const inUrl = {
-    username: parsed.username === "" ? undefined : decodeURIComponent(parsed.username),
-    password: parsed.password === "" ? undefined : decodeURIComponent(parsed.password),
+    username: decoded(`${what}: the user`, parsed.username),
+    password: decoded(`${what}: the password`, parsed.password),
     db: pathname.length > 1 ? Number(pathname.slice(1)) : undefined,
   };
   const twice = (["username", "password", "db"] as const).find(
@@ -143,6 +143,18 @@ function singleTarget(url: string, options: RedisTargetOptions, factory: string)
     },
     db: inUrl.db ?? options.db ?? 0,
   };
+}
+
+/** A part of a url that is percent-encoded. It is not shown, as it may be a secret. */
+function decoded(what: string, part: string): string | undefined {
+  if (part === "") return undefined;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new InvalidArgumentError(
+      `${what} must be percent-encoded, so write %25 for a percent sign; or use the options username and password`,
+    );
+  }
 }
 
 const sentinelKeys = new Set(["sentinels", "name", "username", "password", "tls", "natMap"]);

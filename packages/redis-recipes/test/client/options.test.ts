@@ -162,6 +162,14 @@ test.each<[string, unknown, RegExp]>([
   expect(refusal(options)).toMatch(message);
 });
 
+test.each(["redis://:100%@h", "redis://100%:hush@h"])(
+  "refuses the url %s, which is not percent-encoded",
+  (given) => {
+    expect(refusal({ url: given })).toMatch(/must be percent-encoded, so write %25 for a percent sign/);
+    expect(refusal({ url: given })).not.toMatch(/100|hush/);
+  },
+);
+
 test("never shows the password of a url that it refuses", () => {
   expect(refusal({ url: "http://user:hush@h" })).not.toContain("hush");
 });
