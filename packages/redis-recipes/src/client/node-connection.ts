@@ -60,6 +60,11 @@ interface Limited {
 }
 
 const againMs: Millis = 200;
+/** What a server says of itself: `loading` is in the last one. One command each, as servers that are too old take one section. */
+const sections: readonly Command[] = ["server", "replication", "memory", "persistence"].map((section) => [
+  "info",
+  section,
+]);
 
 /**
  * One connection to one server. It is trusted, and takes commands, from when its run id was read and its role was `master` until
@@ -307,20 +312,18 @@ export class NodeConnection {
     if (this.#introducing === epoch) return;
     this.#introducing = epoch;
     const { probes = [] } = this.#options;
-    const flight = await this.#send(
-      [["info", "server"], ["info", "replication"], ["info", "memory"], ...probes],
-      "",
-    );
+    const flight = await this.#send([...sections, ...probes], "");
     if (epoch !== this.#epoch || this.#closed) return;
     this.#introducing = null;
     const { outcomes } = flight;
-    const replies = outcomes.slice(0, 3);
+    const replies = outcomes.slice(0, sections.length);
+    const probed = outcomes.slice(sections.length);
     const info = parseServerInfo(...replies.map((each) => ("reply" in each ? each.reply : undefined)));
     if (info === null || info.role !== "master" || info.loading) {
       this.#unfit(info, replies);
       return;
     }
-    const why = this.#elsewhere() ?? this.#options.unsuitable?.(info, outcomes.slice(3)) ?? null;
+    const why = this.#elsewhere() ?? this.#options.unsuitable?.(info, probed) ?? null;
     if (why !== null) {
       this.#turnDown(why, info);
       return;
@@ -332,7 +335,7 @@ export class NodeConnection {
     this.#lastCause = undefined;
     this.#refused = false;
     this.#armPing();
-    this.#options.onTrusted(info, outcomes.slice(3));
+    this.#options.onTrusted(info, probed);
   }
 
   #elsewhere(): Error | null {

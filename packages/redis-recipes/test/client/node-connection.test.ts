@@ -32,15 +32,20 @@ class IdleClient extends EventEmitter {
   roleAsked = 0;
   /** How often ioredis itself would have limited the silence of its connection. */
   limits = 0;
-  #introductions = 3;
+  /** Whether it still loads its data when it is asked who it is. */
+  loading = false;
+  /** Of how many questions who it is the answers are there: four on each connection. */
+  introductions = 4;
 
   setSocketTimeout(): void {
     this.limits++;
   }
 
   call(name: string, about = ""): Promise<unknown> {
-    if (this.#introductions-- > 0)
-      return Promise.resolve("run_id:r\r\nrole:master\r\nredis_version:7.2.0\r\n");
+    if (this.introductions-- > 0) {
+      const loading = about === "persistence" && this.loading ? "loading:1\r\n" : "";
+      return Promise.resolve(`run_id:r\r\nrole:master\r\nredis_version:7.2.0\r\n${loading}`);
+    }
     if (name === "info") this.roleAsked++;
     return new Promise((resolve, reject) => {
       const answer = (reply: unknown): void => {
@@ -89,8 +94,8 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 async function open(
   runtime: Pick<Runtime, "nowMs" | "setTimer"> = systemRuntime,
   holding: () => boolean = () => true,
+  client: IdleClient = new IdleClient(),
 ): Promise<{ client: IdleClient; connection: NodeConnection }> {
-  const client = new IdleClient();
   const connection = await new Promise<NodeConnection>((resolve) => {
     const made: NodeConnection = new NodeConnection(client as unknown as Redis, {
       runtime: runtime as Runtime,
@@ -108,6 +113,23 @@ async function open(
   onTestFinished(() => connection.close());
   return { client, connection };
 }
+
+test("a server that still loads its data is not trusted, and is asked again until it has them", async () => {
+  const clock = new HandClock();
+  const client = new IdleClient();
+  client.loading = true;
+  let trusted = false;
+  const opened = open(clock, () => true, client).then(({ connection }) => {
+    trusted = connection.trusted;
+  });
+  await settled();
+  expect(trusted).toBe(false);
+  client.loading = false;
+  client.introductions = 4;
+  await clock.pass(200);
+  await opened;
+  expect(trusted).toBe(true);
+});
 
 test("a command that ioredis refuses in the turn of the call was not sent", async () => {
   const { client, connection } = await open();
