@@ -52,6 +52,8 @@ export interface LineOptions {
 const maxRedirections = 5;
 /** A node of a cluster that was only just heard of is waited for this long. */
 const newNodeWaitMs: Millis = 500;
+/** The map of the slots that a node gave was old: another node is asked after this. */
+const mapAgainMs: Millis = 50;
 
 export class IoredisLine implements RedisLine {
   readonly connectTimeoutMs: Millis;
@@ -255,7 +257,7 @@ export class IoredisLine implements RedisLine {
     if (kind === "moved") this.#topology.outdated();
     const to = redirection(reply);
     const find = () => (to === null ? null : this.#topology.redirect(to));
-    const node = await this.#nodeSoon(find);
+    const node = await this.#nodeSoon(find, { asks: kind === "moved" });
     if (node === null) return result;
     const next = await new Promise<RunResult>((resolve) =>
       node.run({ ...run, asking: kind === "ask" }, wait, resolve),
@@ -271,12 +273,8 @@ export class IoredisLine implements RedisLine {
    */
   async #learns(keys: readonly string[], node: MasterNode): Promise<void> {
     const slot = this.#slotOf(keys);
-    const known = (): MasterNode | null => {
-      if (this.#topology.nodeOf(slot) === node) return node;
-      this.#topology.outdated();
-      return null;
-    };
-    await this.#nodeSoon(known);
+    const known = (): MasterNode | null => (this.#topology.nodeOf(slot) === node ? node : null);
+    await this.#nodeSoon(known, { asks: true });
   }
 
   /** Throws what the server refused with, and what `parse` throws. */
@@ -301,23 +299,36 @@ export class IoredisLine implements RedisLine {
     return keys[0] === undefined ? null : this.#topology.slotOf(keys[0]);
   }
 
-  /** `null` when it is not trusted within the limit, or this is closed meanwhile. */
-  #nodeSoon(find: () => MasterNode | null): Promise<MasterNode | null> {
+  /**
+   * `null` when it is not trusted within the limit, or this is closed meanwhile. `asks`: the map of the slots is read until it has the node.
+   * That is a while after each reading, and not in its turn, in which ioredis would not read it again.
+   */
+  #nodeSoon(
+    find: () => MasterNode | null,
+    { asks = false }: { readonly asks?: boolean } = {},
+  ): Promise<MasterNode | null> {
     const found = find();
     if (found?.trusted === true) return Promise.resolve(found);
+    const { runtime } = this.#options;
     return new Promise((resolve) => {
+      let cancelAsk = (): void => {};
       const done = (node: MasterNode | null): void => {
         this.#changes.delete(look);
+        cancelAsk();
         cancel();
         resolve(node);
       };
       const look = (): void => {
         const node = find();
+        cancelAsk();
         if (this.#closed) done(null);
         else if (node?.trusted === true) done(node);
+        else if (asks && node === null)
+          cancelAsk = runtime.setTimer(mapAgainMs, () => this.#topology.outdated());
       };
       this.#changes.add(look);
-      const cancel = this.#options.runtime.setTimer(newNodeWaitMs, () => done(null), { ref: true });
+      const cancel = runtime.setTimer(newNodeWaitMs, () => done(null), { ref: true });
+      look();
     });
   }
 

@@ -1,0 +1,96 @@
+import { EventEmitter } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Cluster } from "ioredis";
+import { expect, test } from "vitest";
+import { increment, openLine } from "./support.js";
+
+const host = "10.0.0.1";
+
+/** A node of a cluster that is connected, and serves all slots or names the node that does. */
+class FakeNode extends EventEmitter {
+  readonly status = "ready";
+  readonly options: { readonly host: string; readonly port: number };
+  readonly stream = Object.assign(new EventEmitter(), { writable: true, cork: () => {}, uncork: () => {} });
+  readonly #servedBy: number;
+
+  constructor(port: number, servedBy: number) {
+    super();
+    this.options = { host, port };
+    this.#servedBy = servedBy;
+  }
+
+  async call(name: string, about: string): Promise<unknown> {
+    if (name === "info") return `run_id:${this.options.port}\r\nrole:master\r\nredis_mode:cluster\r\n`;
+    if (name === "cluster") return "cluster_state:ok";
+    if (name === "pubsub" || about.includes("acl_check_cmd")) return [];
+    if (this.options.port === this.#servedBy) return 1;
+    throw Object.assign(new Error(`MOVED 1 ${host}:${this.#servedBy}`), { name: "ReplyError" });
+  }
+}
+
+const [oldNode, newNode] = [1, 2].map((port) => new FakeNode(port, 2)) as [FakeNode, FakeNode];
+
+interface ClusterMap {
+  readonly master: FakeNode;
+  readonly masters: readonly FakeNode[];
+}
+
+/** A cluster client of ioredis: its event comes while it still takes itself to be reading the map of the slots. */
+class FakeCluster extends EventEmitter {
+  readonly status = "ready";
+  readonly options = {};
+  slots: string[][] = [];
+  readings = 0;
+  #reading = false;
+  #masters: readonly FakeNode[] = [];
+  readonly #maps: readonly ClusterMap[];
+
+  /** What the nodes that are asked one after the other say, the last one for ever. */
+  constructor(...maps: readonly ClusterMap[]) {
+    super();
+    this.#maps = maps;
+    this.#read();
+  }
+
+  nodes(): readonly FakeNode[] {
+    return this.#masters;
+  }
+
+  call(): void {}
+  pipeline(): void {}
+  duplicate(): void {}
+  connect(): void {}
+
+  async refreshSlotsCache(): Promise<void> {
+    if (this.#reading) return;
+    this.#reading = true;
+    await delay(1);
+    this.#read();
+    this.emit("refresh");
+    this.#reading = false;
+  }
+
+  #read(): void {
+    const { master, masters } = this.#maps[Math.min(this.readings++, this.#maps.length - 1)] as ClusterMap;
+    this.#masters = masters;
+    this.slots = Array.from({ length: 16_384 }, () => [`${host}:${master.options.port}`]);
+  }
+}
+
+const both = [oldNode, newNode];
+
+test.each<[string, readonly FakeNode[]]>([
+  ["is in the map", both],
+  ["is new", [oldNode]],
+])(
+  "after MOVED to a node that %s, the map is read until one of the nodes that are asked has the move",
+  async (_what, masters) => {
+    const before = { master: oldNode, masters };
+    const cluster = new FakeCluster(before, before, before, { master: newNode, masters: both });
+    const { line } = openLine({ client: cluster as unknown as Cluster });
+    await line.whenConnected();
+    expect(await line.run(increment, ["orders"], [])).toMatchObject({ reply: 1, runId: "2" });
+    expect(line.masterOf("orders")).toBe("2");
+    expect(cluster.readings).toBe(4);
+  },
+);
