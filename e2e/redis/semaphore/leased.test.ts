@@ -1,4 +1,4 @@
-import { LayoutConflictError } from "@holdfast/core";
+import { LayoutConflictError, type LockView } from "@holdfast/core";
 import { type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
 import { type RedisNode, startRedis, startRedisProxy } from "@holdfast/test-servers";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
@@ -57,4 +57,28 @@ it("a plain number under the name of a semaphore is refused, by an error that na
   await expect(refused).rejects.toThrow(LayoutConflictError);
   await expect(refused).rejects.toThrow(/plainSemaphore\(\)/);
   expect(await held.release()).toBe("released");
+});
+
+/** Not in the interface of semaphores, but there. */
+const asking = (semaphore: unknown) => (semaphore as LockView).requestRevoke();
+
+it.each(["semaphore", "plainSemaphore"] as const)(
+  "a request to let go of permits of a %s reaches the holders in its own database alone",
+  async (kind) => {
+    const name = `asked ${kind}`;
+    const [staging, testing] = [open({ db: 1 }), open({ db: 2 })];
+    const held = await staging[kind](name, 5).acquire({ revocable: true });
+    expect(await asking(testing[kind](name, 5))).toBe(false);
+    expect(held.revokeRequested.aborted).toBe(false);
+    expect(await asking(open({ db: 1 })[kind](name, 5))).toBe(true);
+    await expect.poll(() => held.revokeRequested.aborted).toBe(true);
+  },
+);
+
+it("a request to let go of permits goes in database 0 to the channel that every version listens to", async () => {
+  const name = "asked";
+  const listener = await server.connect();
+  onTestFinished(() => listener.close());
+  await listener.command("SUBSCRIBE", `holdfast_permits_wanted:{${name}}`);
+  expect(await asking(open().semaphore(name, 5))).toBe(true);
 });

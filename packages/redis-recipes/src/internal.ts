@@ -9,7 +9,7 @@ export type * from "./client/redis-line.js";
 export { type RequestMeter, requestMeter } from "./client/request-meter.js";
 export { scriptNameOf } from "./client/script-command.js";
 export { clientOptions, clusterOptions, commandSettings, defaultTimes } from "./client/settings.js";
-export type { RedisAddress, RedisTarget } from "./client/target.js";
+export { databaseOf, type RedisAddress, type RedisTarget } from "./client/target.js";
 export { closeClient } from "./client/topology.js";
 export { grantChannel, type RedissonPublish, redissonChannels } from "./layout/channels.js";
 export { parseGrantMessage } from "./layout/grant-message.js";

@@ -31,13 +31,13 @@ export interface Acting {
 /** Where the scripts of actions run. Rejects where the backend cannot be asked, or refuses. */
 export class ActionRunner implements FleetContext {
   readonly places: Places;
-  readonly settings: { readonly fairLockWaitTimeoutMs: Millis };
+  readonly settings: FleetContext["settings"];
   readonly #runtime: Runtime;
 
-  constructor(places: Places, runtime: Runtime, fairLockWaitTimeoutMs: number) {
+  constructor(places: Places, runtime: Runtime, settings: FleetContext["settings"]) {
     this.places = places;
     this.#runtime = runtime;
-    this.settings = { fairLockWaitTimeoutMs };
+    this.settings = settings;
   }
 
   /** In a cluster a fleet may listen either way; where no client listens it costs a command. */

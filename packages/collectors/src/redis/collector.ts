@@ -151,7 +151,7 @@ class Collector implements RedisCollector {
       );
     } else if (scanCallsPerSecond === 0) this.#sources.scan.off("switched off: scanCallsPerSecond is 0");
     this.#actions = {
-      runner: new ActionRunner(this.#places, runtime, options.fairLockWaitTimeoutMs),
+      runner: new ActionRunner(this.#places, runtime, options),
       reread: (key) => this.#reread(key),
       rowOf: (record) => this.#rows.lock(record),
       whoIs: (owner) => whoIs(this.#rows.person(owner)),

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Millis, type Runtime, systemRuntime } from "@holdfast/core";
 import { checkKnownKeys, checkObject, show } from "@holdfast/core/internal";
 import type { RedisLocksOptions } from "@holdfast/redis-recipes";
-import { type RedisTarget, targetOf } from "@holdfast/redis-recipes/internal";
+import { databaseOf, type RedisTarget, targetOf } from "@holdfast/redis-recipes/internal";
 import type { StoryOptions } from "../observe/collector.js";
 
 type ConnectionKey = "url" | "sentinels" | "cluster" | "client" | "username" | "password" | "tls" | "db";
@@ -42,6 +42,7 @@ export interface RedisCollectorOptions extends Pick<RedisLocksOptions, Connectio
 
 export interface ResolvedCollectorOptions {
   readonly target: RedisTarget;
+  readonly db: number;
   readonly patterns: readonly string[];
   readonly scanCallsPerSecond: number;
   readonly scanCount: number;
@@ -83,8 +84,10 @@ export function resolveCollectorOptions(given: RedisCollectorOptions): ResolvedC
   const access = Object.fromEntries(
     connectionKeys.filter((key) => options[key] !== undefined).map((key) => [key, options[key]]),
   );
+  const target = targetOf(access as RedisLocksOptions);
   return {
-    target: targetOf(access as RedisLocksOptions),
+    target,
+    db: databaseOf(target),
     patterns,
     scanCallsPerSecond: number("scanCallsPerSecond", 20, 0),
     scanCount: number("scanCount", 1_000, 1),

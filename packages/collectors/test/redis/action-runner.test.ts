@@ -35,7 +35,8 @@ function scene({ opensMs = 0, answers = [] as readonly Error[] }) {
     },
   } as Partial<Link> as Link;
   const places = { clustered: false, masterOf: () => link, outdated: () => void seen.outdated++ };
-  const runner = new ActionRunner(places as Partial<Places> as Places, runtime, 300_000);
+  const settings = { fairLockWaitTimeoutMs: 300_000, db: 0 };
+  const runner = new ActionRunner(places as Partial<Places> as Places, runtime, settings);
   return { runner, seen, act: () => runner.eval("key", "return {}", ["key"], []) };
 }
 

@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from "node:tls";
 import { addressText } from "@holdfast/core/internal";
 import type { Cluster, Redis } from "ioredis";
+import { selectedDb } from "./ioredis-words.js";
 
 /** Where a server listens. */
 export interface RedisAddress {
@@ -48,6 +49,12 @@ export type RedisTarget =
 
 export function isCluster(target: RedisTarget): boolean {
   return target.kind === "cluster" || target.kind === "given-cluster";
+}
+
+/** The database that has the keys. Of a given client, the one that is selected now. */
+export function databaseOf(target: RedisTarget): number {
+  if (target.kind === "given-redis") return selectedDb(target.client);
+  return "db" in target ? target.db : 0;
 }
 
 /** The servers as errors name them, before anything is known of others. */

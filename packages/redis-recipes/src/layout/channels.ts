@@ -41,8 +41,12 @@ export function grantChannel(uuid: string): string {
 
 /** Channels of what Redisson does not have; plain unless said otherwise, and the message carries nothing: look again. */
 export const ourChannels = {
-  /** Asks all holders of permits of a semaphore, of either kind, to let go. Sharded where Redisson's channels are. */
-  permitsWanted: (name: string): string => prefixed("holdfast_permits_wanted", name),
+  /**
+   * Asks all holders of permits of a semaphore, of either kind, to let go. Sharded where Redisson's channels are. Databases of one server share
+   * its channels, and the holders in another one have permits of another semaphore.
+   */
+  permitsWanted: (name: string, db = 0): string =>
+    prefixed(db === 0 ? "holdfast_permits_wanted" : `holdfast_permits_wanted_${db}`, name),
   election: (name: string): string => prefixed("holdfast_election_changed", name),
   barrier: (name: string): string => prefixed("holdfast_barrier_changed", name),
   doubleBarrier: (name: string): string => prefixed("holdfast_double_barrier_changed", name),

@@ -8,7 +8,7 @@ import {
   show,
 } from "@holdfast/core/internal";
 import { defaultTimes } from "../client/settings.js";
-import type { RedisTarget } from "../client/target.js";
+import { databaseOf, type RedisTarget } from "../client/target.js";
 import type { RecipeSettings } from "../recipes/requests/settings.js";
 import { type RedisTargetOptions, targetOf } from "./target-options.js";
 
@@ -158,6 +158,7 @@ export function resolveOptions(given: RedisLocksOptions, factory = "redisLocks")
   return {
     common,
     target,
+    db: databaseOf(target),
     leaseMs,
     dialTimeoutMs: options.dialTimeoutMs ?? defaultTimes.dialTimeoutMs,
     commandTimeoutMs: options.commandTimeoutMs ?? defaultTimes.commandTimeoutMs,

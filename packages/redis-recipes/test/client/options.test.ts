@@ -37,6 +37,7 @@ test("fills in the defaults that fit Redisson's", () => {
     db: 0,
   });
   expect(rest).toEqual({
+    db: 0,
     leaseMs: 30_000,
     dialTimeoutMs: 500,
     commandTimeoutMs: 1_000,

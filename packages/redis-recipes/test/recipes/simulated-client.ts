@@ -22,6 +22,7 @@ export const settings: RecipeSettings = {
   claimLeaseMs: 3_000,
   maxDirectRun: 8,
   fairLockWaitTimeoutMs: 300_000,
+  db: 0,
   keeps: false,
   keepAskMs: 50,
 };

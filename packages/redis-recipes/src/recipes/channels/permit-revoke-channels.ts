@@ -21,10 +21,10 @@ export class PermitRevokeChannels {
 
   /** From now on holders on this key hear of requests to let go. Never rejects. */
   async listen(key: string): Promise<void> {
-    const { line, runtime } = this.#requests;
+    const { line, runtime, settings } = this.#requests;
     let subscription = this.#subscriptions.get(key);
     if (subscription === undefined) {
-      subscription = line.subscribe(ourChannels.permitsWanted(key), "redisson", () => {
+      subscription = line.subscribe(ourChannels.permitsWanted(key, settings.db), "redisson", () => {
         for (const hold of this.#holds.on(key)) hold.revokeAsked();
         this.leaveIfUnheld(key);
       });

@@ -316,9 +316,8 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.#released = true;
     this.abandon();
     const released = this.spec.release();
-    const { settings } = this.#requests;
     const forJava = ended === "max-keep" || this.#kept?.javaListens === true;
-    if (this.#kept !== null && settings.javaPeers && forJava)
+    if (this.#kept !== null && this.#requests.settings.javaPeers && forJava)
       this.#keptGrants?.leaveToJava(this.spec.lock.key, released);
     return released;
   }

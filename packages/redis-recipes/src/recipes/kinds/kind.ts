@@ -19,7 +19,7 @@ import type { BoundCall } from "../requests/calls.js";
 export interface FleetContext {
   /** On channels that our own clients listen to as well, so also where there is no Java. */
   readonly publish: RedissonPublish;
-  readonly settings: { readonly fairLockWaitTimeoutMs: Millis };
+  readonly settings: { readonly fairLockWaitTimeoutMs: Millis; readonly db: number };
 }
 
 // -------- one lock

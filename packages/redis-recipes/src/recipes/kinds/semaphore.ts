@@ -50,9 +50,9 @@ const ask = mappedScript(
  * Whether any client heard it. In a cluster without sharded channels a server counts its own listeners alone, and it may say no in
  * vain.
  */
-export const revokePermits: RedisKind["requestRevoke"] = ({ key }, { publish }) => {
+export const revokePermits: RedisKind["requestRevoke"] = ({ key }, { publish, settings }) => {
   const command = publish === "spublish" ? publish : "publish";
-  return boundCall(ask, [key], { channel: ourChannels.permitsWanted(key), command });
+  return boundCall(ask, [key], { channel: ourChannels.permitsWanted(key, settings.db), command });
 };
 
 /** Its renewals and takes, with the marker of one take. */

@@ -2,6 +2,8 @@ import type { Millis } from "@holdfast/core";
 
 /** What the provider sets for the recipes; see `RedisLocksOptions` for what each of them does. */
 export interface RecipeSettings {
+  /** The number of the database, 0 in a cluster. */
+  readonly db: number;
   readonly leaseMs: Millis;
   readonly replicas: number;
   readonly acks: number;
