@@ -426,6 +426,35 @@ test("a reader among a thousand ends with no more commands than one among two hu
   expect(await on.server.redis.exists(name)).toBe(0);
 });
 
+test("all readers are listed for one that ends only where they are few, or none of those that are drawn by lot is alive, or the user may not draw", async () => {
+  const uuid = anna.split(":")[0];
+  const { redis } = on.server;
+  const { holdPrefix } = readWriteKeys(name);
+  const listed = async (count: number, client = redis): Promise<boolean> => {
+    await redis.flushall();
+    const readers = Array.from({ length: count }, (_, place) => `${uuid}:${place + 1}`);
+    for (const owner of readers)
+      await on.server.run(readAcquire, readHoldKeyList(name, owner), readAcquire.args(standing(owner)));
+    const [first = ""] = readers;
+    const keysOf = readHoldKeyList(name, first);
+    const args = readRelease.args({ ...passing(first), readersTurnMs: 0, holdPrefix });
+    await redis.config("RESETSTAT");
+    const raw = await client.eval(readRelease.lua, keysOf.length, ...keysOf, ...args);
+    expect(readRelease.parse(raw)).toMatchObject({ status: "shared" });
+    expect(await redis.hlen(name)).toBe(count);
+    return (await redis.info("commandstats")).includes("cmdstat_hkeys:");
+  };
+  expect([await listed(100), await listed(200)]).toEqual([true, false]);
+  await redis.call("ACL", "SETUSER", "old", "on", ">secret", "~*", "&*", "+@all", "-hrandfield");
+  const old = redis.duplicate({ username: "old", password: "secret" });
+  try {
+    expect(await listed(200, old)).toBe(true);
+  } finally {
+    old.disconnect();
+    await redis.call("ACL", "DELUSER", "old");
+  }
+});
+
 test("a reader ends at once beside a number that stands for no holds, and the lock keeps its time", async () => {
   await on.server.run(readAcquire, readHoldKeyList(name, anna), readAcquire.args(standing(anna)));
   await on.server.redis.hset(name, bert, "1000");

@@ -44,7 +44,9 @@ const nearReaders = 100;
  * As Redisson's: while others read, the hash lives as long as the longest of their holds; readers whose holds are all over do not count,
  * and go with the last live one; `0` on its channel when freed. Of more than 100 others it is enough that one is alive: the
  * hash then keeps its time, which is never less than any reader's, and may outlive the last of them by what this hold had left. So it does
- * beside a reader that has entered more often than is looked at.
+ * beside a reader that has entered more often than is looked at. So many are drawn by lot: a list of all readers for each that ends would cost
+ * a crowd that ends together the square of its size. The list is made only where none of those drawn is alive, and for an ACL user without
+ * the right to draw.
  *
  * Keys of other holds are not declared. While their slot moves to another node, reading one fails: they are looked at before the
  * first write, and one that cannot be read counts as alive for as long as the hash is.
@@ -55,24 +57,30 @@ export const readRelease: CallScript<ReadReleaseArgs, ReadReleaseAnswer> = {
   runIdAt,
   lua: `${clock}${messages}${firstWaiter}${readWriteState}${passOn}${passOptions}
 opts.turnMs = tonumber(ARGV[10])
-local state, _, mode = look(k.lock, ARGV[1])
-if state ~= 'held' or redis.call('HEXISTS', k.lock, ARGV[1]) == 0 then return {'gone', nowUs} end
+local found = redis.pcall('HMGET', k.lock, 'mode', ARGV[1])
+local mode = not found.err and found[2] and found[1]
+if mode ~= 'read' and mode ~= 'write' then return {'gone', nowUs} end
 local ttl = redis.call('PTTL', k.lock)
 if ttl < 0 then ttl = math.huge end
 local longest, looks, all = 0, 0, true
-for _, field in ipairs(redis.call('HKEYS', k.lock)) do
-  if field ~= 'mode' and field ~= ARGV[1] then
-    local count = tonumber(redis.call('HGET', k.lock, field)) or 0
-    if count > ${mostLevels} then longest, count = math.max(longest, ttl), 0 end
-    for level = 1, count do
-      local left = redis.pcall('PTTL', holdOf(ARGV[11], field, level))
-      longest = math.max(longest, type(left) == 'number' and left or ttl)
+local function lookAt(fields)
+  for _, field in ipairs(fields) do
+    if field ~= 'mode' and field ~= ARGV[1] then
+      local count = tonumber(redis.call('HGET', k.lock, field)) or 0
+      if count > ${mostLevels} then longest, count = math.max(longest, ttl), 0 end
+      for level = 1, count do
+        local left = redis.pcall('PTTL', holdOf(ARGV[11], field, level))
+        longest = math.max(longest, type(left) == 'number' and left or ttl)
+      end
+      looks = looks + 1
+      all = longest < ttl - 2 and (longest == 0 or looks < ${nearReaders})
+      if not all then break end
     end
-    looks = looks + 1
-    all = longest < ttl - 2 and (longest == 0 or looks < ${nearReaders})
-    if not all then break end
   end
 end
+local some = redis.call('HLEN', k.lock) > ${nearReaders} + 2 and redis.pcall('HRANDFIELD', k.lock, ${nearReaders})
+if some and not some.err then lookAt(some) end
+if longest > 0 then all = false else lookAt(redis.call('HKEYS', k.lock)) end
 redis.call('HDEL', k.lock, ARGV[1])
 redis.call('DEL', KEYS[6])
 if longest > 0 then
