@@ -1,16 +1,22 @@
+import type { Millis } from "@holdfast/core";
 import { addressText } from "@holdfast/core/internal";
 import { Cluster, type Redis } from "ioredis";
 import { slotOfKey } from "../layout/hash-slot.js";
+import type { Command } from "./commands.js";
 import { dialAll } from "./dial.js";
 import { isRefusal } from "./errors.js";
+import { copyOf } from "./heard-streams.js";
 import { MasterNode, type MasterNodeOptions } from "./master-node.js";
-import { clusterOptions } from "./settings.js";
+import { clusterOptions, duplicateSettings } from "./settings.js";
 import { clusterState } from "./suitable.js";
 import { type RedisAddress, type RedisTarget, serversOf } from "./target.js";
 import { closeClient, type Topology, type TopologyEvents } from "./topology.js";
 
+const clusterProbes: readonly Command[] = [["pubsub", "shardnumsub"], clusterState];
 const mendMs = 250;
 const mendCapMs = 1_000;
+/** A master without slots that no ASK has named for so long is let go: holds whose slot is on its way to it are renewed sooner. */
+const apartMs = 60_000;
 
 /**
  * The masters of a cluster. ioredis keeps the map of the slots and the connections to the nodes; commands are sent to a node's own
@@ -25,6 +31,8 @@ export class ClusterTopology implements Topology {
   readonly #options: Pick<MasterNodeOptions, "runtime" | "policy" | "times" | "holding" | "meter">;
   readonly #events: TopologyEvents;
   readonly #nodes = new Map<Redis, MasterNode>();
+  /** Masters that the map of the slots does not have yet, by address, and when an ASK has named each last: their first slot is on its way. */
+  readonly #apart = new Map<string, { readonly node: MasterNode; askedMs: Millis }>();
   readonly #tried = new WeakSet<MasterNode>();
   readonly #knownRunIds = new Set<string>();
   /** What was opened here and is being closed. */
@@ -92,12 +100,12 @@ export class ClusterTopology implements Topology {
   }
 
   /** ioredis keeps nodes under the addresses of `natMap`, and servers name each other by their own. */
-  redirect({ host, port }: RedisAddress): MasterNode | null {
-    const named = `${host}:${port}`;
+  redirect(address: RedisAddress, kind: "moved" | "ask"): MasterNode | null {
+    const named = `${address.host}:${address.port}`;
     const { natMap } = this.#cluster.options;
     try {
-      const to = typeof natMap === "function" ? natMap(named) : natMap?.[named];
-      return this.#nodeAt(to ? `${to.host}:${to.port}` : named);
+      const to = (typeof natMap === "function" ? natMap(named) : natMap?.[named]) ?? address;
+      return this.#nodeAt(`${to.host}:${to.port}`) ?? (kind === "ask" ? this.#nodeApart(to) : null);
     } catch (error) {
       // A function of the user's of a given client.
       this.#lastCause = error;
@@ -131,6 +139,7 @@ export class ClusterTopology implements Topology {
     cluster.off("node error", this.#failed);
     if (!this.#own) cluster.off("error", this.#failed);
     for (const redis of [...this.#nodes.keys()]) this.#forget(redis);
+    for (const key of [...this.#apart.keys()]) this.#forgetApart(key);
     if (this.#own) this.#closes(closeCluster(cluster));
     await Promise.all(this.#closing);
   }
@@ -142,6 +151,9 @@ export class ClusterTopology implements Topology {
     const masters = new Set(this.#cluster.nodes("master"));
     for (const redis of [...this.#nodes.keys()]) if (!masters.has(redis)) this.#forget(redis);
     for (const redis of masters) if (!this.#nodes.has(redis)) this.#takeUp(redis);
+    const idleMs = this.#options.runtime.nowMs() - apartMs;
+    for (const [key, { askedMs }] of [...this.#apart])
+      if (this.#nodeAt(key) !== null || askedMs < idleMs) this.#forgetApart(key);
     const shape = this.#shapeOfSlots();
     const moved = this.#shape !== "" && shape !== this.#shape;
     this.#shape = shape;
@@ -185,7 +197,7 @@ export class ClusterTopology implements Topology {
       redial: false,
       interruptible: false,
       own: this.#own,
-      probes: [["pubsub", "shardnumsub"], clusterState],
+      probes: clusterProbes,
       cluster: true,
       onTrusted: (which, info, probed) => {
         const known = this.#knownRunIds.has(info.runId);
@@ -209,6 +221,48 @@ export class ClusterTopology implements Topology {
       },
     });
     this.#nodes.set(redis, node);
+  }
+
+  /**
+   * ioredis has no connection to a master that serves no slot, and keeps none that is made for it. So this one is of our own, for the keys
+   * that are there already. It is let go once the map has the master.
+   */
+  #nodeApart({ host, port }: RedisAddress): MasterNode | null {
+    const key = `${host}:${port}`;
+    const { runtime, times } = this.#options;
+    const known = this.#apart.get(key);
+    if (known !== undefined) {
+      known.askedMs = runtime.nowMs();
+      return known.node;
+    }
+    const base = this.subscriptionBase();
+    if (base === null || this.#closed) return null;
+    const redis = copyOf(base, { ...duplicateSettings(times), host, port });
+    const changed = (): void => this.#events.changed();
+    const node = new MasterNode(redis, {
+      ...this.#options,
+      servers: () => [addressOf(redis)],
+      redial: false,
+      interruptible: true,
+      own: true,
+      probes: clusterProbes,
+      cluster: true,
+      onTrusted: (which, info, probed) => {
+        this.#events.trusted(which, info, probed);
+        changed();
+      },
+      onBroken: changed,
+      onFailed: changed,
+    });
+    this.#apart.set(key, { node, askedMs: runtime.nowMs() });
+    return node;
+  }
+
+  #forgetApart(key: string): void {
+    const node = this.#apart.get(key)?.node;
+    if (node === undefined) return;
+    this.#apart.delete(key);
+    for (const each of [node.commands.redis, ...node.close()]) this.#closes(closeClient(each));
   }
 
   /** The first connection of all is complete once each master was tried: from then on what is missing is an outage. */

@@ -253,10 +253,11 @@ export class IoredisLine implements RedisLine {
     const { outcome } = result;
     // Where there is one server alone, no other is known, and none will be.
     if (!isRedirected(outcome) || turn > maxRedirections || this.#slotOf(run.keys) === null) return result;
-    const { kind, reply } = outcome.error;
+    const { reply } = outcome.error;
+    const kind = outcome.error.kind === "ask" ? "ask" : "moved";
     if (kind === "moved") this.#topology.outdated();
     const to = redirection(reply);
-    const find = () => (to === null ? null : this.#topology.redirect(to));
+    const find = () => (to === null ? null : this.#topology.redirect(to, kind));
     const node = await this.#nodeSoon(find, { asks: kind === "moved" });
     if (node === null) return result;
     const next = await new Promise<RunResult>((resolve) =>

@@ -16,8 +16,8 @@ export interface Topology {
   slotOf(key: string): number | null;
   /** `null` where none is known for the slot. */
   nodeOf(slot: number | null): MasterNode | null;
-  /** The node that a MOVED or ASK names, whether known before or not. */
-  redirect(to: RedisAddress): MasterNode | null;
+  /** The node that a MOVED or ASK names. `null` where the map of the slots lacks the one that a MOVED names: it is to be read again. */
+  redirect(to: RedisAddress, kind: "moved" | "ask"): MasterNode | null;
   /** An answer showed that the map of the slots is old. */
   outdated(): void;
   /** The client of a master, to make a subscription connection from. */

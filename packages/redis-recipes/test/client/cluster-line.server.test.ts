@@ -3,6 +3,7 @@ import {
   freePort,
   type RedisCluster,
   startProxy,
+  startRedis,
   startRedisCluster,
 } from "@holdfast/test-servers";
 import { Cluster, Redis } from "ioredis";
@@ -122,6 +123,50 @@ async function followsASlot(where: string): Promise<void> {
   expect(notices).toContain("master");
   await cluster.moveSlot(cluster.slotOf(key), to, from);
 }
+
+test("follows ASK to a master whose first slot is on its way, also with a client of one's own, and MOVED once it has the slot", async () => {
+  const growing = await startRedisCluster({ masters: 3, replicas: 0 });
+  onTestFinished(() => growing.stop());
+  const added = await startRedis({ config: { "cluster-enabled": "yes", "cluster-node-timeout": 2_000 } });
+  onTestFinished(() => added.stop());
+  const [seed] = growing.nodes as [(typeof growing.nodes)[number]];
+  const [, busPort = ""] = /@(\d+) myself/.exec(String(await seed.command("CLUSTER", "NODES"))) ?? [];
+  await added.command("CLUSTER", "MEET", seed.host, seed.port, busPort);
+  const all = [...growing.nodes, added];
+  for (const node of all)
+    await eventually(
+      async () => {
+        const info = String(await node.command("CLUSTER", "INFO"));
+        return info.includes("cluster_known_nodes:4") && info.includes("cluster_state:ok");
+      },
+      { what: "all nodes to know each other" },
+    );
+  const nodes = growing.nodes.map(({ host, port }) => ({ host, port }));
+  const given = new Cluster(nodes, { redisOptions: givenSettings() as object });
+  onTestFinished(() => given.disconnect());
+  const { line } = openLine({ cluster: { nodes } });
+  const { line: other } = openLine({ client: given });
+  await Promise.all([line.whenConnected(), other.whenConnected()]);
+  const key = freshName("first");
+  await line.run(increment, [key], []);
+  const from = await growing.nodeOfKey(key);
+  const move = await growing.startMove(growing.slotOf(key), from, added);
+  await move.moveKeys();
+  const during = await line.run(increment, [key], []);
+  expect(during).toMatchObject({ reply: 2, runId: await added.runId(), askedBy: await from.runId() });
+  expect(await other.run(increment, [key], [])).toMatchObject({ reply: 3, runId: await added.runId() });
+  await move.finish();
+  expect(await line.run(increment, [key], [])).toMatchObject({ reply: 4, runId: await added.runId() });
+  await eventually(async () => line.masterOf(key) === (await added.runId()), { what: "the new map" });
+  const connections = async (): Promise<number> =>
+    String(await added.command("CLIENT", "LIST", "TYPE", "normal"))
+      .split("\n")
+      .filter((each) => each.includes("cmd=info") || each.includes("cmd=eval")).length;
+  expect(await connections()).toBeGreaterThan(0);
+  await Promise.all([line.close(1_000), other.close(1_000)]);
+  given.disconnect();
+  await eventually(async () => (await connections()) === 0, { what: "all connections to be closed" });
+});
 
 test("rejects a run over two slots for good", async () => {
   const { line } = open();

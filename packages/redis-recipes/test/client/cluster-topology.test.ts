@@ -42,7 +42,7 @@ test("a function for natMap that throws finds no node, and is the cause of that"
   };
   const about = { status: "connecting", options: { natMap }, nodes: () => [] };
   const topology = topologyOf(Object.assign(new EventEmitter(), about));
-  expect(topology.redirect({ host: "10.0.0.1", port: 6379 })).toBeNull();
+  expect(topology.redirect({ host: "10.0.0.1", port: 6379 }, "moved")).toBeNull();
   expect(topology.lastCause).toBe(cause);
 });
 
