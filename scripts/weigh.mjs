@@ -26,7 +26,7 @@ export const limits = {
   "@holdfast/cli": { own: 200, installed: 6_000 },
   "@holdfast/collectors": { own: 290, installed: 5_200 },
   "@holdfast/conformance": { own: 220, installed: 1_000 },
-  "@holdfast/core": { own: 400, installed: 1_000 },
+  "@holdfast/core": { own: 440, installed: 1_000 },
   "@holdfast/dashboard": { own: 3_500, installed: 28_000 },
   "@holdfast/fence": { own: 60, installed: 1_000 },
   "@holdfast/metrics": { own: 75, installed: 1_000 },

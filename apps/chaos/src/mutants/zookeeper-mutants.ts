@@ -161,7 +161,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     guard: "a hold ends before the server may end its session",
     package: "zk-recipes",
     file: "session/lease-clock",
-    find: "return Math.max(leastMarginMs, this.#timeoutMs * marginShare);",
+    find: "return Math.min(Math.max(leastMarginMs, this.#timeoutMs * marginShare), this.#timeoutMs / 2);",
     replace: "return 0;",
     scenarios: ["zk-mutex-cut-off", "Z04"],
     convicts: [],

@@ -56,9 +56,9 @@ export const safePass: Expectation = {
 
 /**
  * A holds for long and is cut off with its grant; B takes turns. With pauses, so that there are moments without a holder:
- * the fault waits for one.
+ * the fault waits for one. `holdMs`: of A, whose hold has to last until a replica was promoted and B was granted there.
  */
-export const cutOffBeside = (acks: "none" | "all"): WorkerGroup[] => {
+export const cutOffBeside = (acks: "none" | "all", holdMs = 5_000): WorkerGroup[] => {
   const common = { recipe: "redis", keys: ["k1"], pauseMs: [200, 500], writes: "fenced" } as const;
   const options = { acks, waitTimeoutMs: 500 };
   return [
@@ -66,7 +66,7 @@ export const cutOffBeside = (acks: "none" | "all"): WorkerGroup[] => {
     {
       name: "a",
       count: 1,
-      holdMs: [5_000, 5_000],
+      holdMs: [holdMs, holdMs],
       proxied: true,
       options: { ...options, heeds: false },
       ...common,

@@ -48,7 +48,7 @@ describe("acts that are tried out", () => {
       ],
       undefined,
     );
-    expect(trials).toEqual([
+    expect(trials).toMatchObject([
       { outcome: "denied", effects: ["NOPERM"] },
       { outcome: "would-do", effects: ["ends"] },
     ]);

@@ -36,7 +36,7 @@ export class ZooKeeperBarrier implements BarrierStore {
     const node = { path, data: this.#data, ephemeral: false };
     await this.#calls.repeat<unknown>(this.#call, async (context) => {
       const made = await this.#calls.create(context, this.#call, node);
-      if (!made.ok && !saysNodeExists(made.error)) return made;
+      if (made.ok || !saysNodeExists(made.error)) return made;
       const found = orAbsent(await outcomeOf(context.session, "exists", { path, watch: false }));
       if (found.ok && found.value !== null) checkLasting(this.#call, found.value.stat);
       return found;
