@@ -164,6 +164,7 @@ export class Crew {
     // The record comes before the signal: what another worker is granted after it is no overlap.
     this.#state(p, "killed");
     worker.paused = false;
+    worker.stillSince = Number.POSITIVE_INFINITY;
     await process.kill();
   }
 

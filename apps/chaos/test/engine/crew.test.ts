@@ -106,6 +106,16 @@ describe("a crew", () => {
     await expect(crew.broken).rejects.toThrow("w0#0 went on while it was stopped");
   });
 
+  it("takes what the next incarnation says of a worker that was killed while it stood still", async () => {
+    const worker = await gather();
+    crew.start();
+    await more(worker.p);
+    await crew.pause(worker);
+    await crew.kill(worker);
+    await crew.restart(worker);
+    expect(await Promise.race([more("w0#1"), crew.broken])).toBe(true);
+  });
+
   it("waits for those in whose way others stand, as long as the lock changes hands", async () => {
     const [, text = ""] = fakeWorker().args;
     const slow = text.replace(
