@@ -12,7 +12,7 @@ import {
   type SharedRecord,
   systemRuntime,
 } from "@holdfast/core";
-import { pause } from "@holdfast/core/internal";
+import { checkKnownKeys, pause } from "@holdfast/core/internal";
 import type { OncePerOptions, Run, RunReport, Schedule } from "./api.js";
 import { type DueTimes, dueTimes, lastDue } from "./due-times.js";
 import { list } from "./names.js";
@@ -388,6 +388,17 @@ function isPassing(error: unknown): boolean {
 
 const catchUps: readonly unknown[] = [undefined, "latest", "all"];
 const ifCuts: readonly unknown[] = [undefined, "leave", "again"];
+const knownKeys: ReadonlySet<string> = new Set<keyof OncePerOptions>([
+  "every",
+  "atLeastMs",
+  "catchUp",
+  "maxLateMs",
+  "ifCut",
+  "clocksWithinMs",
+  "onRun",
+  "by",
+  "runtime",
+]);
 
 function check(options: OncePerOptions, job: unknown): void {
   if (typeof options !== "object" || options === null) {
@@ -395,7 +406,10 @@ function check(options: OncePerOptions, job: unknown): void {
   }
   if (typeof job !== "function")
     throw new InvalidArgumentError(`oncePer: job must be a function; got ${String(job)}`);
-  const { atLeastMs, maxLateMs, clocksWithinMs, catchUp, ifCut } = options;
+  checkKnownKeys("oncePer", options, knownKeys);
+  const { atLeastMs, maxLateMs, clocksWithinMs, catchUp, ifCut, onRun } = options;
+  if (onRun !== undefined && typeof onRun !== "function")
+    throw new InvalidArgumentError(`oncePer: onRun must be a function; got ${String(onRun)}`);
   for (const [key, value] of Object.entries({ atLeastMs, maxLateMs, clocksWithinMs })) {
     if (value !== undefined && !(typeof value === "number" && value >= 0)) {
       throw new InvalidArgumentError(`oncePer: ${key} must be milliseconds, 0 or more; got ${String(value)}`);

@@ -1,4 +1,5 @@
 import { BackendError, InvalidArgumentError, LayoutConflictError } from "@holdfast/core";
+import { memoryControls } from "@holdfast/core/testing";
 import { beforeEach, expect, it, onTestFinished, test, vi } from "vitest";
 import {
   lastRun,
@@ -364,6 +365,27 @@ test("a record of the application under the name of the list of schedules is lef
   expect(runs).toHaveLength(1);
 });
 
+test("a run that cannot be noted until its lock is gone is warned of, and the schedule still stops", async () => {
+  const codes = warnings();
+  const locks = provider();
+  standBefore(locks, (shared) => ({
+    async replace(seen, text) {
+      if (!text.includes('"done"')) return await shared.replace(seen, text);
+      throw new BackendError("away", { backend: "memory" });
+    },
+  }));
+  const schedule = start(() => {}, {}, locks);
+  await runtime.advance(1.5 * everyMs);
+  expect(codes).toEqual([]);
+  memoryControls(locks).expire();
+  await runtime.advance(20_000);
+  expect(codes).toContain("HF_RUN_NOT_NOTED");
+  let stopped = false;
+  void schedule.stop().then(() => (stopped = true));
+  await runtime.advance(10_000);
+  expect(stopped).toBe(true);
+});
+
 const wrong: readonly [string, unknown, RegExp][] = [
   ["no options", undefined, /options must be an object/],
   ["an interval of nothing", { every: 0 }, /every must be a function or a number of milliseconds/],
@@ -383,6 +405,8 @@ const wrong: readonly [string, unknown, RegExp][] = [
     { every: 1_000, ifCut: "twice" },
     /ifCut must be "leave" or "again"; got twice/,
   ],
+  ["an option that it does not know", { every: 1_000, ifcut: "again" }, /ifcut/],
+  ["a listener that is none", { every: 1_000, onRun: 5 }, /onRun must be a function; got 5/],
 ];
 it.each(wrong)("refuses %s with an InvalidArgumentError at once", (_, options, message) => {
   const call = () => oncePer(provider(), "job", options as OncePerOptions, () => {});

@@ -98,3 +98,19 @@ test("with catchUp all each call makes one run, until one gives null", async () 
   expect(minutes(reports.filter((report) => report !== null))).toEqual([1, 2, 3]);
   expect(await call()).toBeNull();
 });
+
+test("a process gives up after some two minutes where a lock without a claim is never let go", async () => {
+  const options = { every: everyMs, runtime };
+  await runDue(provider(), "job", options, () => {});
+  await runtime.advance(everyMs);
+  await provider().mutex("schedules/job/lock").acquire();
+  let over = false;
+  const report = runDue(provider(), "job", options, () => {}).finally(() => {
+    over = true;
+  });
+  await runtime.advance(100_000);
+  expect(over).toBe(false);
+  await runtime.advance(60_000);
+  expect(over).toBe(true);
+  expect(await report).toBeNull();
+});

@@ -56,9 +56,10 @@ export const safePass: Expectation = {
 
 /**
  * A holds for long and is cut off with its grant; B takes turns. With pauses, so that there are moments without a holder:
- * the fault waits for one. `holdMs`: of A, whose hold has to last until a replica was promoted and B was granted there.
+ * the fault waits for one. The hold of A lasts until a replica was promoted and B was granted there: Sentinels that have to vote a second
+ * time take five seconds and more.
  */
-export const cutOffBeside = (acks: "none" | "all", holdMs = 5_000): WorkerGroup[] => {
+export const cutOffBeside = (acks: "none" | "all"): WorkerGroup[] => {
   const common = { recipe: "redis", keys: ["k1"], pauseMs: [200, 500], writes: "fenced" } as const;
   const options = { acks, waitTimeoutMs: 500 };
   return [
@@ -66,7 +67,7 @@ export const cutOffBeside = (acks: "none" | "all", holdMs = 5_000): WorkerGroup[
     {
       name: "a",
       count: 1,
-      holdMs: [holdMs, holdMs],
+      holdMs: [10_000, 10_000],
       proxied: true,
       options: { ...options, heeds: false },
       ...common,

@@ -20,9 +20,8 @@ export const replicatedScenarios: readonly Scenario[] = [
       "Grants wait for no replica: the master is killed before replicas hear of a grant, whose holder hears nothing: two holders",
     tags: ["full"],
     topology: hurried,
-    // Sentinels that have to vote a second time take five seconds and more.
     keys: { k1: { ...mutex, leaseMs: 12_000 } },
-    groups: cutOffBeside("none", 10_000),
+    groups: cutOffBeside("none"),
     runMs: 3_000,
     plan: () => [{ fault: "redis.kill-behind", atMs: 0, forMs: 1_500, options: { key: "k1", group: "a" } }],
     expect: {

@@ -34,7 +34,7 @@ export const safeScenarios: readonly Scenario[] = [
       "Grants wait for all replicas: a master that is killed while replicas are behind takes no grant with it",
     tags: ["full"],
     topology: hurried,
-    keys: { k1: { ...mutex, leaseMs: 8_000 } },
+    keys: { k1: { ...mutex, leaseMs: 12_000 } },
     groups: cutOffBeside("all"),
     runMs: 2_000,
     plan: () => [

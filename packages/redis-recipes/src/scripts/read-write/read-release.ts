@@ -80,7 +80,7 @@ local function lookAt(fields)
 end
 local some = redis.call('HLEN', k.lock) > ${nearReaders} + 2 and redis.pcall('HRANDFIELD', k.lock, ${nearReaders})
 if some and not some.err then lookAt(some) end
-if longest > 0 then all = false else lookAt(redis.call('HKEYS', k.lock)) end
+if longest == 0 then lookAt(redis.call('HKEYS', k.lock)) else all = false end
 redis.call('HDEL', k.lock, ARGV[1])
 redis.call('DEL', KEYS[6])
 if longest > 0 then
