@@ -136,6 +136,8 @@ const killBehind: FaultKind = {
       const theirs = hold === null ? undefined : crew.worker(hold.p)?.link;
       const cutOff = theirs !== undefined && theirs.proxies.length > 0;
       if (cutOff) {
+        // A lock that was handed over has its whole lease only after the first renewal, which follows at once.
+        await new Promise((resolve) => setTimeout(resolve, 200));
         link = theirs;
         await link.setMode("hole");
       }
