@@ -2,9 +2,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { catalogue, type RunOutcome } from "@holdfast/chaos";
 import { expect, it } from "vitest";
+import { redissonVersions } from "../support/redisson/redisson-versions.js";
 import { ChaosRun } from "./run-cli.js";
 
 const seed = process.env.HOLDFAST_SEED ?? String(Math.floor(Math.random() * 2 ** 31));
+/** Brings the jars that the twins of the scenarios with Redisson need. */
+await redissonVersions();
 const named = (pattern: RegExp): string[] => catalogue.map(({ id }) => id).filter((id) => pattern.test(id));
 
 it.each([
