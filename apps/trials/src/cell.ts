@@ -8,8 +8,8 @@ import {
   type ServerSet,
 } from "@holdfast/chaos";
 import { judgedWith, writeTimeline } from "@holdfast/chaos/internal";
+import { codeOf } from "./code.js";
 import { digestOf, type Fault, leaseMs, type Trial } from "./faults.js";
-import { codeOf } from "./own-code.js";
 import type { Result } from "./results.js";
 import type { Subject } from "./subjects.js";
 import { chargesOf } from "./verdict.js";
@@ -50,7 +50,7 @@ export async function runCell(
     version,
     fault: fault.id,
     trial: digestOf(trial, subject),
-    ...codeOf(subject),
+    code: codeOf(subject),
     seed,
     verdict: convicted ? "convicted" : outcome.outcome === "unknown" ? "unknown" : "kept",
     charges: found,

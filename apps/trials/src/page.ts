@@ -36,7 +36,7 @@ export function page(results: Results, missing: ReadonlyMap<string, string>): st
 <table class="verdicts"><thead><tr><th></th>${head.join("")}</tr></thead><tbody>
 ${rows.join("\n")}
 </tbody></table>
-<p>* documented as out of scope. † measured before the present code of this lock. A verdict opens to what shows it; hover over a fault or a subject for more.</p>
+<p>* documented as out of scope. † measured before the present code of the runner or of this lock. A verdict opens to what shows it; hover over a fault or a subject for more.</p>
 <table><thead><tr><th></th><th>hand-off p99, 64 waiters</th><th>wait p99</th><th>how a loss is reported</th><th>tokens</th><th>configuration</th><th>documented at</th></tr></thead><tbody>
 ${figures.join("\n")}
 </tbody></table>

@@ -8,8 +8,8 @@ export interface Result {
   readonly fault: string;
   /** What the fault was made of, in short: a run of another trial says nothing of this one. */
   readonly trial: string;
-  /** The code of a lock of this repository, in short: a run of another says nothing of this one. Unset for the libraries of others. */
-  readonly code?: string;
+  /** What `codeOf` said of the code that it was run and judged with: a run with other code says nothing of this one. */
+  readonly code: string;
   readonly seed: number;
   readonly verdict: "kept" | "convicted" | "unknown";
   /** The worst first. */

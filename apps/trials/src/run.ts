@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { type ServerSet, startServers, type Topology } from "@holdfast/chaos";
 import { topologyName } from "@holdfast/chaos/internal";
 import { runCell } from "./cell.js";
+import { codeOf } from "./code.js";
 import { digestOf, type Fault, faults, type Trial } from "./faults.js";
 import { Missing } from "./missing.js";
-import { codeOf } from "./own-code.js";
 import type { Result, Results } from "./results.js";
 import { startOther } from "./servers/other-set.js";
 import { type Subject, subjects } from "./subjects.js";
@@ -106,7 +106,7 @@ const aboutOf = ({ subject, version, fault, trial }: Cell) => ({
   version,
   fault: fault.id,
   trial: digestOf(trial, subject),
-  ...codeOf(subject),
+  code: codeOf(subject),
 });
 
 const serversOf = ({ trial }: Cell): string => topologyName(trial.topology);

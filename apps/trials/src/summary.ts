@@ -1,5 +1,5 @@
+import { codeOf } from "./code.js";
 import { charges, digestOf, type Fault, faults } from "./faults.js";
-import { codeOf } from "./own-code.js";
 import type { Result, Results } from "./results.js";
 import { type Subject, subjects } from "./subjects.js";
 import { type CellVerdict, counting, timesSeen, verdictOf } from "./verdict.js";
@@ -14,7 +14,7 @@ export interface Cell {
   /** The runs that are behind the verdict. */
   readonly runs: readonly Result[];
   readonly shown: Result | null;
-  /** The verdict is that of earlier code of a lock of this repository: it is run again when the trials are. */
+  /** The verdict is of earlier code, of the runner or of a lock of this repository: it is run again when the trials are. */
   readonly earlier: boolean;
   /** What its documents say of this fault. */
   readonly outOfScope: { readonly says: string; readonly source: string } | null;
@@ -36,7 +36,7 @@ function cellOf(subject: Subject, fault: Fault, results: Results): Cell {
     fault: fault.id,
     version,
     trial: digestOf(trial, subject),
-    ...codeOf(subject),
+    code: codeOf(subject),
   };
   const present = results.of(cell);
   const runs = present.length > 0 ? present : results.ofLastCode(cell);

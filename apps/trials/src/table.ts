@@ -92,7 +92,8 @@ const legend = `| word | meaning |
 
 \\* its documents say that it does not promise to survive this; the source stands with the conviction.`;
 
-const earlierMark = "† measured before the present code of this lock; the trials run it again.";
+const earlierMark =
+  "† measured before the present code of the runner or of this lock; the trials run it again.";
 
 const reported = `How a loss is reported is counted over all runs in which a holder lost its lock but those of \`pause\`: also where no order is promised,
 because an operator ends the session (\`session\`), a server comes back with nothing (\`empty\`) or its clock is stepped (\`server-clock\`). The

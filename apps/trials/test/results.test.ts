@@ -17,6 +17,7 @@ const result = (more: Partial<Result>): Result => ({
   version: "5",
   fault: "cut",
   trial: "a1",
+  code: "c0",
   seed: 1,
   verdict: "kept",
   charges: [],

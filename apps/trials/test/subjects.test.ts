@@ -1,7 +1,10 @@
-import { expect, it } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
 import { scenarioOf } from "../src/cell.js";
+import { codeOf } from "../src/code.js";
 import { faults } from "../src/faults.js";
-import { codeOf } from "../src/own-code.js";
 import { subjects } from "../src/subjects.js";
 
 const cells = subjects.flatMap((subject) =>
@@ -21,12 +24,30 @@ it.each(cells)("$subject.id under $fault.id is a scenario of the runner whose fa
   if (!subject.renews) expect(longest).toBeLessThan(trial.leaseMs ?? 2_000);
 });
 
-it("runs of our own locks are distinguished by their code too, those of others by their version alone", () => {
-  const codes = subjects.filter(({ id }) => id.startsWith("holdfast-")).map((each) => codeOf(each).code);
+it("runs of our own locks are distinguished by the lock's code, those of other libraries are not", () => {
+  const codes = subjects.filter(({ id }) => id.startsWith("holdfast-")).map((each) => codeOf(each));
   expect(new Set(codes).size).toBe(3);
-  for (const code of codes) expect(code).toMatch(/^[0-9a-f]{8}$/);
-  for (const each of subjects) if (!each.id.startsWith("holdfast-")) expect(codeOf(each)).toEqual({});
+  const others = subjects.filter(({ id }) => !id.startsWith("holdfast-")).map((each) => codeOf(each));
+  expect(new Set(others).size).toBe(1);
 });
+
+it.each([
+  "apps/chaos/dist/checkers/mutex.js",
+  "apps/chaos/dist/engine/run.js",
+  "apps/trials/python/worker.py",
+])(
+  "runs of every subject are distinguished by the code of the runner and its clients, such as %s",
+  (file) => {
+    const codes = ["one", "two"].map((text) => {
+      const root = mkdtempSync(join(tmpdir(), "holdfast-trials-"));
+      onTestFinished(() => rmSync(root, { recursive: true }));
+      mkdirSync(dirname(join(root, file)), { recursive: true });
+      writeFileSync(join(root, file), text);
+      return codeOf({}, root);
+    });
+    expect(codes[0]).not.toBe(codes[1]);
+  },
+);
 
 it("what no document says is not marked: each note has its source, and is about a fault of the table", () => {
   for (const { outOfScope } of subjects) {

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { codeOf } from "../src/code.js";
 import { digestOf, type Fault, faults, type Trial } from "../src/faults.js";
-import { codeOf } from "../src/own-code.js";
 import { page } from "../src/page.js";
 import { type Result, Results } from "../src/results.js";
 import { type Subject, subjects } from "../src/subjects.js";
@@ -18,6 +18,7 @@ beforeEach(() => {
   const common = {
     subject: "set-nx",
     version: "6.0.0",
+    code: codeOf(subject),
     servers: { redis1: "7.0.15" },
     charges: [],
     why: "",
@@ -57,7 +58,7 @@ it("the text has a word for each cell, and a star where the library says itself 
   expect(of("session")).toBe("–");
 });
 
-it("a verdict of earlier code of ours stays, with a mark, until the cell is run again", () => {
+it("a verdict of earlier code stays, with a mark, until the cell is run again", () => {
   const subject = subjects.find(({ id }) => id === "holdfast-redis") as Subject;
   const fault = faults.find(({ id }) => id === "none") as Fault;
   const run: Result = {
@@ -78,7 +79,7 @@ it("a verdict of earlier code of ours stays, with a mark, until the cell is run 
   results.add(run);
   expect(word()).toBe("kept †");
   expect(page(results, new Map())).toContain("kept †");
-  results.add({ ...run, ...codeOf(subject) });
+  results.add({ ...run, code: codeOf(subject) });
   expect(word()).toBe("kept");
 });
 
