@@ -167,6 +167,18 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     expect(await held.ended(20_000)).toBe(143);
   });
 
+  it("SIGTERM after the command has ended ends what --at-least makes it wait, and the lock is free", async () => {
+    const lock = fresh();
+    const held = started(["run", "--lock", lock, "--at-least", "5m", ...sh("echo $$")], place());
+    await eventually(() => held.stdout.endsWith("\n"), { what: "the command to begin" });
+    await eventually(() => !alive(Number(held.stdout)), { what: "the command to end" });
+    expect((await run(["--lock", lock, "--try", "--", "true"])).code).toBe(1);
+    expect(held.over).toBe(false);
+    held.process.kill("SIGTERM");
+    expect(await held.ended(20_000)).toBe(0);
+    expect((await run(["--lock", lock, "--try", "--", "true"])).code).toBe(0);
+  });
+
   it.each(signals)("forwards %s to all processes of the command", async (name) => {
     const script = `trap 'echo got; exit 5' ${name.slice(3)}; echo ready; while :; do sleep 0.05; done`;
     const holdfast = started(["run", "--lock", fresh(), ...sh(script)], place());
