@@ -116,7 +116,7 @@ export class Disasters {
     else figures.stepsBack++;
     redis.offsetMs += byMs;
     this.backMs += Math.max(0, -byMs);
-    oracle.disturb();
+    oracle.disturb(byMs);
   }
 
   #failOver(): void {
@@ -140,7 +140,7 @@ export class Disasters {
       if (redis.fieldsOf(lock.keys.lock).includes(hold.spec.field)) continue;
       broken(`the replica had acknowledged ${handle.token} and does not know it`);
     }
-    oracle.disturb();
+    oracle.disturb(Infinity);
     for (const client of clients) this.#cut(client);
   }
 

@@ -198,6 +198,20 @@ test("rule 1: a waiter whose heartbeats are late at a node of another clock asks
   expect(asked).toBeLessThan(7);
 });
 
+test("rule 1: a step of the server's clock that a slow answer hides shows with the next quick answer", () => {
+  const clock = new ServerClock();
+  expect(clock.observe({ serverMs: 10_000, sentMs: 0, answeredMs: 2 })).toBe(true);
+  // It may have been read 700 ms after it was asked for, or 500 ms after, by a clock that was set forward by 200 ms.
+  expect(clock.observe({ serverMs: 11_700, sentMs: 1_000, answeredMs: 1_750 })).toBe(true);
+  expect(clock.observe({ serverMs: 12_201, sentMs: 2_000, answeredMs: 2_002 })).toBe(false);
+  // All bounds are forgotten.
+  expect(clock.upperMs(2_002)).toBeNull();
+  expect(clock.observe({ serverMs: 12_201.5, sentMs: 2_001, answeredMs: 2_003 })).toBe(true);
+  expect(clock.observe({ serverMs: 12_204, sentMs: 2_003, answeredMs: 2_005 })).toBe(true);
+  expect(clock.trusts(2_001)).toBe(false);
+  expect(clock.trusts(2_003)).toBe(true);
+});
+
 test("rule 1: the bound of the server's clock counts from when it was asked for, not from its answer", () => {
   const clock = new ServerClock();
   clock.observe({ serverMs: 10_000, sentMs: 0, answeredMs: 800 });

@@ -10,6 +10,9 @@ interface Relied {
   readonly field: string | undefined;
 }
 
+/** The time-out of a request. */
+const longestAnswerMs: Millis = 1_000;
+
 /** What must be true of one lock at every instant. `broken` throws, with the story. */
 export class Oracle {
   readonly #lock: Contended;
@@ -23,6 +26,7 @@ export class Oracle {
   readonly #robbed = new Set<string>();
   #highest = 0n;
   #highestExclusive = 0n;
+  readonly #grantedMs = new WeakMap<LockHandle, Millis>();
   readonly #highestOf = new Map<SimulatedClient, FencingToken>();
 
   constructor(
@@ -47,9 +51,13 @@ export class Oracle {
     return this.#disturbedMs !== -Infinity;
   }
 
-  /** A failover, or a stepped clock: no client hears of it before the next answer, and until then tokens alone protect. */
-  disturb(): void {
+  /**
+   * A failover (`Infinity`), or a clock that was set by so much: no client hears of it before the next answer, and of a short step only by an
+   * answer that was quicker than that. Until then tokens alone protect.
+   */
+  disturb(byMs: Millis): void {
     this.#disturbedMs = this.#redis.runtime.nowMs();
+    for (const { line } of this.#clients) line.disturb(byMs);
   }
 
   wasRobbed(owner: string): boolean {
@@ -62,6 +70,7 @@ export class Oracle {
   }
 
   granted(client: SimulatedClient, handle: LockHandle, floor: FencingToken): void {
+    this.#grantedMs.set(handle, this.#redis.runtime.nowMs());
     const { token } = handle;
     if (token === null) return this.#broken("a grant without a token");
     if (token <= floor)
@@ -94,7 +103,13 @@ export class Oracle {
   #counts({ client, handle, field }: Relied): boolean {
     if (field !== undefined && this.#robbed.has(field.replace(/:write$/, ""))) return false;
     if (!this.disturbed) return true;
-    return handle.state === "held" && client.line.heardMs > this.#disturbedMs && !client.paused;
+    if (handle.state !== "held" || client.paused || client.line.heardMs <= this.#disturbedMs) return false;
+    return client.line.hiddenMs === 0 || this.#grantedAfter(handle);
+  }
+
+  /** With its lease read by the clock as it is now: no answer takes longer than that. */
+  #grantedAfter(handle: LockHandle): boolean {
+    return (this.#grantedMs.get(handle) ?? -Infinity) > this.#disturbedMs + longestAnswerMs;
   }
 
   #relied(client: SimulatedClient, handle: LockHandle): Relied {

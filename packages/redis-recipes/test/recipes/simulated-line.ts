@@ -57,6 +57,10 @@ export class SimulatedLine implements RedisLine {
   readonly publishCommand = "publish";
   /** When the last request whose answer the recipes have ran at the server: they get those of one flight together. */
   heardMs: Millis = -Infinity;
+  /** By how much the server's clock was set without an answer that shows it: none that took that long does. Infinity: another master. */
+  hiddenMs: Millis = 0;
+  #disturbedMs: Millis = -Infinity;
+  #lastHeard: Executed<unknown> | null = null;
   onState: (state: SessionState) => void = () => {};
   readonly #world: Runtime;
   readonly #client: Runtime;
@@ -90,6 +94,12 @@ export class SimulatedLine implements RedisLine {
     if (this.closed || this.state !== "connected") return;
     this.#set("suspended");
     for (const each of [...this.#flying]) each.breakOff();
+  }
+
+  /** The server's clock was set, or another master came (`Infinity`). */
+  disturb(byMs: Millis): void {
+    this.hiddenMs += byMs;
+    this.#disturbedMs = this.#world.nowMs();
   }
 
   /** Cuts the connection as in a cluster whose other masters still answer. */
@@ -224,7 +234,15 @@ export class SimulatedLine implements RedisLine {
     for (const each of [...this.#flying]) each.breakOff();
   }
 
-  #noteHeard<R>({ executedMs, ...answer }: Executed<R>): Answer<R> {
+  #noteHeard<R>(heard: Executed<R>): Answer<R> {
+    const { executedMs, ...answer } = heard;
+    const before = this.#lastHeard;
+    if (before !== null && executedMs > this.#disturbedMs) {
+      const tookMs = heard.answeredMs - heard.sentMs + before.answeredMs - before.sentMs;
+      const slackMs = 2 + 0.02 * Math.abs(heard.answeredMs - before.sentMs);
+      if (tookMs + slackMs < Math.abs(this.hiddenMs)) this.hiddenMs = 0;
+    }
+    this.#lastHeard = heard;
     this.heardMs = Math.max(this.heardMs, executedMs);
     return answer;
   }

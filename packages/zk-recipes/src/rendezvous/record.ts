@@ -9,7 +9,7 @@ import {
 } from "../recipes/requests/retrying-requests.js";
 import type { FoundNode } from "../recipes/requests/watched-node.js";
 import { isPassing } from "../recipes/session/failures.js";
-import { checkLasting, isCondition, judge } from "../values/conditional-write.js";
+import { checkLasting, inDoubt, isCondition, judge, unknown } from "../values/conditional-write.js";
 
 /**
  * A text on a persistent node, as Curator's `SharedValue` would read it. Each look goes to the leader first (`sync`): a server that lags
@@ -27,13 +27,15 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
         const data = Buffer.from(text);
         /** The node before a write whose answer was lost; `undefined` while there was no such write. */
         let doubtful: Stat | null | undefined;
+        const doubting = <T>(work: Promise<T>): Promise<T> =>
+          doubtful === undefined ? work : inDoubt(calls, call, "replace", work);
         for (let tries = 1; ; tries++) {
-          const found = await calls.readSynced(call);
+          const found = await doubting(calls.readSynced(call));
           const now = textOf(path, found);
           if (now === text) return true;
           // Our text may have been there, and another client may have replaced it.
           if (doubtful !== undefined && judge(doubtful, found, data) === "unknown")
-            throw calls.unknown(call, "replace");
+            throw unknown(calls, call, "replace");
           if (now !== seen) return false;
           if (found !== null) checkLasting(call, found.stat);
           const context = await calls.connected(call);
@@ -48,7 +50,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
             throw calls.failure(call, error);
           if (refusal === null && error.name !== "NotConnectedError") doubtful = found?.stat ?? null;
           // The answer was lost or another client was faster: the next read shows which.
-          if (tries > 1) await calls.rest(call, tries, startedMs, error);
+          if (tries > 1) await doubting(calls.rest(call, tries, startedMs, error));
         }
       }),
   };

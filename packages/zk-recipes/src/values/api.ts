@@ -13,8 +13,8 @@ export interface Versioned<T> {
  * Curator's `SharedValue` and `SharedCount`: one node that all may read, write, and watch.
  *
  * Calls wait for a connection for `connectTimeoutMs` at most and then reject with a retryable `BackendError`. A write whose
- * answer was lost is sent again only where the node shows that it was not applied; where the node does not show it, the call
- * rejects with a `BackendError` that is not retryable and says so. Calls also reject with a `BackendError` when the server
+ * answer was lost is sent again only where the node shows that it was not applied; where the node does not show it, or cannot be
+ * read within `connectTimeoutMs`, the call rejects with a `BackendError` that is not retryable and says so. Calls also reject with a `BackendError` when the server
  * refuses, with `LayoutConflictError` when the node's data does not have the size of the value, with `InvalidArgumentError`
  * for a value of another type or range, and with `ProviderClosedError`.
  *

@@ -1,4 +1,4 @@
-import { LayoutConflictError } from "@holdfast/core";
+import { BackendError, LayoutConflictError } from "@holdfast/core";
 import { errorCodes, type Stat } from "@holdfast/zk-protocol";
 import {
   type CallInfo,
@@ -46,8 +46,8 @@ export function checkLasting({ lockName, path }: CallInfo, { dataLength, version
  * stat, or to `null` when it was not written because another client was faster.
  *
  * When the answer is lost, the state is read behind a `sync`. Where that proves the write was not applied it is sent
- * again under the same condition, which can hold only once; where the state does not show it, it rejects with a `BackendError`
- * that is not retryable.
+ * again under the same condition, which can hold only once; where the state does not show it or cannot be read, it rejects with a
+ * `BackendError` that is not retryable.
  */
 export async function conditionalWrite(
   calls: RetryingRequests,
@@ -75,9 +75,10 @@ export async function conditionalWrite(
     } else if (!doubtful) {
       return null;
     }
-    const verdict = judge(seen, await calls.readSynced(call), data);
+    const now = await inDoubt(calls, call, what, calls.readSynced(call));
+    const verdict = judge(seen, now, data);
     if (verdict === "passed-over") return null;
-    if (verdict === "unknown") throw calls.unknown(call, what);
+    if (verdict === "unknown") throw unknown(calls, call, what);
     if (tries > 1) await calls.rest(call, tries, startedMs, error);
   }
 }
@@ -95,6 +96,37 @@ async function send(
       ? await calls.create(context, call, { path, data, ephemeral: false })
       : await outcomeOf(context.session, "setData", { path, data, version: seen.version });
   return outcome.ok ? { ...outcome, value: outcome.value.stat } : outcome;
+}
+
+/**
+ * `work` finds out about a write whose answer was lost. Where it fails too, the write may have been applied, so the call rejects
+ * with `unknown` and not with the error of `work`, which may say that the call can be made again.
+ */
+export function inDoubt<T>(
+  calls: RetryingRequests,
+  call: CallInfo,
+  what: string,
+  work: Promise<T>,
+): Promise<T> {
+  return work.catch((cause: unknown) => {
+    throw cause instanceof BackendError ? unknown(calls, call, what, cause) : cause;
+  });
+}
+
+/**
+ * The error for a write with an unknown outcome. Not retryable: the same call again might count twice. `cause`: why the node could
+ * not be read after it.
+ */
+export function unknown(
+  calls: RetryingRequests,
+  { lockName, path }: CallInfo,
+  what: string,
+  cause?: BackendError,
+): BackendError {
+  const { servers } = calls.sessions.context.session;
+  const shows = cause === undefined ? "does not tell" : `could not be read (${cause.message})`;
+  const message = `${what} of ${lockName}: the answer was lost, and what is at ${path} now ${shows}: it may or may not have been applied`;
+  return new BackendError(message, { lockName, backend: "zookeeper", servers, retryable: false, cause });
 }
 
 /** The node is not as it was when it was read. */
@@ -125,11 +157,11 @@ export async function forcedWrite(
     const refusal = refusalOf(error);
     if (refusal === null) {
       if (error.name === "NotConnectedError") continue;
-      const now = await calls.readSynced(call);
+      const now = await inDoubt(calls, call, "set", calls.readSynced(call));
       if (now?.data != null && Buffer.compare(now.data, data) === 0) return now.stat;
       // A node that is gone may have had it: another client has deleted it then, and it must not come back.
       if ((!absent && known === null) || judge(absent ? null : known, now, data) === "unknown")
-        throw calls.unknown(call, "set");
+        throw unknown(calls, call, "set");
       if (tries === 1) continue;
     } else if (refusal.code === errorCodes.NoNode || refusal.code === errorCodes.NodeExists) {
       absent = refusal.code === errorCodes.NoNode;

@@ -17,6 +17,7 @@ import {
 } from "../recipes/requests/retrying-requests.js";
 import { isPassing } from "../recipes/session/failures.js";
 import type { GuardedOp } from "./api.js";
+import { unknown } from "./conditional-write.js";
 
 /**
  * Sends `ops` behind a check of the lock's own nodes, in one transaction: the server refuses all of it once one of them is gone, whatever this
@@ -47,7 +48,7 @@ export async function guardedWrite(
     if (refused !== null && !isPassing(refused)) throw calls.failure(call, refused);
     // Nothing was sent where there was no connection; an answer that was lost says nothing.
     if (refused === null && !outcome.ok && outcome.error.name !== "NotConnectedError")
-      throw calls.unknown(call, "guarded");
+      throw unknown(calls, call, "guarded");
     if (refused !== null) await calls.rest(call, tries, startedMs, refused);
   }
 }

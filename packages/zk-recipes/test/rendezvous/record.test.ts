@@ -56,6 +56,20 @@ describe("a replace of a record whose answer was lost", () => {
     await expect(locks.record(path).replace(null, "v7 by A")).rejects.toMatchObject({ retryable: false });
   });
 
+  test("rejects and may not be made again where an outage hides what became of it for longer than connectTimeoutMs", async () => {
+    const { connectString: connect } = server;
+    const impatient = zookeeperLocks({ connect, sessionTimeoutMs: 20_000, connectTimeoutMs: 300 });
+    onTestFinished(async () => void (await impatient.close({ releaseTimeoutMs: 100 })));
+    await impatient.ready();
+    server.operator.create(path, { data: Buffer.from("v6") });
+    cutAt("setData", "applied", () => server.pause());
+    await expect(impatient.record(path).replace("v6", "v7 by A")).rejects.toMatchObject({
+      code: "HF_BACKEND",
+      retryable: false,
+      message: expect.stringMatching(/could not be read .*may or may not have been applied/),
+    });
+  });
+
   test("rejects where the record is gone, and does not make it anew", async () => {
     server.operator.create(path, { data: Buffer.from("v6") });
     cutAt("setData", "applied", () => server.operator.delete(path));

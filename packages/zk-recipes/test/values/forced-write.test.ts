@@ -13,6 +13,36 @@ beforeEach(async () => {
   await locks.ready();
 });
 
+describe("a write whose answer was lost before an outage that outlasts connectTimeoutMs", () => {
+  const writes: Record<string, () => Promise<unknown>> = {
+    "add() of an atomic long": () => locks.atomicLong("/n").add(1n),
+    "set() of an atomic long": () => locks.atomicLong("/n").set(2n),
+    "trySet() of a count": async () => {
+      const count = locks.sharedCount("/count", 1);
+      return await count.trySet(await count.get(), 2);
+    },
+  };
+  test.each(Object.keys(writes))("%s does not say that it can be made again", async (what) => {
+    const impatient = zookeeperLocks({
+      connect: server.connectString,
+      sessionTimeoutMs: 20_000,
+      connectTimeoutMs: 300,
+    });
+    onTestFinished(async () => void (await impatient.close({ releaseTimeoutMs: 100 })));
+    await impatient.ready();
+    locks = impatient;
+    await locks.atomicLong("/n").add(0n);
+    await locks.sharedCount("/count", 1).get();
+    server.faults.on({ op: "setData" }, { do: "close", when: "applied" });
+    server.faults.on({ op: "connect" }, { do: "run", call: () => server.pause() });
+    await expect(writes[what]?.()).rejects.toMatchObject({
+      code: "HF_BACKEND",
+      retryable: false,
+      message: expect.stringMatching(/could not be read .*may or may not have been applied/),
+    });
+  });
+});
+
 describe("a set() whose answer was lost", () => {
   const sets: Record<string, () => Promise<() => Promise<void>>> = {
     "of a number": async () => {

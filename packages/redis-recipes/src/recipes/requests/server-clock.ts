@@ -27,27 +27,30 @@ export function isMisdated(answer: Answer<{ readonly status: string }>, limitMs:
  */
 export class ServerClock {
   #last: ClockReading | null = null;
+  /** By how much the server's clock may be ahead of ours, after all answers: one that was slow leaves these bounds as they are. */
+  #leastAheadMs = 0;
+  #mostAheadMs = 0;
   /** After a step: answers to what was sent before may be from before it. */
   #sentFromMs: Millis = -Infinity;
 
   /**
-   * `false` when the server's clock was stepped: its time lies outside of what can have passed since the last answer. Then the bound
-   * is forgotten, and every lease read by it is in doubt.
+   * `false` when the server's clock was stepped: its time lies outside of what can have passed since the answers before. Then the bounds
+   * are forgotten, and every lease read by them is in doubt. A step that is shorter than the answer took shows with the next quick one.
    */
   observe(reading: ClockReading): boolean {
-    if (reading.sentMs < this.#sentFromMs) return true;
-    this.#last ??= reading;
-    const last = this.#last;
-    const passedMs = reading.serverMs - last.serverMs;
-    const leastMs = reading.sentMs - last.answeredMs;
-    const mostMs = reading.answeredMs - last.sentMs;
-    const slackMs = toleratedMs + drift * Math.abs(mostMs);
-    if (passedMs < leastMs - slackMs || passedMs > mostMs + slackMs) {
+    const { serverMs, sentMs, answeredMs } = reading;
+    if (sentMs < this.#sentFromMs) return true;
+    const driftMs = this.#last === null ? Infinity : drift * Math.abs(answeredMs - this.#last.sentMs);
+    const leastMs = this.#leastAheadMs - driftMs;
+    const mostMs = this.#mostAheadMs + driftMs;
+    if (serverMs - sentMs < leastMs - toleratedMs || serverMs - answeredMs > mostMs + toleratedMs) {
       this.#last = null;
-      this.#sentFromMs = reading.answeredMs;
+      this.#sentFromMs = answeredMs;
       return false;
     }
-    if (reading.sentMs >= last.sentMs) this.#last = reading;
+    this.#leastAheadMs = Math.max(leastMs, serverMs - answeredMs);
+    this.#mostAheadMs = Math.max(this.#leastAheadMs, Math.min(mostMs, serverMs - sentMs));
+    if (this.#last === null || sentMs >= this.#last.sentMs) this.#last = reading;
     return true;
   }
 

@@ -1,4 +1,4 @@
-import { BackendError, type HoldfastError, type Millis, type Runtime } from "@holdfast/core";
+import type { HoldfastError, Millis, Runtime } from "@holdfast/core";
 import { type GrantEngine, pause } from "@holdfast/core/internal";
 import {
   CreateFlags,
@@ -169,16 +169,6 @@ export class RetryingRequests {
   failure(call: CallInfo, error: Error): HoldfastError {
     const { session } = this.sessions.context;
     return requestFailure(`${call.lockName} at ${call.path}`, error, session, call.lockName);
-  }
-
-  /** The error for a write with an unknown outcome. Not retryable: the same call again might count twice. */
-  unknown(call: CallInfo, what: string): BackendError {
-    const { lockName, path } = call;
-    const { servers } = this.sessions.context.session;
-    return new BackendError(
-      `${what} of ${lockName}: the answer was lost, and what is at ${path} now does not tell whether the update was applied: it may or may not have been`,
-      { lockName, backend: "zookeeper", servers, retryable: false },
-    );
   }
 
   /**
