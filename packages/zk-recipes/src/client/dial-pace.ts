@@ -2,13 +2,14 @@ import { longestPauseMs } from "./dialer.js";
 import type { ConnectionManager } from "./library.js";
 
 /**
- * The pauses between the rounds in which a given client dials its servers. The library waits up to `spinDelay` after
- * each round, a second by default, and a holder must hear sooner that its session is over. So while a session of ours is above, the
- * pauses begin short and double as those of `Dialer` do, up to what its owner has set.
+ * Sets the pauses between the rounds in which a given client dials its servers. By itself the library waits up to
+ * `spinDelay`, by default a second, after each round. A holder must learn sooner that its session is over. While a
+ * session of ours uses the client, the pauses therefore begin short and double, as those of `Dialer` do. They never grow
+ * beyond the `spinDelay` that the client's owner has set.
  */
 export class DialPace {
   readonly #manager: ConnectionManager;
-  /** The pause as the client's owner has set it, while ours is in its place. */
+  /** The owner's `spinDelay`, while our own pause is in its place; otherwise `null`. */
   #ownMs: number | null = null;
   #dials = 0;
 
@@ -21,7 +22,7 @@ export class DialPace {
     this.progress();
   }
 
-  /** The owner has the client to itself again. */
+  /** Puts the owner's pause back: no session of ours uses the client any more. */
   end(): void {
     if (this.#ownMs !== null) this.#manager.spinDelay = this.#ownMs;
     this.#ownMs = null;

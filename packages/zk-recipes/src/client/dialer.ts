@@ -10,12 +10,15 @@ const longestOfAllMs: Millis = 1_000;
 const leastSpreadMs: Millis = 5;
 const spreadMs: Millis = 20;
 
-/** The longest pause after so many rounds without progress. */
+/** The longest pause after `rounds` rounds without progress. */
 export function longestPauseMs(rounds: number, timeoutMs: Millis): Millis {
   return Math.min(longestOfAllMs, timeoutMs / 4, firstPauseMs * 2 ** Math.min(rounds, 10));
 }
 
-/** How a socket says that bytes may be written: after the TLS handshake, where there is one. */
+/**
+ * A socket that is being connected. `readyEvent` is the event after which bytes may be written: with TLS it follows the
+ * TLS handshake.
+ */
 export interface Dialled {
   readonly socket: Socket;
   readonly server: ServerAddress;
@@ -23,23 +26,30 @@ export interface Dialled {
 }
 
 /**
- * Goes round the servers. The next one is tried at once, or within 25 ms of the end of a connection; after a full round without progress comes a pause that doubles
- * from 50 ms to a second or a quarter of the session time-out, so that a moment's outage costs little and a long one does not
- * turn into a storm. A handshake alone is no progress: a server that greets and hangs up would be called without end.
+ * Dials the servers of a session in turn. It tries the next server at once, or within 25 ms when a connection that worked
+ * has ended. After a full round without progress it pauses. The pause doubles from 50 ms up to a second or a quarter of
+ * the session time-out, whichever is shorter. A moment's outage then costs little, and a long one does not turn into a
+ * storm.
  *
- * A name may stand for several servers: each round begins with the next of its addresses, as Java's client takes them in a new order each time.
+ * A handshake alone is no progress: otherwise a server that greets and hangs up would be dialled without end.
+ *
+ * One name may stand for several servers. Each round begins with the next address of a name; Java's client takes the
+ * addresses in a new order each time.
  */
 export class Dialer {
   readonly #servers: readonly ServerAddress[];
   readonly #tls: ConnectionOptions | undefined;
   readonly #runtime: Runtime;
-  /** Attempts so far. The count begins anywhere, so that clients of one name spread over its addresses. */
+  /**
+   * Attempts so far. The count begins at a random number, so that clients that dial the same name spread over its
+   * addresses.
+   */
   #tried: number;
   #triedInRound = 0;
   #rounds = 0;
   #cancelPause: (() => void) | null = null;
 
-  /** `servers` are tried in the order given: shuffle before. */
+  /** `servers` are tried in the order given: the caller shuffles them. */
   constructor(servers: readonly ServerAddress[], tls: ConnectionOptions | undefined, runtime: Runtime) {
     this.#servers = servers;
     this.#tls = tls;
@@ -55,7 +65,7 @@ export class Dialer {
 
   /**
    * Calls `dialled` with the next socket, now or after a pause. `afterService`: a connection that worked has just ended.
-   * `ref`: whether the pause holds the process.
+   * `ref`: the pause keeps the process alive.
    */
   dial(timeoutMs: Millis, afterService: boolean, ref: boolean, dialled: (result: Dialled) => void): void {
     this.cancel();
@@ -77,7 +87,8 @@ export class Dialer {
   #pauseMs(timeoutMs: Millis, afterService: boolean): Millis {
     const random = this.#runtime.random();
     if (this.#triedInRound < this.#servers.length) {
-      // A server that goes takes all its clients along: they need not arrive at the next one in the same instant.
+      // A server that stops cuts all its clients at once. This spread keeps them from reaching the next server in the
+      // same instant.
       return afterService ? leastSpreadMs + random * spreadMs : 0;
     }
     const limitMs = longestPauseMs(this.#rounds, timeoutMs);
@@ -101,7 +112,7 @@ export class Dialer {
     if (this.#tls === undefined) {
       return { socket: connectTcp({ host, port, lookup }), server, readyEvent: "connect" };
     }
-    // A name is needed to check the certificate against; an address in SNI is forbidden.
+    // TLS checks the certificate against a host name. An address is not allowed in SNI.
     const names = isIP(host) === 0 ? { servername: host } : {};
     const socket = tlsSocket(() => ({ ...names, lookup, ...this.#tls, host, port }));
     return { socket, server, readyEvent: "secureConnect" };
@@ -109,8 +120,8 @@ export class Dialer {
 }
 
 /**
- * The options are read for each socket, so that a certificate may be changed in place. What is wrong with them at that moment, such as a file
- * that is half written, ends this attempt alone.
+ * Opens a TLS socket. The options are read for each socket, so that a certificate may be changed in place. An option that
+ * is wrong at that moment, such as a half-written file, ends this attempt alone.
  */
 function tlsSocket(options: () => ConnectionOptions): Socket {
   try {
@@ -120,7 +131,7 @@ function tlsSocket(options: () => ConnectionOptions): Socket {
   }
 }
 
-/** Looks up all addresses of a name, and begins with the one at `turn`, counted round and round. */
+/** A lookup that finds all addresses of a name and puts the one at index `turn`, modulo their number, first. */
 function addressesFrom(turn: number): LookupFunction {
   return (host, options, callback) => {
     dns.lookup(host, { ...options, all: true }, (error, found) => {

@@ -1,6 +1,6 @@
 /**
- * Calls a listener from within the parse loop. One that throws must neither keep the frames behind it from being
- * handled nor pass unnoticed: its error comes out as an uncaught exception of its own, right after.
+ * Calls a listener from within the parse loop. If the listener throws, the frames behind it are still handled. The error
+ * is thrown again in the next tick, as an uncaught exception, so that it does not pass unnoticed.
  */
 export function guarded(fn: () => void): void {
   try {
@@ -10,7 +10,7 @@ export function guarded(fn: () => void): void {
   }
 }
 
-/** What `guarded` does with the error, for callers that run for every answer and save the closure. */
+/** Throws `error` in the next tick, as `guarded` does. For callers that run for every answer and save the closure. */
 export function throwLater(error: unknown): void {
   process.nextTick(() => {
     throw error;

@@ -2,7 +2,7 @@ import { type ConnectResponse, encodeConnectRequest, encodeFrame } from "@holdfa
 import type { ConnectionManager } from "./library.js";
 import type { Outgoing } from "./outgoing.js";
 
-/** What comes first on each connection: the session is asked for or taken up, then the credentials are given. */
+/** The first messages on each connection: a request for a new session or for the present one, then the credentials. */
 export class Handshake {
   readonly #manager: ConnectionManager;
   readonly #outgoing: Outgoing;
@@ -31,7 +31,7 @@ export class Handshake {
     socket?.write(encodeFrame(request));
   }
 
-  /** The server knows the session. */
+  /** The server has accepted the session. */
   complete({ sessionId, password, timeoutMs }: ConnectResponse): void {
     const manager = this.#manager;
     const id = Buffer.allocUnsafe(8);
@@ -49,7 +49,7 @@ export class Handshake {
 
   /** One of the credentials was accepted; `true` when it was the last. */
   accepted(): boolean {
-    // More answers than questions: an adopted client's owner has added credentials of its own.
+    // There are more answers than requests of ours: the owner of an adopted client has added credentials of its own.
     if (this.settled) return false;
     this.#credentialsUnanswered -= 1;
     return this.settled;

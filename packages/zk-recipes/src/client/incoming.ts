@@ -16,16 +16,19 @@ import { Packet, type PendingQueue } from "./pending-queue.js";
 
 export interface IncomingListener {
   handshake(response: ConnectResponse): void;
-  /** The answer to credentials: 0 when they are accepted. */
+  /** The answer to one credential: 0 when it is accepted. */
   credentials(code: number): void;
   event(event: WatcherEvent): void;
   /** The first request on this connection is about to be answered. */
   served(): void;
-  /** The connection is of no use any more. To be reset from within. */
+  /** The bytes make no sense, and the connection is of no use any more. The listener calls `reset()` from within. */
   nonsense(reason: string): void;
 }
 
-/** The frames that come on a link, each handed to the request or listener it is for: answers in the order of the requests. */
+/**
+ * Reads the frames that come on a link and hands each to its request or listener. Answers come in the order of the
+ * requests.
+ */
 export class Incoming {
   readonly #manager: ConnectionManager;
   readonly #pending: PendingQueue<Packet | LibraryPacket>;
@@ -48,7 +51,7 @@ export class Incoming {
     this.#listener = listener;
   }
 
-  /** A connection has begun or ended: what was left of the last one's bytes is nothing any more. */
+  /** A connection has begun or ended. Forgets the unread bytes of the last one. */
   reset(): void {
     this.#reader = new FrameReader();
     this.#greeted = false;
@@ -61,7 +64,7 @@ export class Incoming {
 
   handOut(): void {
     const reader = this.#reader;
-    // A callback may end the connection, which also ends what is left of its bytes.
+    // A callback may end the connection. `reset()` then replaces the reader, and its remaining bytes are dropped.
     while (reader === this.#reader) {
       try {
         const frame = reader.next();
@@ -79,7 +82,8 @@ export class Incoming {
       this.#greeted = true;
       return this.#listener.handshake(decodeConnectResponse(frame));
     }
-    // It goes on connecting while its watches are sent, in several turns where they are very many, and answers come by then.
+    // Answers may come while the manager is still `connecting`: very many watches are re-sent over several turns of the
+    // event loop.
     if (state < ManagerState.closing || state === ManagerState.disconnected) return;
     const header = decodeReplyHeader(frame);
     switch (header.xid) {
@@ -108,7 +112,7 @@ export class Incoming {
       this.#served = true;
       this.#listener.served();
     }
-    // Only values over 0 are zxids. Byte by byte, since `copy` makes a view of the frame for it.
+    // Only values over 0 are zxids. Copied byte by byte, because `copy` would make a view of the frame first.
     if (header.zxid > 0n) for (let i = 0; i < 8; i++) this.#manager.zxid[i] = frame[4 + i] as number;
     if (!(head instanceof Packet)) return this.#library.answer(head, header, frame);
     this.#pending.shift();

@@ -9,10 +9,10 @@ import {
 import { guarded } from "./guarded.js";
 import { type ConnectionManager, type LibraryPacket, libraryError, ManagerState } from "./library.js";
 
-/** Packets the library queues by itself; after a cut they are out of date, and the link sends its own. */
+/** Requests that the library queues by itself. After a broken connection they are out of date, and the link sends its own. */
 const housekeeping: ReadonlySet<number> = new Set([opCodes.auth, opCodes.setWatches, opCodes.ping]);
 
-/** States from which the library does not connect again, with the error code for what is in its queue. */
+/** The states from which the library does not connect again, each with the error code for the requests in its queue. */
 const closeCodes: ReadonlyMap<number, number> = new Map([
   [ManagerState.closing, errorCodes.ConnectionLoss],
   [ManagerState.sessionExpired, errorCodes.SessionExpired],
@@ -20,8 +20,8 @@ const closeCodes: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * What a user does through the library's own API on a client that we share: requests, watches, and a chroot, which our own
- * requests do not know.
+ * What a user does through the library's own API on a client that we share: requests, watches, and a chroot. Our own
+ * requests do not use the chroot.
  */
 export class LibrarySide {
   readonly #manager: ConnectionManager;
@@ -32,12 +32,12 @@ export class LibrarySide {
     this.#stock = Object.getPrototypeOf(manager) as ConnectionManager;
   }
 
-  /** Why there will be no other connection, as the library's error code; undefined when there will be one. */
+  /** Why no other connection will come, as the library's error code; `undefined` when one will come. */
   get closeCode(): number | undefined {
     return closeCodes.get(this.#manager.state);
   }
 
-  /** Its watches, as server paths. */
+  /** The library's watches, as server paths. */
   watches(): { data: string[]; exist: string[]; child: string[] } {
     const { watcherManager, chrootPath } = this.#manager;
     const absolute = (path: string): string =>
@@ -64,12 +64,15 @@ export class LibrarySide {
     guarded(() => this.#manager.watcherManager.emit({ type, state: event.state, path }));
   }
 
-  /** The library decodes the answer to its own request itself, one whole frame at a time. `packet` is at the head of its queue. */
+  /**
+   * Hands an answer to the library, one whole frame at a time: the library decodes the answers to its own requests.
+   * `packet` is at the head of its queue.
+   */
   answer(packet: LibraryPacket, header: ReplyHeader, frame: Buffer): void {
     const manager = this.#manager;
     const zxid = Buffer.from(manager.zxid); // the library takes any, also the -1 of a refusal
     if (header.err !== 0 && libraryError(header.err).name === "UNKNOWN") {
-      // It would throw, and the callback would be lost.
+      // The library would throw for this code, and the callback would be lost.
       manager.pendingQueue.shift();
       guarded(() => packet.callback?.(libraryError(header.err), { header, payload: null }));
     } else {
@@ -93,7 +96,10 @@ export class LibrarySide {
     guarded(() => packet.callback?.(libraryError(code)));
   }
 
-  /** Requests that waited for a connection which will never come: stock leaves their callers without an answer. */
+  /**
+   * Answers the requests that waited for a connection which will never come. The unchanged library leaves their callers
+   * without an answer.
+   */
   giveUpQueue(code: number): void {
     for (const packet of this.#manager.packetQueue.queue.splice(0)) this.unanswered(packet, code);
   }

@@ -4,8 +4,8 @@ import { InvalidArgumentError } from "@holdfast/core";
 import { createClient, Exception } from "node-zookeeper-client";
 
 /**
- * A client of node-zookeeper-client, as its `createClient()` returns it. It is described by what we call of it, so that our
- * declarations need none of the library's: those bring the types of a whole Node.js along.
+ * A client of node-zookeeper-client, as its `createClient()` returns it. It is described by the methods that we call,
+ * because the library's own declarations bring all types of Node.js along.
  */
 export interface Client {
   /** Adds a credential to the connection. */
@@ -38,7 +38,7 @@ export interface LibraryPacket {
 
 type PathTable = Readonly<Record<string, EventEmitter | undefined>>;
 
-/** What we touch of the library's inside, as it is in 1.1.3. It has no other contract than that pinned version. */
+/** The internals of the library that we touch, as they are in 1.1.3. No contract covers them, so that version is pinned. */
 export interface ConnectionManager extends EventEmitter {
   servers: { host: string; port: number }[];
   readonly chrootPath: string | undefined;
@@ -50,13 +50,13 @@ export interface ConnectionManager extends EventEmitter {
   sessionId: Buffer;
   sessionPassword: Buffer;
   readonly credentials: { readonly scheme: string; readonly auth: Buffer }[];
-  /** Last zxid seen; goes out with the next handshake. */
+  /** The last zxid seen. It goes out with the next handshake. */
   zxid: Buffer;
-  /** Longest pause after a round of servers, in milliseconds. */
+  /** The longest pause after a round of servers, in milliseconds. */
   spinDelay: number;
   pendingBuffer: Buffer | null;
   readonly packetQueue: EventEmitter & { queue: LibraryPacket[] };
-  /** Sent and unanswered, in order. The library only ever pushes and shifts. */
+  /** The requests that were sent and not answered, in order. The library only ever pushes and shifts. */
   pendingQueue: { push(packet: LibraryPacket): unknown; shift(): LibraryPacket | undefined };
   readonly watcherManager: {
     readonly dataWatchers: PathTable;
@@ -85,7 +85,10 @@ export interface ServerAddress {
   readonly port: number;
 }
 
-/** A client of our own. The server list is set behind the library's back, as its parser knows neither IPv6 nor spaces. */
+/**
+ * Makes a client of our own. The server list is set on the manager, because the library's parser knows neither IPv6
+ * addresses nor spaces.
+ */
 export function createLibraryClient(servers: readonly ServerAddress[], sessionTimeoutMs: number): Client {
   const client = createClient("localhost:2181", { sessionTimeout: sessionTimeoutMs, retries: 0 });
   const manager = managerOf(client);
@@ -107,7 +110,10 @@ const methods = [
   "onSocketTimeout",
 ] as const;
 
-/** Throws `InvalidArgumentError` unless `client` looks inside as 1.1.3 does: hooks on another shape would fail late. */
+/**
+ * The connection manager of `client`. Throws `InvalidArgumentError` unless `client` has the internals of 1.1.3: hooks on
+ * another shape would fail only later.
+ */
 export function managerOf(client: unknown): ConnectionManager {
   const manager = (client as { connectionManager?: Partial<ConnectionManager> } | null | undefined)
     ?.connectionManager;
@@ -131,7 +137,10 @@ export function managerOf(client: unknown): ConnectionManager {
 
 const exceptions = Exception as unknown as { create(code: number): Error };
 
-/** The library's own error for `code`, or one of the same shape where its table has no such code and it would throw. */
+/**
+ * The library's own error for `code`. Where its table has no such code it would throw; then the result is an error of the
+ * same shape.
+ */
 export function libraryError(code: number): Error {
   try {
     return exceptions.create(code);

@@ -29,15 +29,20 @@ import { ReadTurns } from "./read-turns.js";
 import { mergePaths, noPaths } from "./set-watches.js";
 import { WatchRestorer } from "./watch-restorer.js";
 
-/** Less than that was the last of what the socket had: a part of more is 16 KiB with TLS, and 64 KiB without. */
+/**
+ * A chunk smaller than this is the last one that the socket had. While the socket has more, a chunk is 16 KiB with TLS,
+ * and 64 KiB without.
+ */
 const partBytes = 8 * 1024;
 
 /**
- * A client of the library with its weak parts replaced on the instance, so that no other client in the process changes.
+ * A client of the library whose weak parts are replaced on this instance alone, so that no other client in the process
+ * changes.
  *
- * Kept: its state machine, its events, its queue of requests made through its own API, its round of sockets where the
- * client is the user's. Replaced: frame parsing (stock keeps half a frame across connections, stops at a throwing callback, and
- * dies of unknown error codes), the handshake and the order of what follows it, zxid and xid keeping, the return of watches to a new connection, the end of a connection.
+ * Kept: the library's state machine, its events, its queue of requests made through its own API, and its dialling where
+ * the client is the user's. Replaced: frame parsing, the handshake and the order of what follows it, the bookkeeping of
+ * zxid and xid, the return of watches to a new connection, and the end of a connection. The library's own parsing keeps
+ * half a frame across connections, stops at a throwing callback, and dies of unknown error codes.
  */
 export class Link {
   readonly pending: PendingQueue<Packet | LibraryPacket> = new PendingQueue();
@@ -59,7 +64,7 @@ export class Link {
   #lastError: Error | null = null;
   #attemptSinceMs: Millis | null = null;
 
-  /** `dialer`: of our own clients; null for a user's, which dials as it always did. `turnMs`: see `SessionOptions`. */
+  /** `dialer`: for a client of our own; `null` for a user's client, which dials as before. `turnMs`: see `SessionOptions`. */
   constructor(client: Client, dialer: Dialer | null, runtime: Runtime, turnMs?: Millis) {
     this.#manager = managerOf(client);
     this.library = new LibrarySide(this.#manager);
@@ -86,14 +91,14 @@ export class Link {
     return this.#handshake.settled;
   }
 
-  /** No connection will come any more. */
+  /** No other connection will come. */
   get stopped(): boolean {
     return this.#stopped || this.#manager.state < ManagerState.closing;
   }
 
   /**
-   * Whether the library watches this path, or may do so soon: it registers a watcher when the answer to its read is here, and the watch stands
-   * at the server before that.
+   * Whether the library watches this path, or may do so soon. The library registers a watcher only when it has the answer
+   * to its read, and by then the server has the watch.
    */
   mayBeWatchedByLibrary(path: string, table: "data" | "child"): boolean {
     const asks = (packet: Packet | LibraryPacket): boolean =>
@@ -111,17 +116,17 @@ export class Link {
     return this.#manager.sessionId.readBigInt64BE();
   }
 
-  /** The time-out as granted; before the first handshake as asked for. */
+  /** The time-out as granted; before the first handshake, the one that was asked for. */
   get timeoutMs(): Millis {
     return this.#manager.sessionTimeout;
   }
 
-  /** The zxid of the last reply, so over 0 once there was one. */
+  /** The zxid of the last reply; above 0 once there was one. */
   get lastZxid(): bigint {
     return this.#manager.zxid.readBigInt64BE();
   }
 
-  /** When the present attempt at a connection began; null when there is none. */
+  /** When the present attempt at a connection began; `null` when there is no attempt. */
   get attemptSinceMs(): Millis | null {
     return this.#attemptSinceMs;
   }
@@ -134,7 +139,7 @@ export class Link {
     this.#manager.connect();
   }
 
-  /** Whether the socket, or the wait for the next one, holds the process. */
+  /** Whether the socket, or the pause before the next one, keeps the process alive. */
   hold(ref: boolean): void {
     this.#ref = ref;
     const { socket } = this.#manager;
@@ -144,8 +149,8 @@ export class Link {
   }
 
   /**
-   * Only while `up`. The bytes leave with everything else that is sent in this turn of the event loop. Throws for what no server
-   * takes, and sends nothing then.
+   * Call it only while `up`. The bytes leave with everything else that is sent in this turn of the event loop. Throws for
+   * a request that no server accepts, and then sends nothing.
    */
   send<K extends OpName>(op: K, request: RequestOf<K>, packet: Packet): void {
     this.#outgoing.send(op, request, packet);
@@ -160,7 +165,7 @@ export class Link {
     this.#outgoing.ping();
   }
 
-  /** Leaves this server: ends the connection, or the attempt, and goes on to the next. */
+  /** Leaves this server: ends the connection or the attempt, and goes on to the next server. */
   cut(reason: string): void {
     this.#giveUp();
     this.#lastError = new Error(reason);
@@ -169,7 +174,7 @@ export class Link {
     guarded(() => this.#listener?.broken());
   }
 
-  /** Our own client only: ends everything without a word to the server. */
+  /** For our own clients only: ends everything, and sends nothing to the server. */
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
@@ -188,9 +193,9 @@ export class Link {
       drain: () => this.#onDrain(),
       error: (error) => this.#onError(error),
       closed: () => this.#onClosed(),
-      // Ours go first, so that the order of the bytes is the order of the xids.
+      // Our own frames leave first, so that the order of the bytes is the order of the xids.
       readable: () => this.#outgoing.makeWay(),
-      // A dialler of ours counts from the socket, not from the pause before it.
+      // With our own `Dialer` an attempt begins when the socket is made, not with the pause before it.
       connecting: () => {
         this.pace?.dialling();
         if (this.#dialer === null) this.#dialling();
@@ -271,7 +276,8 @@ export class Link {
     const manager = this.#manager;
     this.#attemptSinceMs = null;
     if (response.timeoutMs <= 0) {
-      // No session has ended. The next one asked for at once would be refused at once, without end.
+      // The server has refused to make a session; no session of ours has ended. Another request to it would be refused at
+      // once, and so on without end.
       if (this.sessionId === 0n) return this.cut("the server has made no session");
       guarded(() => manager.setState(ManagerState.sessionExpired));
       guarded(() => this.#listener?.expired());
@@ -281,12 +287,13 @@ export class Link {
     this.#handshake.complete(response);
     this.library.dropHousekeeping();
     this.#handshake.sendCredentials();
-    // The library's own too, whether or not there is a session of ours above: its hook for them is ours now.
+    // The library's own watches are restored too, also when no session of ours uses the link: our hook has replaced the
+    // library's.
     const watched = mergePaths(this.#listener?.watched() ?? noPaths, this.library.watches());
     this.#restorer.restore(watched, this.lastZxid, () => this.#onRestored());
   }
 
-  /** All watches are asked for: what is sent from now on comes behind them. */
+  /** All watches were sent to the server: requests that are sent from now on come behind them. */
   #onRestored(): void {
     const manager = this.#manager;
     this.#up = true;
@@ -294,7 +301,7 @@ export class Link {
     this.#outgoing.flush();
     if (!this.#up) return;
     if (this.#dialer === null) {
-      // The user's client keeps its idle ping: it is all it has once our session is closed.
+      // The user's client keeps its idle ping: once our session is closed, only that ping keeps an idle session alive.
       manager.socket?.setTimeout(manager.pingTimeout, () => manager.onSocketTimeout());
     }
     guarded(() => manager.setState(ManagerState.connected));
@@ -357,7 +364,7 @@ export class Link {
     }
   }
 
-  /** The connection is of no use any more. */
+  /** The connection is of no use any more: counts it as down, and stops restoring watches. */
   #giveUp(): void {
     this.#up = false;
     this.#restorer.reset();

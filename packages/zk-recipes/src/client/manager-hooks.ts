@@ -2,23 +2,23 @@ import type { Socket } from "node:net";
 import { type ConnectionManager, type LibraryPacket, ManagerState } from "./library.js";
 import type { Packet, PendingQueue } from "./pending-queue.js";
 
-/** What is done in the library's stead: functions that need no `this`. */
+/** The functions that replace methods of the library's connection manager. They need no `this`. */
 export interface ManagerHooks {
   readonly connected: () => void;
   readonly data: (chunk: Buffer) => void;
   readonly drain: () => void;
   readonly error: (error: Error) => void;
   readonly closed: () => void;
-  /** The library is about to write requests of its own. */
+  /** The library is about to write its own requests. */
   readonly readable: () => void;
-  /** The manager's state became so, before its own listeners are called. */
+  /** The state of the manager has become `connecting`; called before the manager's own listeners. `closing` likewise. */
   readonly connecting: () => void;
   readonly closing: () => void;
 }
 
 /**
- * Sets the hooks on this one manager, with what it has in flight moved to `pending`. The result is the beginning of a frame
- * that had arrived on its connection, if there is one.
+ * Sets the hooks on this one manager, and moves its requests in flight to `pending`. Returns the beginning of a frame
+ * that had already arrived on its connection, or `null`.
  */
 export function hookInto(
   manager: ConnectionManager,
@@ -51,8 +51,9 @@ export function hookInto(
 }
 
 /**
- * Leads the events of a socket to what is on `manager` now. On a socket that was open before the hooks were set, the library's
- * own listeners are bound to its prototype; no others are touched.
+ * Leads the events of a socket to the present methods of `manager`. The socket may have been open before the hooks were
+ * set. The library's listeners on it are then bound to the methods of its prototype, and are removed; other listeners
+ * stay.
  */
 function takeOver(socket: Socket, manager: ConnectionManager): void {
   const handlers = {
@@ -64,25 +65,25 @@ function takeOver(socket: Socket, manager: ConnectionManager): void {
   };
   for (const [event, handler] of Object.entries(handlers)) {
     for (const listener of socket.listeners(event) as ((...args: unknown[]) => void)[]) {
-      // The prototype's functions have no name, so bind() gives them this one.
+      // The prototype's functions have no name, so `bind()` names each bound one "bound ".
       if (listener.name === "bound ") socket.removeListener(event, listener);
     }
     socket.on(event, handler);
   }
 }
 
-/** The same for a socket of our own, which becomes the manager's. `readyEvent`: see `Dialled`. */
+/** Like `takeOver`, for a socket of our own, which becomes the manager's socket. `readyEvent`: see `Dialled`. */
 export function leadEvents(socket: Socket, readyEvent: string, manager: ConnectionManager): void {
   manager.socket = socket;
   socket.setNoDelay(true);
   socket.on(readyEvent, () => manager.onSocketConnected());
   socket.on("data", (chunk: Buffer) => manager.onSocketData(chunk));
   socket.on("drain", () => manager.onSocketDrain());
-  // A peer that says goodbye will not answer any more; waiting for our unsent bytes could take for ever.
+  // A server that ends its side will not answer any more. Waiting until our unsent bytes have left could take for ever.
   socket.on("end", () => socket.destroy());
   socket.on("error", (error) => {
     manager.onSocketError(error);
-    // A TLS socket that has read an alert stays open by itself, and nothing comes on it any more.
+    // After a TLS alert the socket would stay open, although nothing more comes on it.
     socket.destroy();
   });
   socket.on("close", (hadError) => manager.onSocketClosed(hadError));

@@ -3,13 +3,15 @@ import { maxRequestBytes, type OpName, RequestFrames, type RequestOf, xids } fro
 import type { ConnectionManager, LibraryPacket } from "./library.js";
 import type { Packet, PendingQueue } from "./pending-queue.js";
 
-/** Far below 2^31, where the library's `writeInt32BE` would throw on every request for good. */
+/** From this value on the xid starts again at 0. At 2^31 the library's `writeInt32BE` would throw on every further request. */
 const lastXid = 0x7ff0_0000;
 
 /**
- * The frames that leave on a link, numbered in one row with those of the library's own requests. All that is sent in one turn of
- * the event loop, and in the microtasks behind it, leaves in one write. The socket takes any amount: order never depends on its
- * back pressure, where the library stops in the middle of its queue.
+ * Numbers and sends the frames of a link; the library's own requests share the numbering. All that is sent in one turn of
+ * the event loop, and in the microtasks behind it, leaves in one write.
+ *
+ * The order of frames never depends on the back pressure of the socket, which takes any amount. The library stops in the
+ * middle of its queue under back pressure.
  */
 export class Outgoing {
   readonly #manager: ConnectionManager;
@@ -23,19 +25,19 @@ export class Outgoing {
     this.#pending = pending;
   }
 
-  /** How many writes there were: what is sent between two of them leaves together. */
+  /** The number of writes so far. Frames that are sent between two writes leave together. */
   get writes(): number {
     return this.#writes;
   }
 
-  /** Throws for what no server takes, and sends nothing then. */
+  /** Throws for a request that no server accepts, and then sends nothing. */
   send<K extends OpName>(op: K, request: RequestOf<K>, packet: Packet): void {
     this.#wrapXid();
     const { xid } = this.#manager;
     const bytes = this.#frames.add(xid, op, request);
     if (bytes > maxRequestBytes) {
       this.#frames.removeLast(bytes);
-      // The server would close the connection without a word, under all the other requests too.
+      // The server would close the connection without an answer, and so end all other requests on it too.
       throw new InvalidArgumentError(
         `${op} of ${bytes} bytes is over the ${maxRequestBytes} that a ZooKeeper server accepts`,
       );

@@ -1,21 +1,24 @@
 import type { Millis } from "@holdfast/core";
 import type { ReplyHeader } from "@holdfast/zk-protocol";
 
-/** One request of ours on its way. The link calls exactly one of the two methods, exactly once. */
+/** One request of ours on its way. The link calls exactly one of `answered` and `unanswered`, exactly once. */
 export abstract class Packet {
   /** Set when it is sent. */
   xid = 0;
-  /** Monotonic: never later than the bytes left. */
+  /** Monotonic time of sending, never later than the moment at which the bytes left. */
   abstract readonly sentAtMs: Millis;
 
-  /** In frame order. The body is in `frame`, behind the reply header; there is one only if `header.err` is 0. */
+  /**
+   * The answer came. Called in frame order. The body is in `frame`, behind the reply header; a body exists only if
+   * `header.err` is 0.
+   */
   abstract answered(header: ReplyHeader, frame: Buffer): void;
 
-  /** The connection ended first. */
+  /** The connection ended before the answer. */
   abstract unanswered(): void;
 }
 
-/** A request whose sender only listens for the answer. */
+/** A request that reports its answer alone: if the connection ends first, nothing is called. */
 export class PlainPacket extends Packet {
   readonly sentAtMs: Millis;
   readonly #answered: Packet["answered"];
@@ -33,7 +36,7 @@ export class PlainPacket extends Packet {
   override unanswered(): void {}
 }
 
-/** First in, first out. An array's own `shift()` moves everything behind it once there are many. */
+/** A queue, first in, first out. It exists because an array's own `shift()` moves all items behind it once there are many. */
 export class PendingQueue<T> {
   #items: (T | undefined)[] = [];
   #head = 0;
@@ -59,14 +62,14 @@ export class PendingQueue<T> {
       this.#items.length = 0;
       this.#head = 0;
     } else if (this.#head >= 1024 && 2 * this.#head >= this.#items.length) {
-      // No more are moved than were taken out since the last time.
+      // The items that move are no more than were taken out since the last move.
       this.#items = this.#items.slice(this.#head);
       this.#head = 0;
     }
     return item;
   }
 
-  /** What is in it, oldest first, without taking anything out. */
+  /** All items, oldest first. Nothing is taken out. */
   contents(): T[] {
     return this.#items.slice(this.#head) as T[];
   }

@@ -1,6 +1,6 @@
 import type { Millis } from "@holdfast/core";
 
-/** What is touched of a socket. */
+/** The methods of a socket that are used here. */
 export interface Tap {
   pause(): unknown;
   resume(): unknown;
@@ -8,14 +8,16 @@ export interface Tap {
 
 export interface ReadTurnsClock {
   nowMs(): Millis;
-  /** Calls when the loop has been round: whatever else is due has had its turn by then. */
+  /** Calls `fn` when the event loop has gone round once: everything else that was due has had its turn by then. */
   nextTurn(fn: () => void): void;
 }
 
 /**
- * Bounds what of one turn of the event loop goes into the bytes of a socket: Node.js reads up to 2 MiB at a stretch, which may be ten thousand
- * events. Whatever is beyond waits in the socket, where the server feels it: nothing is kept here, so that nothing can be lost or
- * overtaken. Each turn takes one piece at least, of 64 KiB at most.
+ * Limits how much of one turn of the event loop goes into the bytes of a socket. Without it Node.js reads up to 2 MiB at
+ * a stretch, which may be ten thousand events.
+ *
+ * The rest waits in the socket, and the server notices the back pressure. Nothing is kept here, so nothing can be lost or
+ * overtaken. Each turn handles at least one piece, of 64 KiB at most.
  */
 export class ReadTurns {
   readonly #budgetMs: Millis;
@@ -30,12 +32,15 @@ export class ReadTurns {
     this.#clock = clock;
   }
 
-  /** More came than one turn takes, and no turn since has read to the end of it: what has arrived may not be read yet. */
+  /**
+   * More came than one turn handles, and no later turn has read to the end of it. Bytes that have arrived may still be
+   * unread.
+   */
   get behind(): boolean {
     return this.#behind;
   }
 
-  /** Does `work` with bytes that have come from `tap`. What it leaves to microtasks counts too. */
+  /** Does `work` with bytes that came from `tap`. The time of the microtasks that `work` queues counts too. */
   take(tap: Tap, work: () => void): void {
     if (!this.#underWay) this.#begin();
     const begunMs = this.#clock.nowMs();

@@ -1,12 +1,13 @@
 import type { SetWatchesRequest } from "@holdfast/zk-protocol";
 
 /**
- * Java's limit too. A frame over a server's 1,048,575 bytes closes the connection without an answer, and the next
- * connection would send it again: some 10,000 watches in one piece are such an endless loop.
+ * The most bytes of one `setWatches` request; Java's client has the same limit. A server closes the connection without an
+ * answer for a frame over 1,048,575 bytes. The next connection would send that frame again: some 10,000 watches in one
+ * piece would be such an endless loop.
  */
 export const maxPieceBytes: number = 128 * 1024;
 
-/** Headers, relative zxid and the three counts. */
+/** The bytes of the header, the relative zxid and the three counts. */
 const fixedBytes = 4 + 8 + 8 + 3 * 4;
 
 export interface WatchedPaths {
@@ -16,8 +17,8 @@ export interface WatchedPaths {
 }
 
 /**
- * The requests that restore these watches on a new connection. The server fires at once what changed after `relativeZxid`,
- * so it has to be the same in every piece: the last one seen *before* the cut.
+ * The requests that restore these watches on a new connection. The server fires at once for each node that changed after
+ * `relativeZxid`. So that zxid has to be the same in every piece: the last one seen *before* the connection broke.
  */
 export function* setWatchesPieces(paths: WatchedPaths, relativeZxid: bigint): Generator<SetWatchesRequest> {
   let piece = emptyPiece();
@@ -41,9 +42,9 @@ export const noPaths: ListedPaths = { data: [], exist: [], child: [] };
 
 type ListedPaths = { readonly [list in keyof WatchedPaths]: readonly string[] };
 
-/** What is in either. `b`: the library's. */
+/** The paths that are in `a` or in `b`. `b` has the library's. */
 export function mergePaths(a: WatchedPaths, b: ListedPaths): WatchedPaths {
-  // The library of our own client watches nothing: then there may be very many in `a`, and each is there once.
+  // The library on a client of our own watches nothing. `a` may then be very long, and has each path once.
   if (b.data.length + b.exist.length + b.child.length === 0) return a;
   const union = (name: keyof WatchedPaths): string[] => [...new Set([...a[name], ...b[name]])];
   return { data: union("data"), exist: union("exist"), child: union("child") };

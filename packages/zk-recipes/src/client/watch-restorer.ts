@@ -3,23 +3,24 @@ import { inSlices } from "@holdfast/core/internal";
 import { type ReplyHeader, type SetWatchesRequest, ZooKeeperError } from "@holdfast/zk-protocol";
 import { setWatchesPieces, type WatchedPaths } from "./set-watches.js";
 
-/** What the restorer does through its link. */
+/** What the restorer needs of its link. */
 export interface RestoreContext {
-  /** `answered` does not run for an answer that never comes: the next connection starts with `reset()`. */
+  /** `answered` does not run if the answer never comes: the next connection starts with `reset()`. */
   setWatches(request: SetWatchesRequest, answered: (header: ReplyHeader) => void): void;
-  /** Watches are not in place: the connection is of no use. */
+  /** The watches are not in place: the connection is of no use. */
   failed(error: Error): void;
 }
 
 /**
- * Puts the watches of the last connection on a new one, and knows from which zxid on they may have missed something. That is the
- * last one seen while every watch was in place: after a cut between two pieces it is still the one from before the first.
+ * Restores the watches of the last connection on a new one. It also knows since which zxid the watches may have missed a
+ * change: the last zxid seen while every watch was in place. If the connection breaks between two pieces, that is still
+ * the zxid from before the first piece.
  */
 export class WatchRestorer {
   readonly #context: RestoreContext;
-  /** Set while watches are missing at the server. */
+  /** The zxid since when watches are missing at the server; `null` while all are in place. */
   #missingSince: bigint | null = null;
-  /** Not answered yet, and one more while there are others to send. */
+  /** The number of pieces without an answer, plus one while more are still to be sent. */
   #piecesOut = 0;
   /** Counts the connections. */
   #round = 0;
@@ -30,7 +31,10 @@ export class WatchRestorer {
     this.#clock = clock;
   }
 
-  /** `lastZxid`: the latest zxid that a server has sent. `sent`: called when all are on their way, over the connection that is there now. */
+  /**
+   * `lastZxid`: the latest zxid that a server has sent. `sent` is called when all pieces were sent, unless the connection
+   * ended before that.
+   */
   restore(paths: WatchedPaths, lastZxid: bigint, sent: () => void): void {
     const round = ++this.#round;
     const sinceZxid = this.#missingSince ?? lastZxid;
@@ -48,7 +52,7 @@ export class WatchRestorer {
     });
   }
 
-  /** The connection ended, with whatever pieces were on their way. */
+  /** The connection ended. Pieces on their way will not be answered. */
   reset(): void {
     this.#round++;
     this.#piecesOut = 0;
@@ -56,7 +60,7 @@ export class WatchRestorer {
 
   #restored({ err }: ReplyHeader): void {
     if (err !== 0) {
-      // Without its watch a waiter would sleep for ever.
+      // Without its watch a waiter would never be woken.
       this.#context.failed(new ZooKeeperError(err, { op: "setWatches" }));
       return;
     }

@@ -20,14 +20,17 @@ import {
 import { familyOf, isKazooName, type LayoutFamily, numberOf, queueOf } from "./recognise.js";
 import type { TreeNode } from "./tree.js";
 
-/** `family`: whose queue it is; a semaphore's are looked at as the mutex and the leases that they are. */
+/**
+ * Children that belong to no recipe. `family` is the family of the queue at `path`. A semaphore is checked as the mutex
+ * and the leases that it consists of.
+ */
 export function foreignChildren(
   path: string,
   names: readonly string[],
   family: "mutex" | "leader-latch" | "read-write-lock",
 ): ForeignChild[] {
   const { order, contenders } = queueOf(family, names);
-  // Readers do not wait for what is not a writer.
+  // Readers wait for writers only, so a foreign child blocks only the writers behind it.
   const waiting = contenders.filter((name) => family !== "read-write-lock" || name.includes(writeBase));
   const last = waiting.at(-1);
   const blockedUpTo = last === undefined ? -1 : order.indexOf(last);
@@ -37,14 +40,14 @@ export function foreignChildren(
   });
 }
 
-/** Whatever is in `leases` takes a permit. */
+/** Every child of `leases` takes a permit, whatever its name. */
 export function foreignLeases(path: string, names: readonly string[]): ForeignChild[] {
   return names
     .filter((name) => !isContender(name, leaseBase))
     .map((child) => ({ type: "foreign-child", path, child, effect: "takes-permit" }));
 }
 
-/** Foreign children beside `locks` and `leases`; children of another recipe are reported as mixed kinds. */
+/** Foreign children beside `locks` and `leases`. Children of another recipe are reported as mixed kinds. */
 export function strangersBeside(path: string, names: readonly string[]): ForeignChild[] {
   return names
     .filter((name) => familyOf(name) === null && !isKazooName(name))
@@ -67,8 +70,9 @@ export function kazooNames(path: string, names: readonly string[]): KazooNames[]
 }
 
 /**
- * `stat` is that of the path, and shows the counter also while the queue is empty: `cversion` counts creations and deletions, so
- * with the number of children it gives the creations, by which the server numbers.
+ * `stat` is the `Stat` of the path; it shows the counter also while the queue is empty. The server numbers by the
+ * creations of children. `cversion` counts creations and deletions, so together with the number of children it gives the
+ * creations.
  */
 export function sequenceHigh(path: string, names: readonly string[], stat: Stat | null): SequenceHigh[] {
   const counted = stat === null ? 0 : (stat.cversion + stat.numChildren) >>> 1;
@@ -84,7 +88,10 @@ export function sequenceHigh(path: string, names: readonly string[], stat: Stat 
   ];
 }
 
-/** `nodes`: of a read-write lock, in queue order. `ours`: nodes known to be of this library, which has no such read. */
+/**
+ * `nodes`: the nodes of a read-write lock, in queue order. `ours`: whether a node is known to be of this library, which
+ * makes no such read.
+ */
 export function oldDowngrades(
   path: string,
   nodes: readonly TreeNode[],

@@ -3,15 +3,15 @@ import { validateLockName } from "@holdfast/core/internal";
 import { InvalidPathError, parentOf, validatePath } from "@holdfast/zk-protocol";
 
 export interface PathOptions {
-  /** From the connect string; must exist at the server. `""` for none. */
+  /** The path from the connect string, which must exist at the server. `""` for none. */
   readonly chroot: string;
-  /** Curator's `namespace`: one more level below the chroot, made when first needed. `""` for none. */
+  /** Curator's `namespace`: one more level below the chroot, made when it is first needed. `""` for none. */
   readonly namespace: string;
-  /** Where relative names land. */
+  /** The path below which relative names are placed. */
   readonly root: string;
 }
 
-/** Names of locks to paths of the server and back to what the caller sees. */
+/** Turns names of locks into paths of the server. */
 export class LockPaths {
   readonly chroot: string;
   readonly #base: string;
@@ -27,9 +27,9 @@ export class LockPaths {
   }
 
   /**
-   * The server's path for a lock name. An absolute name is taken as it is, below chroot and namespace; a relative one
-   * is one segment below `root`, so that relative names never nest. Two names never share a path unless an absolute
-   * one spells out where a relative one lands.
+   * The server's path for a lock name. An absolute name is taken as it is, below chroot and namespace. A relative name is
+   * one segment below `root`, so relative names never nest. Two names have the same path only if an absolute name spells
+   * out the path of a relative one.
    */
   pathOf(name: string): string {
     validateLockName(name);
@@ -39,7 +39,7 @@ export class LockPaths {
     return this.#base + name;
   }
 
-  /** The levels above and including `path` that may be made, top down: all below the chroot. */
+  /** The levels that may have to be made for `path`, itself included, top down. All are below the chroot. */
   levelsOf(path: string): string[] {
     const levels: string[] = [];
     for (let level = path; level.length > this.chroot.length && level !== "/"; level = parentOf(level)) {
@@ -58,12 +58,12 @@ function checkPath(path: string, what: string): void {
   }
 }
 
-/** Most names are such: nothing of them has to be encoded. */
+/** A name in which nothing has to be encoded, as in most. */
 const plainName = /^[\w-][\w.-]*$/;
 
 /**
- * Percent-encodes what must not stand in one path segment: the slash, the percent sign, leading dots, and everything
- * ZooKeeper refuses in a path (controls, private use, U+FFF0 and up).
+ * Percent-encodes the characters that must not be in one path segment: the slash, the percent sign, leading dots, and all
+ * characters that ZooKeeper refuses in a path (control characters, private use, U+FFF0 and up).
  */
 export function encodeSegment(name: string): string {
   if (plainName.test(name)) return name;

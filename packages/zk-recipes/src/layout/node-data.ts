@@ -1,7 +1,7 @@
 import { hostname, networkInterfaces } from "node:os";
 import { InvalidArgumentError } from "@holdfast/core";
 
-/** What Curator's `Revoker` writes into a holder's node to ask for the lock. */
+/** The data that Curator's `Revoker` writes into a holder's node to ask for the lock. */
 export const revokeMessage: Uint8Array = Buffer.from("__REVOKE__", "ascii");
 
 export function isRevokeMessage(data: Uint8Array | null): boolean {
@@ -10,7 +10,7 @@ export function isRevokeMessage(data: Uint8Array | null): boolean {
 
 let ownAddress: string | undefined;
 
-/** This host's address as text, as Curator's default data has it: the first that is not loopback, else 127.0.0.1. */
+/** This host's address as text, as in Curator's default data: the first IPv4 address that is not loopback, else 127.0.0.1. */
 function localAddress(): string {
   ownAddress ??=
     Object.values(networkInterfaces())
@@ -20,8 +20,8 @@ function localAddress(): string {
 }
 
 /**
- * Data of our queue nodes. Exactly Curator's default, the address; with `identity` a JSON text behind it that shows
- * operators which client this is.
+ * Data of our queue nodes: exactly Curator's default, the address. With `identity` a JSON text follows, which shows
+ * operators which client made the node.
  */
 export function nodeData(identity: boolean, label: string | null): Uint8Array {
   const address = localAddress();
@@ -30,13 +30,13 @@ export function nodeData(identity: boolean, label: string | null): Uint8Array {
   return Buffer.from(`${address} ${JSON.stringify(about)}`, "utf8");
 }
 
-/** Curator has two recipes for elections; both are one queue, with other names and data. */
+/** The two Curator recipes for elections. Both are one queue, with different names and data. */
 export type ElectionLayout = "latch" | "selector";
 
 /**
- * Data of a candidate. A label is written as it is, with `identity` too: Curator shows the whole data as the id of the
- * participant. Without one a `LeaderLatch` has no bytes and a `LeaderSelector` Curator's default, unless `identity` is
- * set. Throws `InvalidArgumentError` for the one label that would be taken for a request to resign.
+ * Data of a candidate. A label is written as it is, also with `identity`: Curator shows the whole data as the id of the
+ * participant. Without a label a `LeaderLatch` has no bytes and a `LeaderSelector` has Curator's default, unless
+ * `identity` is set. Throws `InvalidArgumentError` for the one label that would be read as a request to resign.
  */
 export function candidateData(layout: ElectionLayout, identity: boolean, label: string | null): Uint8Array {
   if (label !== null && label !== "") {
@@ -53,14 +53,14 @@ export function candidateData(layout: ElectionLayout, identity: boolean, label: 
 export interface NodeDataView {
   readonly address: string | null;
   readonly label: string | null;
-  /** Carries the text that only our `identity` writes. */
+  /** The data has the text that only our `identity` writes. */
   readonly identified: boolean;
 }
 
 const nothing: NodeDataView = { address: null, label: null, identified: false };
 const addressPattern = /^(\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]+)(?: (\{.*\}))?$/s;
 
-/** What a node's data says to a person. Never a reason to decide anything. */
+/** What a node's data says to a person. No decision may depend on it. */
 export function readNodeData(data: Uint8Array | null): NodeDataView {
   const text = printable(data);
   if (text === null) return nothing;
@@ -71,8 +71,8 @@ export function readNodeData(data: Uint8Array | null): NodeDataView {
 }
 
 /**
- * Like `readNodeData`, for a candidate. The data of a latch is an id whatever it looks like, an address too; a selector that has
- * only an address shows Curator's default.
+ * Like `readNodeData`, for a candidate. The data of a latch is an id even if it looks like an address. The data of a
+ * selector with only an address is Curator's default.
  */
 export function readCandidateData(layout: ElectionLayout, data: Uint8Array | null): NodeDataView {
   const view = readNodeData(data);
@@ -80,7 +80,10 @@ export function readCandidateData(layout: ElectionLayout, data: Uint8Array | nul
   return { address: null, label: view.address, identified: false };
 }
 
-/** `null` for nothing, for what no person can read, and for a revoke message, which is written over what was there. */
+/**
+ * The data as text. `null` for no data, for bytes that no person can read, and for a revoke message, which has replaced
+ * the earlier data.
+ */
 function printable(data: Uint8Array | null): string | null {
   if (data === null || data.length === 0 || isRevokeMessage(data)) return null;
   const text = Buffer.from(data).toString("utf8");
@@ -102,7 +105,7 @@ export function readIdentity(data: Uint8Array | null): NodeIdentity | null {
   return json === undefined ? null : parseIdentity(json);
 }
 
-/** `label host:pid` of the JSON that `identity` wrote, or the text itself when another program wrote the JSON. */
+/** `label host:pid` from the JSON that `identity` wrote; the JSON text itself if another program wrote it. */
 function identityLabel(json: string): string {
   const about = parseIdentity(json);
   if (about === null) return json;

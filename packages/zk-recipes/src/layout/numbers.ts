@@ -1,6 +1,6 @@
 import { LayoutConflictError } from "@holdfast/core";
 
-/** What is at a path does not have the size that all writers of its kind give it. */
+/** The error for data of another size than all writers of this kind give it. */
 function wrongSize(path: string, data: Uint8Array, bytes: number): LayoutConflictError {
   return new LayoutConflictError(
     `${path} has ${data.length} bytes where a number of ${bytes} is expected: something else is kept there`,
@@ -28,8 +28,8 @@ export function encodeLong(value: bigint): Uint8Array {
 }
 
 /**
- * No data reads as 0, as in Curator. Any other size is refused: Curator does so for less than 8 bytes, and takes the first 8
- * of more, such as of the address that is its default data, for a number.
+ * No data reads as 0, as in Curator. Any other size than 8 bytes is refused. Curator refuses less than 8 bytes too. Of
+ * longer data, such as the address that is its default data, it takes the first 8 bytes for a number.
  */
 export function decodeLong(path: string, data: Uint8Array | null): bigint {
   if (data === null || data.length === 0) return 0n;

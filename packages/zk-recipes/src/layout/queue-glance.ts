@@ -1,15 +1,17 @@
 import { ListedChildren } from "@holdfast/zk-protocol";
 import { numberOf, type QueueRule, zero } from "./queue-rules.js";
 
-/** What was read in a listing, for the first queue node that looked at it. */
+/** The names that were found in a listing, for the first queue node that looked at it. */
 const read = new WeakMap<ListedChildren, { readonly own: string; readonly names: readonly string[] }>();
 
 /**
- * The names of a listing by which `viewQueue` decides for `own`: itself, the two right ahead, and the first of all. They are found in the
- * listing's bytes, because to make a text of each of some hundred names was a fifth of what a hand-over cost its client.
+ * The names of a listing by which `viewQueue` decides for `own`: `own` itself, the two names right ahead of it, and the
+ * first of all. They are found in the bytes of the listing: making a text of each of some hundred names was a fifth of
+ * the cost of a hand-over at its client.
  *
- * All names of the listing where these few might not decide: a child is no contender, two numbers are equal, `own` is missing, or the
- * queue grows not only at its end. Also for every further node that looks at the same listing: it is sorted once for all of them.
+ * The result is all names of the listing where these few might not decide: when a child is no contender, two numbers are
+ * equal, `own` is missing, or the queue does not only grow at its end. All names are also the result for every further
+ * node that looks at the same listing, because the listing is then sorted once for all of them.
  */
 export function namesThatDecide(
   listing: { readonly children: readonly string[] },
@@ -24,7 +26,10 @@ export function namesThatDecide(
   return names;
 }
 
-/** `null` where all names have to be looked at. A name is known by where it begins in the bytes; 0 where there is none. */
+/**
+ * The few names that decide, or `null` if all names have to be looked at. A name is kept as the offset at which it begins
+ * in the bytes; 0 stands for no name.
+ */
 function glance({ bytes, namesAt, count }: ListedChildren, own: string, base: string): string[] | null {
   const ownNumber = numberOf(own, [base]);
   if (ownNumber === null) return null;
@@ -67,7 +72,7 @@ function glance({ bytes, namesAt, count }: ListedChildren, own: string, base: st
   return names;
 }
 
-/** As `numberOf`, in the bytes of a name; -1 for any other name. */
+/** Like `numberOf`, for a name in bytes. -1 for any other name. */
 function numberIn(bytes: Buffer, at: number, end: number, base: string): number {
   const digitsAt = end - 10;
   const baseAt = digitsAt - base.length;

@@ -1,4 +1,4 @@
-/** Base name of Curator's `InterProcessMutex` nodes, and of `LeaderSelector`, which is one. */
+/** Base name of Curator's `InterProcessMutex` nodes, and of those of `LeaderSelector`, which is such a mutex. */
 export const mutexBase = "lock-";
 /** Base names of `InterProcessReadWriteLock`: readers and writers share one queue. */
 export const readBase = "__READ__";
@@ -8,16 +8,16 @@ export const latchBase = "latch-";
 /** Base name of the permits of `InterProcessSemaphoreV2`. */
 export const leaseBase = "lease-";
 
-/** From here on a lock reports its counter; the server's saturates at 2^31 - 1 and then several contenders hold. */
+/** From this number on a lock reports its counter. The server's counter stops at 2^31 - 1, and then several contenders hold. */
 export const sequenceWarnFrom = 1_000_000_000;
 
-/** From here on no contender of this library may queue. */
+/** From this number on no contender of this library may queue. */
 export const sequenceRefuseFrom = 2_000_000_000;
 
 /**
- * The text that Curator orders a child by: what follows the last occurrence of the base name, or the whole name
- * where that does not occur (`LockInternals.standardFixForSorting`). Text, never a number. Several bases are cut one
- * after the other, as `InterProcessReadWriteLock` does for readers and then for writers.
+ * The text by which Curator orders a child: what follows the last occurrence of the base name, or the whole name if it
+ * has no base name (`LockInternals.standardFixForSorting`). It is compared as text, never as a number. Several bases are
+ * cut one after the other, as `InterProcessReadWriteLock` does for readers and then for writers.
  */
 export function sortKey(name: string, ...bases: readonly string[]): string {
   let key = name;
@@ -29,8 +29,8 @@ export function sortKey(name: string, ...bases: readonly string[]): string {
 }
 
 /**
- * All children in the order in which Curator grants them, foreign ones included: peers must agree on one order, so
- * nothing is filtered and ties stay as the server listed them.
+ * All children in the order in which Curator grants them, foreign ones included. All clients must agree on one order, so
+ * no child is filtered out, and children with equal keys stay as the server listed them.
  */
 export function inQueueOrder(children: readonly string[], ...bases: readonly string[]): string[] {
   const keyed = children.map((name) => ({ name, key: sortKey(name, ...bases) }));
@@ -38,46 +38,46 @@ export function inQueueOrder(children: readonly string[], ...bases: readonly str
   return keyed.map((entry) => entry.name);
 }
 
-/** The number that the server appended, or `null` for a name without one. Negative once the counter has wrapped. */
+/** The number that the server appended, or `null` for a name without one. Negative after the counter has wrapped. */
 export function sequenceOf(name: string, ...bases: readonly string[]): number | null {
   const key = sortKey(name, ...bases);
   return /^(\d{10}|-\d{9,10})$/.test(key) ? Number(key) : null;
 }
 
-/** Whether the server numbered this node for a queue of these base names, whichever client made it. */
+/** Whether the server numbered this node for a queue with these base names, whichever client made it. */
 export function isContender(name: string, ...bases: readonly string[]): boolean {
   return bases.some((base) => name.includes(base)) && sequenceOf(name, ...bases) !== null;
 }
 
 /**
- * Names in Curator's protection mode: `_c_<uuid>-<base><sequence>`. The uuid lets a client find the node it made
+ * Names in Curator's protection mode: `_c_<uuid>-<base><sequence>`. The UUID lets a client find the node that it made
  * when the answer to its create was lost (`CreateBuilder.withProtection`, `ProtectedUtils`).
  */
 const protectedPattern = /^_c_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})-(.+)$/;
 
 export interface ProtectedName {
   readonly guid: string;
-  /** What stands behind the protection: base name and sequence. */
+  /** The part behind the protection: base name and sequence. */
   readonly rest: string;
 }
 
-/** Where the variant of a UUID stands: the first digit of its fourth group, which is 8 to b in those that are drawn at random. */
+/** The index of a UUID's variant: the first digit of its fourth group, which is 8 to b in random UUIDs. */
 const variantAt = 19;
 
 /**
- * The UUID of a node that its provider may keep for its next owner. The mark is the digit `e` of the variant: it costs no write, and for
- * Curator the UUID is any text.
+ * The UUID of a node that its provider may keep for its next owner. The digit `e` in place of the variant is the mark. It
+ * costs no write, and for Curator the UUID is any text.
  */
 export function keepableGuid(guid: string): string {
   return `${guid.slice(0, variantAt)}e${guid.slice(variantAt + 1)}`;
 }
 
-/** Whether the node's provider may keep the lock for its next owner, so that perhaps no owner has it. */
+/** Whether the node's provider may keep the lock for its next owner, so that at present perhaps no owner has it. */
 export function mayBeKept(name: string): boolean {
   return parseProtectedName(name)?.guid.charAt(variantAt) === "e";
 }
 
-/** What every node name of one attempt starts with. */
+/** The beginning of the name of every node that one attempt makes. */
 export function protectionPrefix(guid: string): string {
   return `_c_${guid}-`;
 }

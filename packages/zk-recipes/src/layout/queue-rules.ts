@@ -10,27 +10,27 @@ import {
 } from "./queue-order.js";
 import { familyOf, type LayoutFamily } from "./recognise.js";
 
-/** The nodes that a contender waits for; both `null` when its turn has come. */
+/** The nodes that a contender waits for; both are `null` when its turn has come. */
 export interface Ahead {
-  /** Its end may make us a holder. */
+  /** The node whose end may make us a holder. */
   readonly predecessor: string | null;
-  /** Its end makes our predecessor first: with a watch on it, we learn in time that we stand second. */
+  /** The node whose end makes our predecessor first. A watch on it tells us in time that we stand second. */
   readonly twoAhead: string | null;
 }
 
 /** How Curator decides whose turn it is in one queue, seen from one kind of contender. */
 export interface QueueRule {
   readonly family: LayoutFamily;
-  /** What its nodes are named with. */
+  /** The base name of its own nodes. */
   readonly base: string;
-  /** What the whole queue is ordered by. */
+  /** The base names that order the whole queue. */
   readonly bases: readonly string[];
   /**
-   * The second is first when the first is gone: no node ever appears before one that is there. Not so in a read-write
-   * queue, where a writer may put a read beside its own node before it goes.
+   * Whether no node ever appears before one that is there already, so that the second is first when the first is gone.
+   * This is not so in a read-write queue, where a writer may put a read beside its own node before it goes.
    */
   readonly appendsOnly: boolean;
-  /** `position`: the own node's place in `order`, which has it. */
+  /** The nodes ahead of the own node, which is at `position` in `order`. */
   ahead(order: readonly string[], position: number): Ahead;
 }
 
@@ -58,7 +58,7 @@ export const latchRule: QueueRule = {
 
 const readWriteBases = [readBase, writeBase];
 
-/** `InterProcessReadWriteLock.writeLock()`: alone at the head, behind neither a reader nor a writer. */
+/** `InterProcessReadWriteLock.writeLock()`: a writer holds alone, at the head. It waits for readers and writers alike. */
 export const writeRule: QueueRule = {
   family: "read-write-lock",
   base: writeBase,
@@ -68,8 +68,9 @@ export const writeRule: QueueRule = {
 };
 
 /**
- * `InterProcessReadWriteLock.readLock()`: no writer ahead. Waits for the nearest writer, where Curator's readers all wait
- * for the first and wake together in vain when another is behind it.
+ * `InterProcessReadWriteLock.readLock()`: a reader holds when no writer is ahead of it. It waits for the nearest writer
+ * ahead. Curator's readers all wait for the first writer, and wake together in vain when another writer is behind that
+ * one.
  */
 export const readRule: QueueRule = {
   family: "read-write-lock",
@@ -82,19 +83,20 @@ export const readRule: QueueRule = {
   },
 };
 
-/** One listing of a lock's children, seen from one of them. */
+/** One listing of a lock's children, as one of them sees it. */
 export interface QueueView extends Ahead {
-  /** The own node is in it. */
+  /** The own node is in the listing. */
   readonly present: boolean;
-  /** The end of the predecessor, and nothing else, makes it our turn. */
+  /** The end of the predecessor alone makes it our turn. */
   readonly nextIfGone: boolean;
-  /** The first of all, which is a holder. */
+  /** The first contender, which is a holder. */
   readonly head: string | null;
 }
 
 /**
- * What `own` sees in a listing. Throws `LayoutConflictError` for what would break exclusion or the queue: another kind of
- * lock on the path, or a foreign child that sorts before a contender, which would block all behind it for ever.
+ * What `own` sees in a listing. Throws `LayoutConflictError` for children that would break exclusion or the queue: nodes
+ * of another kind of lock on the path, or a foreign child that sorts before a contender and would block all contenders
+ * behind it for ever.
  */
 export function viewQueue(
   lockName: string,
@@ -129,14 +131,17 @@ export function viewQueue(
 /** What all contenders see alike in one listing. */
 interface Queue {
   readonly bases: readonly string[];
-  /** The contenders, in the order of their numbers, which have ten digits: the order that Curator sees in the text. */
+  /**
+   * The contenders, in the order of their numbers. The numbers have ten digits, so this is also the order of the texts,
+   * by which Curator sorts.
+   */
   readonly order: readonly string[];
   readonly numbers: Float64Array;
   /** The other children. */
   readonly foreign: readonly string[];
 }
 
-/** Many waiters look at one listing: it is sorted once for all of a kind. */
+/** The queue of each listing. Many waiters look at one listing, and it is sorted once for all waiters of a kind. */
 const known = new WeakMap<readonly string[], Queue>();
 
 function queueOf(children: readonly string[], bases: readonly string[]): Queue {
@@ -150,7 +155,8 @@ function queueOf(children: readonly string[], bases: readonly string[]): Queue {
     const name = children[i] as string;
     const number = numberOf(name, bases);
     if (number === null) foreign.push(name);
-    // The place in the listing goes along: numbers alone are sorted without a call for each pair, and equal ones stay as listed.
+    // Each number carries its index in the listing. Numbers alone are sorted without a call for each pair, and equal ones
+    // stay as listed.
     else numbers[count++] = number * length + i;
   }
   const sorted = numbers.subarray(0, count).sort();
@@ -186,10 +192,10 @@ function positionOf(
 
 export const zero = 0x30;
 
-/** The ten digits behind a base name, with which the server has numbered a contender; `null` for any other name. */
+/** The number that the server gave a contender: the ten digits behind a base name. `null` for any other name. */
 export function numberOf(name: string, bases: readonly string[]): number | null {
   const start = name.length - 10;
-  // This is a loop because closures, one for each child, were a quarter of what a hand-off among 128 owners left to the garbage collector.
+  // A loop, because closures for each child made a quarter of the garbage of a hand-off among 128 owners.
   let hasBase = false;
   for (const base of bases) hasBase ||= name.endsWith(base, start);
   if (!hasBase) return null;
@@ -202,7 +208,7 @@ export function numberOf(name: string, bases: readonly string[]): number | null 
   return number;
 }
 
-/** The number of a new queue node. Throws `LayoutConflictError` where the server's counter is nearly spent. */
+/** The number of a new queue node. Throws `LayoutConflictError` when the server's counter is nearly at its end. */
 export function checkSequence(
   lockName: string,
   path: string,

@@ -5,9 +5,12 @@ import type { BareTree, RecognisedTree, TreeHints } from "./tree.js";
 const numbered = /__(r?)lock__(-?\d{9,10})$/;
 
 /**
- * kazoo's queues: `Lock` and `WriteLock` make `<hex>__lock__<number>`, `ReadLock` `<hex>__rlock__<number>`, in one queue where
- * they share a path. Its other recipes have bare ids: a `DoubleBarrier` until all have left, with `ready` in it once all
- * are there, and the leases of a `Semaphore`, whose queue is beside the path (`<path>-__lock__`): those two look alike.
+ * The queues of kazoo. `Lock` and `WriteLock` make `<hex>__lock__<number>`, and `ReadLock` makes
+ * `<hex>__rlock__<number>`; on one path they share one queue.
+ *
+ * Nodes of kazoo's other recipes have bare ids. A `DoubleBarrier` has them until all members have left, with `ready`
+ * beside them once all are there. A `Semaphore` has them as leases, and its queue is beside the path (`<path>-__lock__`).
+ * A `DoubleBarrier` without `ready` and a `Semaphore` look alike.
  */
 export function recogniseKazoo(tree: BareTree, hints: TreeHints): RecognisedTree {
   const queue = tree.children

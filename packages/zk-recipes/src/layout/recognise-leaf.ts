@@ -13,7 +13,7 @@ const nothing: RecognisedTree = {
   findings: [],
 };
 
-/** A path without a child that we know: by what the node itself is. All of it is guessed. */
+/** Recognises a path without a known child by the node itself. Each result is a guess. */
 export function recogniseLeaf(tree: BareTree, hints: TreeHints): RecognisedTree {
   const { stat, data, children } = tree;
   if (stat === null || children.length > 0 || stat.numChildren > 0) return nothing;
@@ -22,7 +22,7 @@ export function recogniseLeaf(tree: BareTree, hints: TreeHints): RecognisedTree 
   return kind === null ? nothing : { ...nothing, kind: expected(kind, hints.kind), guessed: true };
 }
 
-/** A lock that is one ephemeral node, held by the client that made it; a member of a group looks the same. */
+/** A lock that is one ephemeral node; the client that made the node holds. A member of a group looks the same. */
 function loneHolder(tree: BareTree, hints: TreeHints): RecognisedTree {
   const node = { name: baseName(tree.path), stat: tree.stat, data: tree.data };
   const holder = describeNode("mutex", parentOf(tree.path), node, "exclusive", hints);
@@ -30,8 +30,8 @@ function loneHolder(tree: BareTree, hints: TreeHints): RecognisedTree {
 }
 
 /**
- * The kind of a value by its bytes: 4 of a `SharedCount` or 8 of a `DistributedAtomicLong`, unless they are a text, as the
- * addresses of a set `DistributedBarrier` are.
+ * The kind of a value by its bytes: 4 bytes of a `SharedCount` or 8 bytes of a `DistributedAtomicLong`. Bytes that are a
+ * text are no number; an address is the data of a set `DistributedBarrier`.
  */
 function valueKind(data: Uint8Array | null): PrimitiveKind | null {
   if (data === null || data.length === 0) return null;
@@ -41,7 +41,7 @@ function valueKind(data: Uint8Array | null): PrimitiveKind | null {
   return data.length === 8 ? "atomic-long" : null;
 }
 
-/** A latch that counts down is a count too. */
+/** A count-down latch is a count too. */
 function expected(kind: PrimitiveKind, asked: PrimitiveKind | undefined): PrimitiveKind {
   return kind === "shared-count" && asked === "count-down-latch" ? asked : kind;
 }

@@ -28,13 +28,13 @@ export function describeNode(
   };
 }
 
-/** The order of participants whose names have none: the oldest node first, as far as that was read. */
+/** Orders participants whose names have no number: the oldest node first, as far as the age was read. */
 export function byAge(a: TreeParticipant, b: TreeParticipant): number {
   if (a.token !== null && b.token !== null && a.token !== b.token) return a.token < b.token ? -1 : 1;
   return a.name < b.name ? -1 : 1;
 }
 
-/** Made by the reader itself, or with the text that only this library writes. */
+/** Whether the reader itself made the node, or its data has the text that only this library writes. */
 export function isOurs(parent: string, node: TreeNode, { ours }: TreeHints): boolean {
   return ours?.(joinPath(parent, node.name)) === true || readNodeData(node.data).identified;
 }

@@ -10,7 +10,8 @@ const empty: TreeBranch = { stat: null, children: [] };
 
 /**
  * `InterProcessSemaphoreV2` and `InterProcessSemaphoreMutex`: permits in `leases`, whatever their names, and a queue in
- * `locks`. Of Curator's waiters the one at the head has its lease already, and shows as a holder unless the limit is known.
+ * `locks`. Curator's waiter at the head of the queue has its lease already. Unless the limit is known, that waiter shows
+ * as a holder.
  */
 export function recogniseSemaphore(tree: BareTree, hints: TreeHints): RecognisedTree {
   const { locks = empty, leases = empty } = tree;
@@ -40,7 +41,7 @@ export function recogniseSemaphore(tree: BareTree, hints: TreeHints): Recognised
   };
 }
 
-/** The `leases` of a semaphore, looked at without what is beside them. */
+/** The `leases` node of a semaphore, without the nodes beside it. */
 export function recogniseLonePermits(tree: BareTree, hints: TreeHints): RecognisedTree {
   return {
     family: "semaphore",
@@ -67,8 +68,8 @@ function limitOf({ kind, limit }: TreeHints): number | null {
 }
 
 /**
- * All, but for the newest when there is one too many and it is of the session that is at the head of the queue: only the head
- * adds leases, so that one has not been granted.
+ * All leases, except the newest one when there is one too many and it belongs to the session at the head of the queue.
+ * Only the head adds leases, so that lease has not been granted.
  */
 function heldLeases(
   leases: readonly TreeNode[],

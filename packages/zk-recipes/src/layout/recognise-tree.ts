@@ -10,10 +10,11 @@ import { recogniseLonePermits, recogniseSemaphore } from "./recognise-semaphore.
 import type { BareTree, RecognisedTree, TreeHints, TreeNode, TreeParticipant } from "./tree.js";
 
 /**
- * What a tree says about the recipe that uses it, who holds, who waits and in which order, and what an operator should look
- * at. Pure: it takes what was read, also of a path about which nothing else is known. Never throws, whatever is there.
+ * What a tree says about its recipe, its holders, its waiters in order, and the findings for an operator. Pure: it looks
+ * only at what was read, so it works for a path about which nothing else is known. Never throws, whatever is in the tree.
  *
- * That a node is there does not prove that its process still believes in it, nor its absence that it stopped.
+ * A node in the tree does not prove that its process still believes in its hold. A missing node does not prove that the
+ * process has stopped.
  */
 export function recogniseTree(tree: BareTree, hints: TreeHints = {}): RecognisedTree {
   const names = tree.children.map(({ name }) => name);
@@ -27,9 +28,12 @@ export function recogniseTree(tree: BareTree, hints: TreeHints = {}): Recognised
   return { ...found, findings: [...findings, ...found.findings] };
 }
 
-/** Which of several families counts: the expected one, else the one whose name sorts first, so that the server's order of listing decides nothing. */
+/**
+ * The family that counts if there are several: the expected one, else the one whose name sorts first. So the server's
+ * order of listing decides nothing.
+ */
 function familyAmong(names: readonly string[], { kind }: TreeHints): LayoutFamily | null {
-  // Both kinds of double barrier have `ready`: the names of the members decide.
+  // Curator's and kazoo's double barriers both have `ready`: the names of the members decide.
   const telling = names.filter((name) => name !== "ready");
   const families = (telling.length > 0 ? telling : [...names])
     .sort()
@@ -83,7 +87,7 @@ function recogniseQueue(
     family,
     kind: kindOf(family, hints.kind),
     guessed: false,
-    // A writer before the read beside it, which has the same number.
+    // A writer before the read beside it: the two have the same number.
     holders: [...holders.filter(isExclusive), ...holders.filter((person) => !isExclusive(person))],
     waiters: people.slice(held),
     findings,
@@ -94,7 +98,7 @@ function isExclusive({ mode }: TreeParticipant): boolean {
   return mode === "exclusive";
 }
 
-/** A foreign child that sorts first and was there first: the head has never been at the head. */
+/** Whether the head was never granted: a foreign child sorts before it and is older than it. */
 function neverGranted(head: TreeNode, blocking: readonly (TreeNode | undefined)[]): boolean {
   if (head.name.includes(readBase)) return false;
   const since = head.stat?.czxid;
@@ -109,8 +113,8 @@ function modeOf(family: LayoutFamily, name: string): LockMode {
 }
 
 /**
- * The `czxid` of the node; for a read beside a write, that of the write. Such a read, left alone, stands before nodes that are older
- * than it: then its token cannot be found any more.
+ * The `czxid` of the node; for a read beside a write, the `czxid` of the write. Once the write is gone, such a read
+ * stands before nodes that are older than itself. Its token can then not be found any more.
  */
 function readWriteToken(queue: readonly TreeNode[], at: number): bigint | null {
   const node = queue[at] as TreeNode;
@@ -122,7 +126,7 @@ function readWriteToken(queue: readonly TreeNode[], at: number): bigint | null {
   return queue.slice(at + 1).some(({ stat }) => stat !== null && stat.czxid < own) ? null : own;
 }
 
-/** Members that have entered wait until `ready` is there; from then on they are inside, until they leave. */
+/** Members that have entered wait until `ready` is there. From then on they are inside, until they leave. */
 function recogniseMembers(tree: BareTree, hints: TreeHints): RecognisedTree {
   const members: TreeParticipant[] = tree.children
     .filter(({ name }) => name !== "ready" && familyOf(name) === "double-barrier")

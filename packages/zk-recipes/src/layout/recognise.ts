@@ -9,7 +9,7 @@ import {
   writeBase,
 } from "./queue-order.js";
 
-/** What the children of a path say about the recipe that uses it. */
+/** The recipe that uses a path, as far as the names of its children tell. */
 export type LayoutFamily =
   | "mutex"
   | "read-write-lock"
@@ -27,20 +27,24 @@ const markers: readonly (readonly [LayoutFamily, RegExp])[] = [
   ["double-barrier", new RegExp(`^(ready|${uuid})$`)],
 ];
 
-/** The family that a child's name belongs to, or `null` when it belongs to none that we know. */
+/** The family that a child's name belongs to, or `null` when it belongs to no known family. */
 export function familyOf(name: string): LayoutFamily | null {
   if (isContender(name, mutexBase)) return "mutex";
   return markers.find(([, pattern]) => pattern.test(name))?.[0] ?? null;
 }
 
 /**
- * Names of kazoo: `Lock` and `WriteLock`, `ReadLock`, and the bare ids that members of its `Semaphore` and `DoubleBarrier` have.
+ * Whether a name is one of kazoo's: of `Lock`, `WriteLock` or `ReadLock`, or a bare id of a member of its `Semaphore` or
+ * `DoubleBarrier`.
  */
 export function isKazooName(name: string): boolean {
   return familyOf(name) === "kazoo" || /^[0-9a-f]{32}$/.test(name);
 }
 
-/** The primitives that a family's nodes can be, the plain one first: no name on the server tells them apart. */
+/**
+ * The primitives that a family's nodes can be, the plain one first. The names on the server do not tell these primitives
+ * apart.
+ */
 const kindsOf: Readonly<Record<LayoutFamily, readonly [PrimitiveKind, ...PrimitiveKind[]]>> = {
   mutex: ["mutex", "reentrant-mutex", "leader-election"],
   "read-write-lock": ["read-write-lock", "reentrant-read-write-lock"],
@@ -55,7 +59,7 @@ export function serves(family: LayoutFamily, kind: PrimitiveKind): boolean {
   return family !== "kazoo" && kindsOf[family].includes(kind);
 }
 
-/** The primitive behind a family: `asked`, where its nodes can be that, else the plain one. */
+/** The primitive behind a family: `asked` if the nodes can be of that kind, else the plain one. */
 export function kindOf(family: LayoutFamily, asked: PrimitiveKind | null = null): PrimitiveKind {
   return asked !== null && serves(family, asked) ? asked : kindsOf[family][0];
 }
@@ -71,11 +75,11 @@ export interface QueueOrder {
   readonly order: readonly string[];
   /** The children that the server has numbered for this recipe. */
   readonly contenders: readonly string[];
-  /** The first of the contenders, as many as hold at once; the rest waits. */
+  /** How many of the contenders hold at once, counted from the first; the others wait. */
   readonly holding: number;
 }
 
-/** The queue of a family that has one right below its path: mutex, leader latch, read-write lock. */
+/** The queue of a family that has its queue right below its path: mutex, leader latch, read-write lock. */
 export function queueOf(family: LayoutFamily, children: readonly string[]): QueueOrder {
   const bases = basesOf[family] ?? [];
   const order = inQueueOrder(children, ...bases);
@@ -85,7 +89,10 @@ export function queueOf(family: LayoutFamily, children: readonly string[]): Queu
   return { order, contenders, holding };
 }
 
-/** The writer at the head and a read that bears its number, taken beside it; or all readers before the first writer. */
+/**
+ * The writer at the head together with a read that has the same number, taken beside it; or all readers before the first
+ * writer.
+ */
 function holdingReadWrite(contenders: readonly string[]): number {
   const writer = contenders.findIndex((name) => name.includes(writeBase));
   if (writer < 0) return contenders.length;
@@ -94,12 +101,12 @@ function holdingReadWrite(contenders: readonly string[]): number {
   return contenders.filter((name) => numberOf(name) === headKey).length;
 }
 
-/** The digits of a read-write node, which a read beside a write shares with it. */
+/** The digits of a read-write node. A read beside a write has the digits of the write. */
 export function numberOf(name: string): string {
   return sortKey(name, readBase, writeBase);
 }
 
-/** Names of those that hold a queue, by the family of its first recognised child. None for a path without a queue. */
+/** Names of the nodes that hold a queue, by the family of the first recognised child. None for a path without a queue. */
 export function holdersOf(children: readonly string[]): readonly string[] {
   const family = children.map(familyOf).find((found) => found !== null) ?? null;
   if (family === null || basesOf[family] === undefined) return [];

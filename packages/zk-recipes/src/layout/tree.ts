@@ -3,33 +3,36 @@ import type { Stat } from "@holdfast/zk-protocol";
 import type { LayoutFinding } from "./layout-finding.js";
 import type { LayoutFamily } from "./recognise.js";
 
-/** One node as it was read. `stat` is `null` where only the name is known. */
+/** One node as it was read. `stat` is `null` if only the name is known. */
 export interface TreeNode {
   readonly name: string;
   readonly stat: Stat | null;
   readonly data: Uint8Array | null;
 }
 
-/** A node and what is right below it. */
+/** A node and its direct children. */
 export interface TreeBranch {
   readonly stat: Stat | null;
   readonly children: readonly TreeNode[];
 }
 
-/** What a reader found at a path; its parts may be from different moments. */
+/** The nodes that a reader found at a path; its parts may be from different moments. */
 export interface BareTree extends TreeBranch {
   readonly path: string;
   readonly data: Uint8Array | null;
-  /** For a semaphore, what is below its children of these names. */
+  /** For a semaphore: the nodes below its children of these names. */
   readonly locks?: TreeBranch;
   readonly leases?: TreeBranch;
 }
 
-/** What helps to read a tree, where the reader knows it. */
+/** What the reader knows already and what helps to recognise a tree. */
 export interface TreeHints {
-  /** The kind of primitive that is expected: decides between kinds with the same nodes, and where several are mixed. */
+  /** The kind of primitive that is expected. It decides between kinds with the same nodes, and between mixed kinds. */
   readonly kind?: PrimitiveKind;
-  /** How many permits the semaphore has: without it a lease that still waits cannot be distinguished from those that are held. */
+  /**
+   * The number of permits of the semaphore. Without it, a lease that still waits cannot be distinguished from leases that
+   * are held.
+   */
   readonly limit?: number | undefined;
   /** Paths of nodes that the reader itself has made. */
   readonly ours?: (path: string) => boolean;
@@ -40,11 +43,17 @@ export interface TreeParticipant {
   readonly path: string;
   readonly name: string;
   readonly mode: LockMode;
-  /** Owner of the ephemeral node; 0n for one that is not, and that no session's end will take away. `null`: not read. */
+  /**
+   * Owner of the ephemeral node; 0n for a node that is not ephemeral and that no end of a session will delete. `null`:
+   * not read.
+   */
   readonly session: bigint | null;
-  /** When the node was made, in milliseconds since 1970 by the server's clock: since then it waits, or waited. */
+  /**
+   * When the node was made, in milliseconds since 1970 by the server's clock. A waiter has waited since then; a holder
+   * began to wait then.
+   */
   readonly sinceMs: number | null;
-  /** Its fencing token; `null` where the node does not show it. */
+  /** The fencing token; `null` if the node does not show it. */
   readonly token: bigint | null;
   readonly label: string | null;
   readonly address: string | null;
@@ -55,7 +64,7 @@ export interface RecognisedTree {
   readonly family: LayoutFamily | null;
   /** `null` when nothing is recognised. */
   readonly kind: PrimitiveKind | null;
-  /** The kind is a guess: a node alone, whose bytes could be those of any program. */
+  /** The kind is a guess: a single node, whose bytes could be those of any program. */
   readonly guessed: boolean;
   readonly holders: readonly TreeParticipant[];
   /** In the order of the queue. */

@@ -67,7 +67,7 @@ export interface DriverOptions extends CreateSettings {
   readonly closeWaitMs: Millis;
   readonly connectionPolicy: "session" | "standard";
   readonly keepAskMs: Millis;
-  /** The session is the provider's own, and ends with it. */
+  /** The session is the provider's own, and ends with the provider. */
   readonly ownsSession: boolean;
 }
 
@@ -83,7 +83,7 @@ function ruleOf({ kind, mode, variant }: GrantRequest): QueueRule {
   return mutexRule;
 }
 
-/** Kinds whose grants are places in a queue right below the path. */
+/** Kinds with a queue right below the path of the lock. */
 const queued: ReadonlySet<PrimitiveKind> = new Set([
   "mutex",
   "reentrant-mutex",
@@ -91,7 +91,7 @@ const queued: ReadonlySet<PrimitiveKind> = new Set([
   "reentrant-read-write-lock",
 ]);
 
-/** The kinds among them whose locks can be asked for together, in one attempt. */
+/** The queued kinds whose locks can be requested together, in one attempt. */
 const joint: ReadonlySet<PrimitiveKind> = new Set(["mutex", "read-write-lock"]);
 
 /** Curator's recipes as core's driver. */
@@ -147,7 +147,8 @@ export class ZooKeeperDriver implements LockDriver {
         lockName: name,
       });
     }
-    // A place in one queue while it stays in another would keep others out of a lock that is free.
+    // `keepAskMs` 0: a request that stayed behind a kept node in one queue would keep other clients out of another lock
+    // that is free.
     const specs = requests.map((request) => ({
       ...this.#queueSpec(request),
       keepAskMs: 0,
@@ -183,7 +184,10 @@ export class ZooKeeperDriver implements LockDriver {
     return started(new DowngradeAttempt(this.#options, write as ZooKeeperGrant, revocable, listener));
   }
 
-  /** The limit by the shared count. Without a count no server keeps the limit: then it is what the client was given. */
+  /**
+   * The limit as the shared count has it. Without a shared count no server keeps the limit, and the client's own number
+   * is the answer.
+   */
   async limit(name: string, given: PermitLimit | null): Promise<number> {
     const limit = this.#countOf(given);
     if (typeof limit === "number") return limit;
@@ -195,7 +199,10 @@ export class ZooKeeperDriver implements LockDriver {
     return this.#options.paths.pathOf(name);
   }
 
-  /** A mutex on a semaphore's nodes has no limit. */
+  /**
+   * The permits: as given, or by the path of the shared count. Without a limit it is a mutex on a semaphore's nodes,
+   * which has 1 permit.
+   */
   #countOf(limit: PermitLimit | null): PermitCount {
     if (limit === null) return 1;
     return typeof limit === "number" ? limit : { countPath: this.#pathOf(limit.countedBy) };
@@ -207,7 +214,7 @@ export class ZooKeeperDriver implements LockDriver {
     return label === null ? this.#plainData : nodeData(identity, label);
   }
 
-  /** An empty label leaves no data in the node in either layout: then no participant shows anything. */
+  /** With an empty label the node has no data in either layout, so no participant shows a label. */
   async announce(grant: Grant, label: string): Promise<void> {
     await announce(this.#options, grant as ZooKeeperGrant, candidateData("latch", false, label));
   }
@@ -245,7 +252,7 @@ export class ZooKeeperDriver implements LockDriver {
     return snapshot;
   }
 
-  /** Where nothing is found the lock may be unused, or the chroot wrong. */
+  /** The lock was not found: it may be unused, or the chroot may be wrong. */
   #checkChroot(name: string): Promise<void> {
     return checkChroot(this.#options.paths.chroot, this.#sessions.context.session, name);
   }

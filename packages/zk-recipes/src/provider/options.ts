@@ -15,77 +15,80 @@ import { LockPaths } from "../layout/lock-path.js";
 import { type ConnectString, parseConnectString } from "../session/connect-string.js";
 import type { Credential } from "../session/options.js";
 
-/** What `zookeeperLocks()` takes: exactly one of `connect` and `client`, and options that all have a default. */
+/** The options of `zookeeperLocks()`: exactly one of `connect` and `client`. All others have a default. */
 export interface ZooKeeperLocksOptions extends ProviderOptions {
-  /** Servers and, behind the last one, a chroot that must exist: `h1:2181,h2:2181/app`. This or `client`. */
+  /** The servers and, behind the last one, a chroot that must exist: `h1:2181,h2:2181/app`. Either this or `client`. */
   readonly connect?: string;
 
   /**
-   * A client of node-zookeeper-client 1.1.3 of your own, connected or not. The provider puts handlers of its own into it and
-   * never closes it. A connected client reconnects once, because only the handshake of a new connection shows how long its
-   * session is good for. Once its session ends the provider stays `lost`: only with `connect` can it open another. The chroot
-   * of its connect string applies to the locks, as the one of `connect` does.
+   * Your own client of node-zookeeper-client 1.1.3, connected or not. The provider puts its own handlers into the client
+   * and never closes it. A client that is connected already reconnects once, because only the handshake of a new
+   * connection shows until when its session is good.
+   *
+   * Once the client's session ends, the provider stays `lost`: only with `connect` can it open another session. The
+   * chroot of the client's connect string applies to the locks, as that of `connect` does.
    */
   readonly client?: Client;
 
   /**
-   * How long the server keeps the session, and with it the locks, after the last request that reached it. Milliseconds, 1 or
-   * more and finite; default 30,000. The server keeps it between 2 and 20 of its ticks, and the event `session-state` has the
-   * time that it granted. Only with `connect`.
+   * How long the server keeps the session, and with it the locks, after the last request that reached it. Milliseconds,
+   * at least 1 and finite; default 30,000. The server grants between 2 and 20 of its ticks. The event `session-state` has
+   * the time that it granted. Only with `connect`.
    */
   readonly sessionTimeoutMs?: Millis;
 
-  /** Curator's `namespace`: one more level above all paths, absolute lock names included. Default none. */
+  /** Curator's `namespace`: one more level above all paths, absolute lock names included. Default: none. */
   readonly namespace?: string;
 
-  /** Absolute path under which relative lock names land, one segment each; default `/holdfast`. */
+  /** The absolute path below which each relative lock name is one segment; default `/holdfast`. */
   readonly root?: string;
 
   /**
-   * Credentials, such as `{ scheme: "digest", auth: "user:password" }`, which are sent on each connection before anything
-   * else. Default: none. Only with `connect`.
+   * Credentials, such as `{ scheme: "digest", auth: "user:password" }`, which are sent on each connection before all
+   * requests. Default: none. Only with `connect`.
    */
   readonly auth?: readonly Credential[];
 
   /**
-   * ACL of the nodes that the provider creates, or a function of their path (Curator's `ACLProvider`). Default: open to the
-   * world. All clients that share a lock must be able to create, read and delete below its path. A function that throws or
-   * returns no ACL makes the call reject with `InvalidArgumentError`.
+   * The ACL of the nodes that the provider creates, or a function of their path (Curator's `ACLProvider`). Default: open
+   * to the world. All clients that share a lock must be able to create, read and delete nodes below its path. If the
+   * function throws or returns no ACL, the call rejects with `InvalidArgumentError`.
    */
   readonly acl?: readonly Acl[] | ((path: string) => readonly Acl[]);
 
   /**
-   * Connect by TLS with these options of `node:tls`. They are read again for each connection, so that a certificate can be changed in this
-   * object. Default: plain TCP. Only with `connect`.
+   * Connects by TLS with these options of `node:tls`. They are read again for each connection, so that a certificate can
+   * be changed in this object. Default: plain TCP. Only with `connect`.
    */
   readonly tls?: ConnectionOptions;
 
   /**
-   * The request by which the provider shows itself that the leader still keeps its session. `"sync"` (default): the leader
-   * alone answers it. `"quorum"`: an empty transaction that a majority commits, one each quarter of the session time-out, for
-   * sessions that are shorter than the ensemble's syncLimit x tickTime.
+   * The request whose answer proves to the provider that the leader still keeps its session. `"sync"` (default): only the
+   * leader answers it. `"quorum"`: an empty transaction that a majority commits, one in each quarter of the session
+   * time-out. `"quorum"` is for sessions that are shorter than the ensemble's syncLimit x tickTime.
    */
   readonly leaseProof?: "sync" | "quorum";
 
   /**
-   * What becomes of a leader while contact is broken. `"session"` (default) as Curator's `SessionConnectionStateErrorPolicy`: its
-   * term is `uncertain`, and lost when the session's lease ends. `"standard"` as `StandardConnectionStateErrorPolicy`, which is
-   * Curator's default: the term is lost at once, with the reason `"suspended"`, and its node is deleted as soon as there is
-   * contact again. Applies to leader elections only, as in Curator: locks and permits are always kept.
+   * What happens to a leader while contact is broken. `"session"` (default), as Curator's
+   * `SessionConnectionStateErrorPolicy`: the term is `uncertain`, and is lost when the session's lease ends.
+   * `"standard"`, as `StandardConnectionStateErrorPolicy`, which is Curator's default: the term is lost at once, with the
+   * reason `"suspended"`, and its node is deleted as soon as there is contact again. It applies to leader elections only,
+   * as in Curator: locks and permits are always kept.
    */
   readonly connectionPolicy?: "session" | "standard";
 }
 
 export interface ResolvedZooKeeperOptions {
   readonly common: ResolvedProviderOptions;
-  /** `null` with a client of the caller's. */
+  /** `null` with a client of the user's own. */
   readonly target: ConnectString | null;
   readonly client: Client | null;
   readonly sessionTimeoutMs: Millis;
   readonly paths: LockPaths;
   readonly auth: readonly Credential[];
   readonly aclOf: (path: string) => readonly Acl[];
-  /** The nodes are made with the default of `acl`, open to the world. */
+  /** The option `acl` was not given: all nodes are open to the world. */
   readonly openNodes: boolean;
   readonly tls: ConnectionOptions | undefined;
   readonly leaseProof: "sync" | "quorum";
@@ -107,9 +110,12 @@ const ownKeys = [
 
 const sessionOnly = ["sessionTimeoutMs", "auth", "tls"] as const;
 
-/** Checks all options at once, before any I/O. Throws `InvalidArgumentError` naming the option and what it takes. */
+/**
+ * Checks all options at once, before any I/O. Throws `InvalidArgumentError`, which names the option and the values that
+ * it takes.
+ */
 export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperOptions {
-  // Untyped callers may give nothing at all.
+  // Callers without types may pass no options.
   const options = given === undefined ? {} : given;
   const of = (key: string) => `zookeeperLocks: ${key}`;
   const common = resolveProviderOptions("zookeeperLocks", options, ownKeys, { keeps: true });
@@ -152,7 +158,7 @@ export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperO
   };
 }
 
-/** Reads all of it, as each connection does later. */
+/** Reads all TLS options once, as each connection does later. */
 function checkTls(what: string, tls: ConnectionOptions | undefined): void {
   checkObject(what, tls);
   try {
@@ -162,7 +168,7 @@ function checkTls(what: string, tls: ConnectionOptions | undefined): void {
   }
 }
 
-/** The entries themselves are the session's to check. */
+/** Checks only that `auth` is a list of objects. The session checks each entry. */
 function checkAuth(what: string, auth: readonly Credential[] | undefined): void {
   const fits =
     auth === undefined ||
@@ -204,7 +210,7 @@ function checkAcl(what: string, acl: readonly Acl[]): readonly Acl[] {
   );
 }
 
-/** What ZooKeeper's protocol has room for. */
+/** The protocol has 32 bits for this number. */
 function isInt32(value: unknown): value is number {
   return typeof value === "number" && (value | 0) === value;
 }

@@ -41,27 +41,32 @@ import { bytesCodec, countCodec, SharedValueView } from "../values/shared-value.
 import { type DriverOptions, ZooKeeperDriver } from "./driver.js";
 import { type ResolvedZooKeeperOptions, resolveOptions, type ZooKeeperLocksOptions } from "./options.js";
 
-/** News of very many locks at once keep no timer of the process waiting for longer than that, about. */
+/** About the longest time for which events of very many locks may delay a timer of the process. */
 const turnMs = 10;
 
 /**
- * Locks on a ZooKeeper ensemble, in Apache Curator's layout, and what ZooKeeper has beside them. The methods return at once,
- * send nothing, and throw as those of `LockProvider`; a name that is not a legal path throws `InvalidArgumentError`.
+ * Locks on a ZooKeeper ensemble, in Apache Curator's layout, and the other primitives that ZooKeeper has. The methods
+ * return at once, send nothing, and throw as those of `LockProvider`. A name that is not a legal path throws
+ * `InvalidArgumentError`.
  */
 export interface ZooKeeperLocks extends LockProvider<FencingToken> {
-  /** A mutex on the nodes of Curator's `InterProcessSemaphoreMutex`. Not re-entrant; fifo. */
+  /**
+   * A mutex on the nodes of Curator's `InterProcessSemaphoreMutex`. Not re-entrant; fifo.
+   */
   semaphoreMutex(name: string, options?: AcquireOptions): Mutex<FencingToken>;
 
   /**
-   * A semaphore on the nodes of Curator's `InterProcessSemaphoreV2`. First come, first served, also for several permits at
-   * once, which are all taken in one transaction. ZooKeeper keeps no limit with the permits: either every client passes the
-   * same number, from 1 to 2^31 - 1, or a shared count keeps it, passed as that count (or any object with its `name`). A
-   * raised count lets waiters in at once; a lowered count applies to later acquires only. A request for more permits than the
-   * count says waits until the count is raised, and so do all requests behind it.
+   * A semaphore on the nodes of Curator's `InterProcessSemaphoreV2`. First come, first served, also for a request for
+   * several permits, which are all taken in one transaction.
    *
-   * `acquire` rejects with `LayoutConflictError` when there is no node with the name of the count, or when its data is not a
-   * count. `acquire` of a `mutex()` on the path of a semaphore rejects; a semaphore on the path of a mutex does not notice it,
-   * as with Curator: `inspect()` shows what else is there.
+   * ZooKeeper keeps no limit with the permits. Either every client passes the same number, from 1 to 2^31 - 1, or a
+   * shared count keeps the limit and is passed instead (or any object with its `name`). When the count is raised, waiters
+   * are granted at once. When it is lowered, that applies to later acquires only. A request for more permits than the
+   * count has waits until the count is raised, and so do all requests behind it.
+   *
+   * `acquire` rejects with `LayoutConflictError` when no node has the name of the count, or when its data is not a count.
+   * `acquire` of a `mutex()` on the path of a semaphore rejects. A semaphore on the path of a mutex does not notice the
+   * mutex, as with Curator: `inspect()` shows what else is there.
    *
    * @example
    * ```ts
@@ -78,44 +83,47 @@ export interface ZooKeeperLocks extends LockProvider<FencingToken> {
   ): Semaphore<FencingToken>;
 
   /**
-   * A mutex that is one ephemeral node of a fixed name, which all waiters watch; no order. At each release all waiters wake
-   * up, and all but one in vain. It is there to measure that cost; use `mutex()` for work.
+   * A mutex that is one ephemeral node of a fixed name. All waiters watch that node, and there is no order. Each release
+   * wakes all waiters, and all but one in vain. This mutex exists to measure that cost; use `mutex()` for work.
    *
-   * The node has the same name for every holder. When an operator deletes it by hand, the release of the former holder may
-   * leave before that client learns of it, and then it deletes the node of the next holder, whose lock is `lost`. On
-   * `mutex()` this cannot happen: no two nodes there have the same name.
+   * The node has the same name for every holder. When an operator deletes it by hand, the former holder may send its
+   * release before it learns of that. Its delete then removes the node of the next holder, whose lock is `lost`. This
+   * cannot happen with `mutex()`, where no two nodes have the same name.
    */
   naiveMutex(name: string, options?: AcquireOptions): Mutex<FencingToken>;
 
-  /** The election that every provider has, in the layout of Curator's `LeaderLatch` or in that of `LeaderSelector`. */
+  /** A leader election, in the layout of Curator's `LeaderLatch` or of its `LeaderSelector`. */
   leaderElection(name: string, options?: ZooKeeperElectionOptions): LeaderElection<FencingToken>;
 
   /**
-   * A whole number of 32 bits with a sign, on the node of Curator's `SharedCount`. `seed` is its value where there is no node
+   * A signed whole number of 32 bits, on the node of Curator's `SharedCount`. `seed` is its value if there is no node
    * yet, and is not used otherwise.
    */
   sharedCount(name: string, seed: number): SharedValue<number>;
 
-  /**
-   * Bytes on the node of Curator's `SharedValue`. `seed` is the value where there is no node yet, and is not used otherwise.
-   */
+  /** Bytes on the node of Curator's `SharedValue`. `seed` is the value if there is no node yet, and is not used otherwise. */
   sharedValue(name: string, seed: Uint8Array): SharedValue<Uint8Array>;
 
-  /** A whole number of 64 bits with a sign, on the node of Curator's `DistributedAtomicLong`. */
+  /** A signed whole number of 64 bits, on the node of Curator's `DistributedAtomicLong`. */
   atomicLong(name: string): AtomicLong;
 
   /** The present members of a group, on the nodes of Curator's `GroupMember`. */
   groupMembership(name: string): GroupMembership;
 
   /**
-   * Writes nodes in one transaction that begins with a check of the lock's own node: ZooKeeper itself refuses all of it once the hold is over,
-   * whatever this client believes. One request. With it a lock needs no token for what is kept in ZooKeeper. A provider that keeps
-   * locks (`keepMs`) gives this one back at its release.
+   * Writes nodes in one transaction that begins with a check of the lock's own node. Once the hold is over, ZooKeeper
+   * itself refuses the whole transaction, even if this client still believes that it holds. It takes one request. With it
+   * a lock needs no token for data that is kept in ZooKeeper. A provider that keeps locks (`keepMs`) gives this lock back
+   * at its release.
    *
-   * Waits for contact while the hold is in doubt. Rejects with `LockLostError` when the hold is over, and then nothing was written; with
-   * `NotHeldError` after the release; with `BackendError` when the server refuses a step, with its code and path as `cause`, and nothing
-   * was written; with a `BackendError` that is not retryable when the answer was lost, which says so; with `UnsupportedError` for a
-   * `naiveMutex`; and with `InvalidArgumentError` for steps that are none and for a handle of another provider.
+   * While the hold is in doubt, the call waits for contact. It rejects:
+   * - with `LockLostError` when the hold is over, and then nothing was written;
+   * - with `NotHeldError` after the release;
+   * - with `BackendError` when the server refuses a step, with its code and path as `cause`, and then nothing was
+   *   written;
+   * - with a `BackendError` that is not retryable when the answer was lost, which its message says;
+   * - with `UnsupportedError` for a `naiveMutex`;
+   * - with `InvalidArgumentError` for invalid steps and for a handle of another provider.
    *
    * @example
    * ```ts
@@ -127,12 +135,13 @@ export interface ZooKeeperLocks extends LockProvider<FencingToken> {
   guarded(lock: LockHandle, ops: readonly GuardedOp[]): Promise<void>;
 }
 
-/** What an election on ZooKeeper takes. */
+/** The options of a leader election on ZooKeeper. */
 export interface ZooKeeperElectionOptions extends CandidacyOptions {
   /**
-   * Which nodes the candidates make: those of Curator's `LeaderLatch` (default) or of its `LeaderSelector`, which are those of a mutex. All
-   * candidates for one name must agree: a candidate that finds the other form rejects with `LayoutConflictError`. Looking on
-   * (`leader()`, `participants()`, `observe()`) reads both. The label is the id that Curator's participants show.
+   * The nodes that the candidates make: those of Curator's `LeaderLatch` (default), or those of its `LeaderSelector`,
+   * which are the nodes of a mutex. All candidates for one name must agree: a candidate that finds the other form rejects
+   * with `LayoutConflictError`. `leader()`, `participants()` and `observe()` read both forms. The label is the id that
+   * Curator's participants show.
    */
   readonly layout?: "latch" | "selector";
 }
@@ -141,10 +150,10 @@ export interface ZooKeeperElectionOptions extends CandidacyOptions {
 const closeWaitMs = 1_000;
 
 /**
- * Locks on ZooKeeper that queue on the same nodes as Apache Curator's `InterProcessMutex` (5.5 and later; 5.4 alike for a
- * mutex). Returns at once and connects in the background: `ready()` waits for it.
+ * Locks on ZooKeeper that queue on the same nodes as Apache Curator's `InterProcessMutex` (5.5 and later; a mutex also
+ * agrees with 5.4). Returns at once and connects in the background: `ready()` waits for the connection.
  *
- * Throws `InvalidArgumentError` for unknown options and values that cannot be right. Needs ZooKeeper 3.5.1 or later.
+ * Throws `InvalidArgumentError` for unknown options and for impossible values. Needs ZooKeeper 3.5.1 or later.
  *
  * @example
  * ```ts
@@ -271,7 +280,7 @@ class ZooKeeperProvider extends DriverProvider<FencingToken> implements ZooKeepe
     name: string,
     options: ZooKeeperElectionOptions = {},
   ): LeaderElection<FencingToken> {
-    // What is no object at all is core's to refuse.
+    // Core refuses options that are no object.
     if (typeof options !== "object" || options === null) return super.leaderElection(name, options);
     const { layout, ...others } = options;
     if (layout !== undefined && layout !== "latch" && layout !== "selector") {

@@ -9,7 +9,7 @@ import type { DeletionOutcome, SharedName } from "./session/deletions.js";
 import { eviction, requestFailure } from "./session/failures.js";
 import type { SessionContext } from "./session-context.js";
 
-/** What is asked for at one path. */
+/** A request for the lock at one path. */
 export interface LockSpec extends Pick<GrantParts, "lockName" | "data" | "revocable"> {
   readonly path: string;
   readonly mayWait: boolean;
@@ -17,12 +17,12 @@ export interface LockSpec extends Pick<GrantParts, "lockName" | "data" | "revoca
 
 export type Grants = readonly [ZooKeeperGrant, ...ZooKeeperGrant[]];
 
-/** What all attempts on one session do alike: report one end, once, and take back what was made. */
+/** The common part of all attempts on one session: reports its end once, and takes back what it has made. */
 export abstract class SessionAttempt implements Attempt {
   protected readonly context: SessionContext;
   protected readonly settings: CreateSettings;
   protected readonly listener: AttemptListener;
-  /** Ended or withdrawn: answers that still come change nothing. */
+  /** The attempt has ended or was withdrawn: answers that still come change nothing. */
   protected over = false;
   readonly #startedMs: Millis;
   #tries = 0;
@@ -41,12 +41,12 @@ export abstract class SessionAttempt implements Attempt {
   }
 
   abstract readonly roundTrips: number;
-  /** Has a place in a queue that goes with the session. */
+  /** The attempt has a place in a queue, which goes with the session. */
   abstract readonly queued: boolean;
   abstract start(): void;
-  /** Watches nothing more. */
+  /** Stops all watching. */
   protected abstract stop(): void;
-  /** Deletes all that was made or may have been made; each promise stands for a part. */
+  /** Deletes all nodes that the attempt has made or may have made; each promise stands for a part of them. */
   protected abstract takeBack(): Promise<void>[];
 
   withdraw(): Promise<void> {
@@ -72,22 +72,22 @@ export abstract class SessionAttempt implements Attempt {
     this.#leave(() => this.listener.failed(error));
   }
 
-  /** A place in a queue of this attempt waits for the node ahead. */
+  /** A place of this attempt waits for the node ahead in its queue. */
   waiting(): void {
     this.listener.waiting();
   }
 
-  /** The node ahead of such a place has gone. */
+  /** The node ahead of a place of this attempt has gone. */
   notified(): void {
     this.listener.notified();
   }
 
-  /** The session has ended, and all that the attempt had made goes with it. */
+  /** The session has ended, and all nodes that the attempt had made go with it. */
   protected sessionEnded(): void {
     this.listener.sessionEnded({ queued: this.queued, roundTrips: this.roundTrips });
   }
 
-  /** Runs `again` when the retry policy allows it; fails with `failure` when it does not. */
+  /** Runs `again` when the retry policy allows it; otherwise fails with `failure`. */
   protected retry(failure: HoldfastError, again: () => void): void {
     const { runtime, retry } = this.settings;
     const delayMs = retry.next(++this.#tries, runtime.nowMs() - this.#startedMs, failure);
@@ -95,7 +95,7 @@ export abstract class SessionAttempt implements Attempt {
     else this.#endPause = this.context.pause(delayMs, again);
   }
 
-  /** `false`: the counter of the parent is nearly spent, and the attempt has failed. */
+  /** Checks a new node's number. `false`: the counter of the parent is nearly at its end, and the attempt has failed. */
   protected checkNumber(
     lockName: string,
     parent: string,
@@ -112,7 +112,7 @@ export abstract class SessionAttempt implements Attempt {
     }
   }
 
-  /** A node of ours is missing. It was deleted, or went with the session: only an answer through the leader shows which. */
+  /** A node of ours is missing. It was deleted, or it went with the session: only an answer through the leader shows which. */
   protected evicted(lockName: string, path: string): void {
     this.context.whenProven(
       () => this.failed(eviction(lockName, path)),
@@ -135,8 +135,8 @@ export abstract class SessionAttempt implements Attempt {
   }
 
   /**
-   * Takes everything back and then reports the end, so that core finds the queue without the nodes of this attempt. Where
-   * contact is broken, or breaks, it reports at once: the deletes go on by themselves.
+   * Takes back all nodes and then reports the end, so that core finds the queue without the nodes of this attempt. If
+   * contact is broken, or breaks, it reports at once, and the deletes go on by themselves.
    */
   #leave(report: (refused: unknown) => void): void {
     if (this.over) return;
@@ -160,22 +160,25 @@ export abstract class SessionAttempt implements Attempt {
     else {
       this.#end();
       this.stop();
-      // Where the session is over all has gone with it.
+      // If the session is over, all nodes have gone with it.
       if (!this.context.over) parts = this.takeBack();
     }
     this.#cleared = allOf(parts);
-    // Core hears of a refusal by `withdraw()`, which may never be called.
+    // Core gets a refusal from `withdraw()`, which may never be called.
     this.#cleared.catch(() => {});
     return this.#cleared;
   }
 }
 
-/** Waits for all; rejects with the first refusal then. */
+/** Waits for all parts, and then rejects with the first refusal. */
 async function allOf(parts: readonly Promise<unknown>[]): Promise<void> {
   for (const end of await Promise.allSettled(parts)) if (end.status === "rejected") throw end.reason;
 }
 
-/** Rejects when the server refuses for good: the node stays as long as the session. `shared`: as in `Deletions`. */
+/**
+ * Deletes a node. Rejects when the server refuses for good; the node then stays as long as the session. `shared`: as in
+ * `Deletions`.
+ */
 export function deleteNode(
   { session, deletions }: SessionContext,
   lockName: string,

@@ -8,15 +8,16 @@ import { GrantSet } from "./grant/grant-set.js";
 import { Deletions } from "./session/deletions.js";
 import { Lasting } from "./session/lasting.js";
 
-/** A server that is too busy for a request is asked again after this. */
+/** A server that is too busy for a request is asked again after this time. */
 const askAgainMs: Millis = 250;
 
-/** A wait that lasts for as long, or for up to twice as long, reads the node ahead that it watches unread. */
+/** A wait that lasts this long, or up to twice as long, reads the node ahead that it watches without having read it. */
 const readAheadMs: Millis = 1_000;
 
 /**
- * What the recipes keep for one session: deletes under way, grants, and what waits for the connection. After a reconnect
- * they go on in this order, so that no waiter of this session queues behind a node that the session has given up already.
+ * The state that the recipes keep for one session: deletes under way, grants, and calls that wait for the connection.
+ * After a reconnect they go on in this order, so that no waiter of this session queues behind a node that the session has
+ * given up already.
  */
 export class SessionContext {
   readonly session: ZooKeeperSession;
@@ -24,20 +25,27 @@ export class SessionContext {
   readonly deletions: Deletions;
   readonly grants: GrantSet;
   /**
-   * Nodes that this session made and has not deleted, of holders, waiters and members: their czxids by path. 0 where no other node ever has the
-   * path, and the czxid is not known.
+   * The nodes of holders, waiters and members that this session made and has not deleted: their czxids by path. The czxid
+   * is 0 if it is not known; that is so only for a path that no other node ever has.
    */
   readonly nodes: Map<string, bigint> = new Map();
-  /** Creates of the session that may have made nodes which `nodes` does not have: their answers were lost, and no search has found out yet. */
+  /**
+   * The creates of the session that may have made nodes which `nodes` does not have: their answers were lost, and no
+   * search has found out yet.
+   */
   readonly unknownCreates: Set<unknown> = new Set();
   /**
-   * Queue nodes may be watched without reading them. Set where no other code makes nodes over this session, so that those that it does not
-   * know are of others, and where its own nodes are open to the world, so that their events reach it.
+   * Whether queue nodes may be watched without reading them. No other code may make nodes over this session, so that
+   * nodes which it does not know belong to other sessions. And its own nodes must be open to the world, so that their
+   * events reach it.
    */
   readonly watchesUnread: boolean;
-  /** Waits that last get the reads which short ones do without. */
+  /** The waits that get a read of the node ahead once they have lasted for a while. Short waits do without it. */
   readonly waits: Lasting;
-  /** Bounds the creates under way: as many as keep a server busy, and few enough that a keep-alive behind them is answered soon. */
+  /**
+   * Limits the creates under way. The limit keeps a server busy, and is low enough that a keep-alive behind the creates
+   * is answered soon.
+   */
   readonly creating: ConcurrencyLimit = new ConcurrencyLimit(500);
   readonly #whenUsable = new Set<() => void>();
   readonly #whenOver = new Set<() => void>();
@@ -57,7 +65,7 @@ export class SessionContext {
       else if (state === "lost" || state === "closed") {
         this.#whenUsable.clear();
         drain(this.#pauses);
-        // Where ten thousand wait, some are called in a later turn: until then each can ask `over`.
+        // When ten thousand wait, some are called in a later turn of the event loop. Until then each can read `over`.
         const due = [...this.#whenOver];
         inSlices(runtime, due, (fn) => this.#whenOver.delete(fn) && fn());
       }
@@ -65,19 +73,22 @@ export class SessionContext {
   }
 
   /**
-   * Records that an attempt of this session created the node. Several attempts may have lost their answer and later find the same
-   * node; only the first claim counts.
+   * Records that an attempt of this session created the node. Several attempts may have lost their answer and later find
+   * the same node; only the first claim counts.
    */
   claim(path: string, czxid: bigint): void {
     this.nodes.set(path, czxid);
   }
 
-  /** Whether the node is claimed. The latest claim of each path is enough: later nodes have a higher czxid. */
+  /** Whether the node is claimed. The latest claim of each path is enough, because later nodes have a higher czxid. */
   isClaimed(path: string, czxid: bigint): boolean {
     return czxid <= (this.nodes.get(path) ?? 0n);
   }
 
-  /** An answer or an event has shown that the node is gone: no later answer on this session shows it. The claim of a later node of that path stays. */
+  /**
+   * An answer or an event has shown that the node is gone, and no later answer on this session will show it. The claim of
+   * a later node of that path stays.
+   */
   unclaim(path: string, czxid?: bigint): void {
     if (czxid === undefined || (this.nodes.get(path) ?? 0n) <= czxid) this.nodes.delete(path);
   }
@@ -86,20 +97,24 @@ export class SessionContext {
     return this.session.state === "lost" || this.session.state === "closed";
   }
 
-  /** There is no grant on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone. */
+  /**
+   * Whether grants may be made. A session in doubt makes none: a server that lags, or is cut off, still lists nodes that
+   * are gone.
+   */
   get leaseAhead(): boolean {
     return this.session.state === "connected" && this.runtime.nowMs() < this.session.leaseUntilMs();
   }
 
-  /** Runs `fn` as soon as the session is connected: now, or after the next reconnect; never once it is over. */
+  /** Runs `fn` as soon as the session is connected: now, or after the next reconnect. It never runs once the session is over. */
   whenUsable(fn: () => void): void {
     if (this.session.state === "connected") fn();
     else if (!this.over) this.#whenUsable.add(fn);
   }
 
   /**
-   * Like `whenUsable`, for what needs a lease that is ahead. A session that is connected without one is proven first. For a while after a sleep of
-   * the machine no proof helps: `fn` runs after a pause then, because the server must not be asked without end.
+   * Like `whenUsable`, for work that needs a lease that is ahead. A connected session without such a lease is proven
+   * first. For a while after the machine has slept no proof helps. `fn` then runs after a pause, because the server must
+   * not be asked without end.
    */
   whenLeased(fn: () => void): void {
     if (this.session.state !== "connected") return this.whenUsable(fn);
@@ -110,8 +125,8 @@ export class SessionContext {
   }
 
   /**
-   * Runs `fn` once an answer that passed through the leader shows that the session lives, so that a node which is gone did
-   * not go with it. Asks again after each outage, until `wanted` says no.
+   * Runs `fn` once an answer that passed through the leader shows that the session lives, so that a missing node did not
+   * go with the session. Asks again after each outage, until `wanted` returns `false`.
    */
   whenProven(fn: () => void, wanted: () => boolean): void {
     this.session.prove((outcome) => {
@@ -122,8 +137,9 @@ export class SessionContext {
   }
 
   /**
-   * Runs `fn` when a request that failed so may be sent once more: with the next contact where the answer was lost, after a
-   * pause where the server refused it, since a server that is too busy must not be asked without end. Never once the session is over.
+   * Runs `fn` when a request that failed with `error` may be sent once more. If the answer was lost, that is with the
+   * next contact. If the server refused, it is after a pause, because a server that is too busy must not be asked without
+   * end. It never runs once the session is over.
    */
   again(error: RequestError, fn: () => void): void {
     if (error instanceof ZooKeeperError) this.pause(askAgainMs, fn);
@@ -131,13 +147,13 @@ export class SessionContext {
   }
 
   /**
-   * Runs `fn` with the first contact after so long; the result takes it back. Holds the process: nothing else does while
-   * an acquire waits for its next try.
+   * Runs `fn` after `delayMs`, with the first contact from then on. The result cancels it. The timer keeps the process
+   * alive: nothing else does while an acquire waits for its next try.
    */
   pause(delayMs: Millis, fn: () => void): () => void {
     const end = (): void => {
       cancel();
-      // The time may have passed without contact: then `fn` waits among those for the next.
+      // The time may have passed without contact. `fn` then waits for the next contact.
       this.#whenUsable.delete(fn);
       this.#pauses.delete(end);
     };
@@ -151,9 +167,9 @@ export class SessionContext {
   }
 
   /**
-   * Lists the children. Waiters that one event wakes together share one request and one array: every event had arrived before
-   * the request was sent, so the answer shows each waiter what its own request would show. Not for a listing that must come
-   * behind another request of the caller.
+   * Lists the children. Waiters that one event wakes together share one request and one array. Every event had arrived
+   * before the request was sent, so the answer shows each waiter what its own request would show. Not for a listing that
+   * must come behind another request of the caller.
    */
   list(path: string, settle: Settle<ResponseOf<"getChildren2">>): void {
     const asked = this.#listings.get(path);
@@ -173,14 +189,14 @@ export class SessionContext {
     });
   }
 
-  /** Runs `fn` when the session is over. The result takes it back. */
+  /** Runs `fn` when the session is over. The result cancels that. */
   whenOver(fn: () => void): () => void {
     this.#whenOver.add(fn);
     return () => this.#whenOver.delete(fn);
   }
 }
 
-/** Runs what was in the set, which is empty from then on. */
+/** Empties the set and runs all its functions. */
 function drain(waiting: Set<() => void>): void {
   const due = [...waiting];
   waiting.clear();
@@ -188,8 +204,9 @@ function drain(waiting: Set<() => void>): void {
 }
 
 /**
- * Lets a limited number through at once; the rest wait in order. Answers come in the order of the requests, keep-alives
- * among them: a burst that the server works on for longer than the session lasts would cost all its nodes.
+ * Lets a limited number through at once; the rest wait in order. Answers come in the order of the requests, and those of
+ * keep-alives among them. A burst that keeps the server busy for longer than the session lasts would cost the session and
+ * all its nodes.
  */
 export class ConcurrencyLimit {
   readonly #limit: number;
@@ -201,7 +218,7 @@ export class ConcurrencyLimit {
     this.#limit = limit;
   }
 
-  /** Runs `pass` now or when it is its turn. Each `pass` is followed by one `leave()`. */
+  /** Runs `pass` now, or when its turn has come. Each `pass` is followed by one `leave()`. */
   enter(pass: () => void): void {
     if (this.#inside >= this.#limit) {
       this.#waiting.push(pass);
@@ -213,7 +230,7 @@ export class ConcurrencyLimit {
 
   leave(): void {
     this.#inside--;
-    // A loop and no recursion: thousands in a row may leave at once.
+    // A loop instead of recursion, because thousands in a row may leave at once.
     if (this.#admitting) return;
     this.#admitting = true;
     while (this.#inside < this.#limit) {

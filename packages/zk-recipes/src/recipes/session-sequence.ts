@@ -15,14 +15,14 @@ export interface SessionSequenceOptions {
   readonly connectTimeoutMs: Millis;
   /** Opens the next session. */
   open(): ZooKeeperSession;
-  /** `false` for a client that was given to us: its session has no successor. */
+  /** `false` for a client of the user's own: its session has no successor. */
   readonly renewable: boolean;
   /** See `SessionContext.watchesUnread`. */
   readonly watchesUnread: boolean;
   onState(session: ZooKeeperSession, state: SessionState): void;
 }
 
-/** The provider's sessions, one after the other: when one is lost, the next is opened at once. */
+/** The provider's sessions, one after the other. When one is lost, the next is opened at once. */
 export class SessionSequence implements BackendLink {
   /** The context of the present session. */
   context: SessionContext;
@@ -50,7 +50,7 @@ export class SessionSequence implements BackendLink {
         return await session.whenConnected({ ...options, waitMs });
       } catch (error) {
         if (!(error instanceof SessionLostError)) throw error;
-        // After `close()` the next round says so.
+        // After `close()` the next pass of this loop throws that.
         if (session === this.context.session && !this.#closed) throw this.#endError(session, error);
       }
     }
@@ -58,19 +58,19 @@ export class SessionSequence implements BackendLink {
 
   async close(waitMs: Millis): Promise<void> {
     this.#closed = true;
-    // A session that was given to us is let go of as well: the client below it stays open.
+    // A session over a user's own client is released as well; the client itself stays open.
     await this.context.session.close({ waitMs });
   }
 
   #openContext(): SessionContext {
     const session = this.#options.open();
-    // This listens before the context does: whatever the loss makes an attempt do finds the next session in place.
+    // This listens before the context does. When the loss makes an attempt go on, the next session is already in place.
     session.onState((state) => {
       const renewable = !this.#closed && this.#options.renewable && session.lossReason !== "auth";
       if (state === "lost" && renewable) this.context = this.#openContext();
     });
     const context = new SessionContext(session, this.#options.runtime, this.#options.watchesUnread);
-    // This listens after the context, so that a listener which then looks at a handle finds the new state there too.
+    // This listens after the context does. A listener that then looks at a handle finds the new state there too.
     session.onState((state) => {
       if (state !== "closed") this.#options.onState(session, state);
     });

@@ -14,9 +14,10 @@ import type { Place } from "./entrance.js";
 import { membersOf, readyName } from "./round-nodes.js";
 
 /**
- * A member that has passed. It leaves in Curator's order, so that Java and we leave together: the first by name stays
- * until all others have gone; the others delete their nodes at once and wait for it. It waits for those who were there
- * when it left and not, as Curator does, for members of a next round that has begun meanwhile.
+ * A member that has passed the barrier. It leaves in Curator's order, so that Java clients and ours leave together. The
+ * first member by name stays until all others have gone. The others delete their nodes at once and wait for the first. A
+ * member waits for the members that were there when it left. Unlike in Curator, it does not wait for members of a next
+ * round that has begun meanwhile.
  */
 export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
   lost: LossReason | null = null;
@@ -27,12 +28,12 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
   readonly #ownWatch: OwnNodeWatch;
   readonly #notOver: () => void;
   #listener: (reason: LossReason) => void = () => {};
-  /** The members that were there when our node went; `null` before. */
+  /** The members that were there when our node was deleted; `null` before that. */
   #others: ReadonlySet<string> | null = null;
-  /** Resolves once our node is deleted, and `ready` with it where we were the last member. */
+  /** Resolves once our node is deleted, and `ready` too if we were the last member. */
   #deletion: Promise<unknown> = Promise.resolve();
   #changed: () => void = () => {};
-  /** How many calls of `leave()` have ended: what one of them still asks for is of no use any more. */
+  /** The number of calls of `leave()` that have ended. Requests of an ended call are of no use any more. */
   #ended = 0;
   #watch: WatchHandle | null = null;
   #stopWatching: () => void = () => {};
@@ -67,7 +68,7 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
     await this.#deleteOwn();
   }
 
-  // ---- leaving, one look after the other
+  // ---- leaving: one look after the other
 
   subscribe(changed: () => void): () => void {
     this.#changed = changed;
@@ -89,7 +90,7 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
       const listing = await this.#calls.repeat(call, async ({ session }) =>
         orAbsent(await outcomeOf(session, "getChildren2", { path: call.path, watch: false })),
       );
-      // It was given up, in an outage say: the member stays until it leaves by another call.
+      // The call was given up, for example in an outage. The member stays until it leaves by another call.
       if (over()) return false;
       this.answered = true;
       const members = membersOf(listing?.children ?? []);
@@ -99,11 +100,14 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
         return true;
       }
       if (await this.#watchNode(call, awaited, over)) return false;
-      // It went between the listing and the watch: the next listing shows who is left.
+      // The node went between the listing and the watch: the next listing shows which members are left.
     }
   }
 
-  /** While our node is there: the member to wait for, `null` for none. All but the first member delete their node here. */
+  /**
+   * One step while our node is there. Returns the member to wait for, or `null` for none. All but the first member delete
+   * their node here.
+   */
   #step(members: readonly string[]): string | null {
     const own = this.#place.node.name;
     if (!members.includes(own)) {
@@ -113,10 +117,10 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
     const [lowest] = members;
     if (members.length > 1 && lowest === own) return members.at(-1) as string;
     this.#settle(new Set(members.filter((name) => name !== own)));
-    // In one write: no other member can be between the two.
+    // In one write, so that no other member can come between the two deletes.
     const last = members.length === 1;
     this.#deletion = Promise.all([this.#deleteOwn(), last ? this.#deleteReady() : null]);
-    // Its refusal comes out where the leaving ends.
+    // A refusal of the deletes comes out where `#deletion` is awaited.
     this.#deletion.catch(() => {});
     return members.length > 1 ? (lowest as string) : null;
   }
@@ -125,7 +129,7 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
     return members.find((name) => this.#others?.has(name) === true) ?? null;
   }
 
-  /** `false` when the node is not there, and it has to be looked who is left. */
+  /** Watches the node of a member. `false` when the node is not there: a new listing then shows which members are left. */
   async #watchNode(call: CallInfo, name: string, over: () => boolean): Promise<boolean> {
     const path = joinPath(call.path, name);
     const found = await this.#calls.repeat(
@@ -154,8 +158,9 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
   }
 
   /**
-   * Sent once, and by the last member alone: the server cannot tell the `ready` of one round from that of the next, so a delete that comes late would
-   * keep members of the next round from starting. Where this one does not come to pass, the next full round replaces what is left.
+   * Deletes `ready`: sent once, and by the last member alone. The server cannot distinguish the `ready` of one round from
+   * that of the next, so a late delete would keep members of the next round from starting. If the delete fails, the next
+   * full round replaces the `ready` that is left.
    */
   async #deleteReady(): Promise<void> {
     const { context, parent } = this.#place;
@@ -175,7 +180,7 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
     });
   }
 
-  /** From here on the end of the node is our own doing. */
+  /** From here on the end of our node is our own doing. */
   #settle(others: ReadonlySet<string>): void {
     this.#others = others;
     this.#ownWatch.stop();

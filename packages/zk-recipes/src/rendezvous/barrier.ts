@@ -15,7 +15,7 @@ import { GateNode } from "./gate-node.js";
 /**
  * Curator's `DistributedBarrier`: shut while the node at its path is there, whichever client made it. The node is
  * persistent, so the barrier stays shut when the client that shut it is gone. A request whose answer was lost is sent
- * again: opening or shutting twice is once.
+ * again, since opening or shutting twice has the effect of once.
  */
 export class ZooKeeperBarrier implements BarrierStore {
   readonly #calls: RetryingRequests;
@@ -23,7 +23,7 @@ export class ZooKeeperBarrier implements BarrierStore {
   readonly #node: GateNode;
   readonly #data: Uint8Array;
 
-  /** `data`: describes the client that makes the node, for people who look at it; no client reads it. */
+  /** `data` describes the client that makes the node, for people who look at it. No client reads it. */
   constructor(calls: RetryingRequests, name: string, data: Uint8Array) {
     this.#calls = calls;
     this.#call = { lockName: name, path: calls.pathOf(name), patient: false };

@@ -5,14 +5,15 @@ import { ZooKeeperBarrierEntry } from "./barrier-entry.js";
 import { Entrance } from "./entrance.js";
 
 /**
- * Curator's `DistributedDoubleBarrier` on the same nodes: an ephemeral `<uuid>` for each member and a persistent `ready`
- * made by each member that sees the last one come. Where it differs from Curator:
+ * Curator's `DistributedDoubleBarrier` on the same nodes: an ephemeral `<uuid>` for each member, and a persistent
+ * `ready`, made by each member that sees the last member come. It differs from Curator in these points:
  *
- * - No member passes because it was woken, as in released versions of Curator up to 5.9.0: it looks again.
- * - A `ready` that a crashed round has left behind lets no member pass, and the next full round replaces it. It counts
- *   while one member that was there before it still is.
- * - Breaks of contact are sat out. A member whose session ends before it has passed enters again under the same
- *   name once the old node is gone, so it is never counted twice; after it has passed, its membership is `lost`.
+ * - No member passes only because it was woken, as in released versions of Curator up to 5.9.0: it looks again.
+ * - A `ready` that a crashed round has left behind lets no member pass, and the next full round replaces it. It counts as
+ *   long as one member that was there before it is still there.
+ * - A member waits through breaks of contact. If its session ends before it has passed, it enters again under the same
+ *   name once the old node is gone, so it is never counted twice. If its session ends after it has passed, its membership
+ *   is `lost`.
  */
 export class ZooKeeperDoubleBarrier implements DoubleBarrierStore {
   readonly #calls: RetryingRequests;
@@ -27,13 +28,13 @@ export class ZooKeeperDoubleBarrier implements DoubleBarrierStore {
 
   async enter(parties: number, bounds: WaitBounds): Promise<BarrierEntry> {
     const calls = this.#calls;
-    // The node of a call that was given up would make one member two.
+    // The node of an earlier call that was given up may still be there, and would count one member twice.
     await afterPending(calls.engine, bounds, calls.pathOf(this.#name));
     const entrance = new Entrance(calls, this.#name, parties, this.#data);
     try {
       await awaitValue(calls.engine, bounds, entrance, (full) => full);
     } catch (error) {
-      // Once we have begun to let the others start, there is no way back: they count on us.
+      // Once we have begun to let the others start there is no way back, because they count on us.
       if (calls.engine.closed || !(await entrance.opened())) {
         await entrance.withdraw();
         throw error;

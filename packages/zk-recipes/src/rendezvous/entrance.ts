@@ -18,7 +18,7 @@ import type { Outcome, WatchHandle } from "../session/types.js";
 import { isCondition } from "../values/conditional-write.js";
 import { anyOlder, membersOf, readyName } from "./round-nodes.js";
 
-/** A node of ours and the session that it lives with. */
+/** A node of ours and the session that owns it. */
 export interface Place {
   readonly parent: string;
   readonly node: OwnNode;
@@ -28,15 +28,15 @@ export interface Place {
 type Listing = Outcome<ResponseOf<"getChildren2">>;
 type Ready = Outcome<ResponseOf<"exists"> | null>;
 
-/** What one look at the round shows. */
+/** The result of one look at the round. */
 interface Look {
   readonly ready: Stat | null;
   readonly members: readonly string[];
 }
 
 /**
- * The way into a double barrier. Each look makes an entry where there is none of ours, and finds out whether the round is
- * full; the last to come makes `ready`, which wakes the others.
+ * The way into a double barrier. Each look makes an entry if there is none of ours, and finds out whether the round is
+ * full. The last member to come makes `ready`, which wakes the others.
  */
 export class Entrance implements Watched<boolean> {
   readonly #calls: RetryingRequests;
@@ -44,7 +44,7 @@ export class Entrance implements Watched<boolean> {
   readonly #data: Uint8Array;
   readonly #parent: string;
   readonly #lockName: string;
-  /** One id for all sessions, so that a node of a session that is ending is not counted beside its successor. */
+  /** One id for all sessions. A node of a session that is ending is so never counted beside the node of its successor. */
   readonly #id: string;
   #changed: () => void = () => {};
   #place: Place | null = null;
@@ -79,15 +79,15 @@ export class Entrance implements Watched<boolean> {
     };
   }
 
-  /** Where we are, once the round is full. */
+  /** Our node and its session, once the round is full. */
   place(): Place {
     if (this.#place === null) throw new Error("there is no place before the round is full");
     return this.#place;
   }
 
   /**
-   * Whether this member saw that the round is full and made `ready` for the others. Waits for the answer where that was sent, but not through
-   * an outage. What was not sent yet is not sent any more.
+   * Whether this member saw that the round is full, and made `ready` for the others. If the create was sent, this waits
+   * for its answer, but not through an outage. If it was not sent yet, it is not sent any more.
    */
   async opened(): Promise<boolean> {
     this.#withdrawn = true;
@@ -107,7 +107,10 @@ export class Entrance implements Watched<boolean> {
     }
   }
 
-  /** Leaves no node behind: at once where the server answers, otherwise behind the call, after the reconnect or with the session. */
+  /**
+   * Leaves no node behind. If the server answers, the node is gone when this resolves. Otherwise the node goes after the
+   * call has ended: after the reconnect, or with the session.
+   */
   async withdraw(): Promise<void> {
     this.#withdrawn = true;
     const context = this.#asked;
@@ -115,7 +118,10 @@ export class Entrance implements Watched<boolean> {
     await takenBack(this.#calls.engine, this.#parent, this.#leaveNothing(context));
   }
 
-  /** Deletes the node after the look under way, whose second flight, with the parents that were missing, could make it after an earlier delete. */
+  /**
+   * Deletes the node, after the look under way has ended. The second flight of that look, with the missing parents, could
+   * make the node after an earlier delete.
+   */
   async #leaveNothing(context: SessionContext): Promise<void> {
     await Promise.allSettled([this.#looking]);
     await new Promise<void>((resolve) => context.deletions.delete(this.#path, () => resolve()));
@@ -138,12 +144,12 @@ export class Entrance implements Watched<boolean> {
     const { ready } = look;
     if (ready !== null && node.czxid < ready.czxid) return true;
     if (!full && ready === null) return false;
-    // A `ready` from before our time: of a round that goes on, or of one that crashed.
+    // A `ready` that is older than our node: of a round that goes on, or of a round that crashed.
     const others = look.members.filter((name) => name !== node.name);
     const goesOn =
       ready !== null &&
       (await this.#calls.repeat(call, ({ session }) => anyOlder(session, this.#parent, others, ready)));
-    // Our node has gone with its session, whose end asks for the next look. That makes another.
+    // Our node has gone with its session. The end of the session triggers the next look, which makes another node.
     if (context.over) return false;
     if (goesOn) return true;
     if (!full || this.#withdrawn) return false;
@@ -157,7 +163,7 @@ export class Entrance implements Watched<boolean> {
     return joinPath(this.#parent, this.#id);
   }
 
-  /** `null` when a node of ours, of a session that has ended here, is still in the way. */
+  /** One look. `null` while a node of ours is in the way: its session has ended here, but not at the server. */
   async #look(context: SessionContext, call: CallInfo): Promise<Outcome<Look | null>> {
     if (this.#withdrawn) return done(null);
     if (this.#place !== null && this.#place.context !== context) this.#place = null;
@@ -185,7 +191,7 @@ export class Entrance implements Watched<boolean> {
     return done({ ready: ready.value?.stat ?? null, members });
   }
 
-  /** The watch on `ready`, before it the create where there is one, and the children behind both. */
+  /** The reads of a look: the watch on `ready`, and the children behind it. A create is sent in front of both. */
   #ask(context: SessionContext): { send(): void; answers(): Promise<[Ready, Listing]> } {
     const { session } = context;
     let answers: Promise<[Ready, Listing]> | null = null;
@@ -209,7 +215,7 @@ export class Entrance implements Watched<boolean> {
         this.#changed();
       },
     });
-    // We have given up since, while the parents that were missing were on their way.
+    // The call was given up while the create of the missing parents was on its way.
     if (this.#withdrawn) return handle.remove();
     this.#readyWatch = handle;
     this.#notOver = context.whenOver(() => this.#changed());
@@ -223,7 +229,10 @@ export class Entrance implements Watched<boolean> {
     };
   }
 
-  /** The node is there already: ours by a create whose answer was lost, or of our last session, whose end we wait for. */
+  /**
+   * The node is there already. Either it is ours, by a create whose answer was lost, or it belongs to our last session,
+   * whose end we wait for.
+   */
   #adopt(context: SessionContext): Promise<Outcome<boolean>> {
     return new Promise((resolve) => {
       context.session.watchData(this.#path, {
@@ -245,8 +254,9 @@ export class Entrance implements Watched<boolean> {
   }
 
   /**
-   * Over the session of `context` alone: without our node, which goes with that, the round is not full. `false` when that session is over, when
-   * we have given up, or when another client has replaced `ready` in between: then the present state is read again.
+   * Makes `ready`, only over the session of `context`: our node goes with that session, and without it the round is not
+   * full. `false` when that session is over, when the call was given up, or when another client has replaced `ready`
+   * meanwhile. The present state is then read again.
    */
   async #makeReady(call: CallInfo, context: SessionContext, replacing: boolean): Promise<boolean> {
     const path = joinPath(this.#parent, readyName);
@@ -260,7 +270,7 @@ export class Entrance implements Watched<boolean> {
     return made;
   }
 
-  /** In one step, so that a member that watches finds either the old one or the new one. */
+  /** Replaces `ready` in one step, so that a member that watches finds either the old one or the new one. */
   async #replaceReady({ session }: SessionContext, path: string): Promise<Outcome<boolean>> {
     const ops: MultiOp[] = [
       { op: "delete", request: { path, version: -1 } },

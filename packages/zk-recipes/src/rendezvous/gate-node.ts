@@ -4,15 +4,19 @@ import { type FoundNode, WatchedNode } from "../recipes/requests/watched-node.js
 import type { SessionContext } from "../recipes/session-context.js";
 
 /**
- * The node of a latch or of a barrier, for one that waits there. A server that lags may show it as it was before the latch was set or the
- * barrier shut: the first look that would let the waiter pass counts once the server has caught up.
+ * The node of a latch or barrier, for a client that waits there. A server that lags may show the node as it was before
+ * the latch was set or the barrier shut. So the first look that would let the waiter pass counts only once the server has
+ * caught up.
  */
 export class GateNode implements Watched<FoundNode | null> {
   readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
   readonly #node: WatchedNode;
   readonly #isShut: (found: FoundNode | null) => boolean;
-  /** On this session it was seen shut since the last wait began, so that an open one which is read behind it is no older one. */
+  /**
+   * The session on which the gate was seen shut since the last wait began. An open state that is read after that is not
+   * an older one.
+   */
   #sawShutOn: SessionContext | null = null;
 
   constructor(calls: RetryingRequests, call: CallInfo, isShut: (found: FoundNode | null) => boolean) {

@@ -13,15 +13,18 @@ import type { SessionContext } from "../recipes/session-context.js";
 import { saysNodeExists } from "../session/errors.js";
 import type { Outcome, RequestError } from "../session/types.js";
 
-/** How often an entry that cannot be put back is tried again. */
+/** The pause before an entry that could not be put back is tried again. */
 const tryAgainMs = 1_000;
 
-/** One member's node, kept there until it is disposed of. */
+/** One member's node. The node is kept there until the entry is disposed of. */
 export class GroupEntry implements AsyncDisposable {
   readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
   readonly #data: Uint8Array;
-  /** Sessions of ours that may have made it. A node of one that has ended here goes as soon as the server knows. */
+  /**
+   * Sessions of ours that may have made the node. If such a session has ended here, its node goes as soon as the server
+   * notices.
+   */
   readonly #sessions = new Set<bigint>();
   #context: SessionContext | null = null;
   /** The czxid of the last node that this entry has made. */
@@ -39,7 +42,7 @@ export class GroupEntry implements AsyncDisposable {
     this.#data = data;
   }
 
-  /** Rejects with `LayoutConflictError` while another session has a member of that id. */
+  /** Makes the node. Rejects with `LayoutConflictError` while another session has a member of that id. */
   async take(): Promise<void> {
     try {
       for (;;) {
@@ -49,13 +52,13 @@ export class GroupEntry implements AsyncDisposable {
         await this.#calls.pause(tryAgainMs / 4);
       }
     } catch (error) {
-      // A create whose answer was lost may have made the node, and no other code would take it away.
+      // A create whose answer was lost may have made the node, and no other code would delete it.
       if (this.#sessions.size > 0) void this[Symbol.asyncDispose]();
       throw error;
     }
   }
 
-  /** Deletes the node, and waits for that as long as `release()` of a lock does at most. Never rejects. */
+  /** Deletes the node. Waits for that no longer than `release()` of a lock does. Never rejects. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#disposed ??= this.#leave();
     return this.#disposed;
@@ -67,7 +70,7 @@ export class GroupEntry implements AsyncDisposable {
     return creating;
   }
 
-  /** `true` when the node is there and ours; otherwise whose it is. */
+  /** `true` when the node is there and is ours; otherwise the `Stat` of the node, which shows its owner. */
   async #createOn(context: SessionContext): Promise<Outcome<Stat | true>> {
     const { path } = this.#call;
     const { session } = context;
@@ -79,7 +82,7 @@ export class GroupEntry implements AsyncDisposable {
     if (!saysNodeExists(made.error)) return made;
     const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
     if (!found.ok) return found;
-    // Gone since: the next try makes it.
+    // The node has gone since: the next try makes it.
     if (found.value === null) {
       return this.#disposed === null ? this.#createOn(context) : { ok: true, value: true, zxid: 0n };
     }
@@ -146,11 +149,14 @@ export class GroupEntry implements AsyncDisposable {
     await settledWithin(engine.runtime, ended, engine.options.releaseTimeoutMs, { ref: true });
   }
 
-  /** Deletes the node after the create under way, whose second flight, with the parents that were missing, could make it after an earlier delete. */
+  /**
+   * Deletes the node, after the create under way has ended. The second flight of that create, with the missing parents,
+   * could make the node after an earlier delete.
+   */
   async #takeAway(): Promise<void> {
     await Promise.allSettled([this.#creating]);
     const { path } = this.#call;
-    // Also while it is being put back: whatever the present session has made there goes.
+    // Also while the node is being put back: what the present session has made there is deleted.
     const context = this.#context ?? this.#calls.sessions.context;
     const { session } = context;
     let certain = this.#context !== null;
@@ -158,22 +164,25 @@ export class GroupEntry implements AsyncDisposable {
     await this.#calls.repeat<unknown>({ ...this.#call, patient: true }, async (now) => {
       if (now.session !== session) return done;
       if (!certain) {
-        // Once an answer was lost, the name may belong to another client.
+        // After a lost answer, the name may belong to another client.
         const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
         if (!found.ok) return found;
         const stat = found.value?.stat;
-        // Nor the node of another entry of this provider.
+        // Nor may it delete the node of another entry of this provider.
         const others = stat !== undefined && stat.czxid !== this.#czxid && now.isClaimed(path, stat.czxid);
         if (stat?.ephemeralOwner !== session.id || others) return done;
       }
       certain = false;
       return orAbsent(await outcomeOf(session, "delete", { path, version: -1 }));
     });
-    // Deleted, or not there, or another node of that name is.
+    // The node was deleted or was not there, or the node of that name is another one.
     if (this.#czxid !== null) context.unclaim(path, this.#czxid);
   }
 
-  /** Whether a create of this entry made the node, not that of another member of this provider that has the id already. */
+  /**
+   * Whether a create of this entry made the node. A node with a claim was made by another member of this provider that
+   * has the same id.
+   */
   #isOurs({ ephemeralOwner, czxid }: Stat): boolean {
     return (
       this.#sessions.has(ephemeralOwner) && !this.#calls.sessions.context.isClaimed(this.#call.path, czxid)

@@ -12,14 +12,17 @@ import type { GroupMember } from "../values/api.js";
 
 type Found<T> = Outcome<T | null>;
 
-/** The members of a group: listed, then each one's data read in one write, all with watches while the group is observed. */
+/**
+ * The members of a group: first their names are listed, then the data of all is read in one write. While the group is
+ * observed, both set watches.
+ */
 export class GroupWatch implements Watched<readonly GroupMember[]> {
   readonly #calls: RetryingRequests;
   readonly #call: CallInfo;
   #changed: () => void = () => {};
   readonly #watches = new Set<WatchHandle>();
   #notOver: () => void = () => {};
-  /** Its observer has ended: what a read that is under way still arms is taken back. */
+  /** The observer has ended: watches that a read under way still arms are removed. */
   #stopped = false;
 
   constructor(calls: RetryingRequests, lockName: string) {
@@ -65,14 +68,14 @@ export class GroupWatch implements Watched<readonly GroupMember[]> {
     const members: GroupMember[] = [];
     for (const [index, read] of (await Promise.all(reads)).entries()) {
       if (!read.ok) return read;
-      // Gone since the listing, whose watch then fires.
+      // The member has gone since the listing, whose watch then fires.
       if (read.value === null) continue;
       members.push({ id: ids[index] as string, data: Uint8Array.from(read.value.data ?? []) });
     }
     return { ok: true, value: members, zxid: listing.zxid };
   }
 
-  /** A group without any member so far has no node: then the creation of the node is watched. */
+  /** A group that has had no member yet has no node. Then the creation of the node is watched. */
   async #children(context: SessionContext, watched: boolean): Promise<Found<ResponseOf<"getChildren2">>> {
     const { path } = this.#call;
     const { session } = context;

@@ -6,7 +6,7 @@ import type { GroupMember, GroupMembership } from "../values/api.js";
 import { GroupEntry } from "./group-entry.js";
 import { GroupWatch } from "./group-watch.js";
 
-/** Curator's `GroupMember`: one ephemeral node for each, `<group's path>/<id>`, and the list of them. */
+/** Curator's `GroupMember`: one ephemeral node for each member, `<group's path>/<id>`, and the list of the members. */
 export class GroupView implements GroupMembership {
   readonly name: string;
   readonly #calls: RetryingRequests;

@@ -6,9 +6,10 @@ import { update } from "../values/counter.js";
 import { GateNode } from "./gate-node.js";
 
 /**
- * A countdown latch, which Curator does not have. The layout is ours: one persistent node at the latch's path whose data
- * is the count, 4 bytes, big-endian, signed, written only under the version that was read. So Java can read it, and
- * take it down, by a `SharedCount` of the same path. No node is a count of 0, and so is a count below.
+ * A count-down latch, which Curator does not have. The layout is ours: one persistent node at the latch's path. Its data
+ * is the count: 4 bytes, big-endian, signed. It is written only if the node still has the version that was read. So Java
+ * can read the count, and lower it, by a `SharedCount` of the same path. A missing node counts as 0, and so does a
+ * negative count.
  */
 export class ZooKeeperLatch implements LatchStore {
   readonly #calls: RetryingRequests;

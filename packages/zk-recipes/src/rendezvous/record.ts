@@ -12,9 +12,9 @@ import { isPassing } from "../recipes/session/failures.js";
 import { checkLasting, inDoubt, isCondition, judge, unknown } from "../values/conditional-write.js";
 
 /**
- * A text on a persistent node, as Curator's `SharedValue` would read it. Each look goes to the leader first (`sync`): a server that lags
- * behind would show a record that was replaced. A write has the version that was read as its condition, so that one which arrives late
- * writes nothing over a later one.
+ * A text on a persistent node, as Curator's `SharedValue` would read it. Each read goes through the leader first
+ * (`sync`), because a server that lags behind would show a record that was replaced. Each write has the version that was
+ * read as its condition, so a late write never replaces a newer text.
  */
 export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordStore {
   const call: CallInfo = { lockName: name, path: calls.pathOf(name), patient: false };
@@ -25,7 +25,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
       calls.inTurn(call, async () => {
         const startedMs = calls.runtime.nowMs();
         const data = Buffer.from(text);
-        /** The node before a write whose answer was lost; `undefined` while there was no such write. */
+        /** The node before a write whose answer was lost; `undefined` if there was no such write. */
         let doubtful: Stat | null | undefined;
         const doubting = <T>(work: Promise<T>): Promise<T> =>
           doubtful === undefined ? work : inDoubt(calls, call, "replace", work);
@@ -56,7 +56,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
   };
 }
 
-/** A node without data has none yet: a lock below it may have made it as its parent. */
+/** The text, or `null`. A node without data has no text yet: a lock below it may have made it as its parent. */
 function textOf(path: string, found: Pick<FoundNode, "data"> | null): string | null {
   const data = found?.data ?? null;
   if (data === null || data.length === 0) return null;

@@ -5,12 +5,12 @@ import type { Outcome, ZooKeeperSession } from "../session/types.js";
 
 export const readyName = "ready";
 
-/** The members of a double barrier among its children, in Curator's order: the first leaves last. */
+/** The members of a double barrier among its children, in Curator's order. The first one leaves last. */
 export function membersOf(children: readonly string[]): string[] {
   return children.filter((name) => name !== readyName).sort();
 }
 
-/** Whether one of `names` has been there since before `ready`: then the round that made it still goes on. */
+/** Whether one of `names` is older than `ready`. If so, the round that made `ready` still goes on. */
 export async function anyOlder(
   session: ZooKeeperSession,
   parent: string,

@@ -7,13 +7,13 @@ const defaultPort = 2181;
 
 export interface ConnectString {
   readonly servers: readonly ServerAddress[];
-  /** `""` when there is none; never ends in a slash. The session knows nothing of it: callers put it before their paths. */
+  /** `""` when there is none; it never ends in a slash. The session does not use it: callers put it in front of their paths. */
   readonly chroot: string;
 }
 
 /**
- * Parses `h1:2181,h2,[::1]:2181/chroot` as ZooKeeper's own clients do: one chroot, behind the last server; port 2181 where
- * none is given. Spaces around servers are ignored. Throws `InvalidArgumentError` naming the part that is wrong.
+ * Parses `h1:2181,h2,[::1]:2181/chroot` as ZooKeeper's own clients do: one chroot, behind the last server, and port 2181
+ * if none is given. Spaces around servers are ignored. Throws `InvalidArgumentError`, which names the part that is wrong.
  */
 export function parseConnectString(text: string): ConnectString {
   if (typeof text !== "string") throw invalid(String(text), "it must be a string");

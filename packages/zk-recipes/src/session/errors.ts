@@ -2,12 +2,12 @@ import { BackendError } from "@holdfast/core";
 import type { VainWait } from "@holdfast/core/internal";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 
-/** Whether a server that answers so may well say yes to the same request a little later. */
+/** Whether a server that answers with `code` may well accept the same request a little later. */
 export function isPassingCode(code: number): boolean {
   return code === errorCodes.ThrottledOp || code === errorCodes.OperationTimeout;
 }
 
-/** The server says that a node, or its parent, does not exist. */
+/** The server's answer that a node, or its parent, does not exist. */
 export function saysNoNode(error: unknown): error is ZooKeeperError {
   return error instanceof ZooKeeperError && error.code === errorCodes.NoNode;
 }
@@ -16,7 +16,7 @@ export function saysNodeExists(error: unknown): error is ZooKeeperError {
   return error instanceof ZooKeeperError && error.code === errorCodes.NodeExists;
 }
 
-/** The request was not sent, as there was no connection: nothing happened at the server. */
+/** The request was not sent, because there was no connection: nothing happened at the server. */
 export class NotConnectedError extends Error {
   override readonly name = "NotConnectedError";
   constructor(op: string) {
@@ -24,7 +24,7 @@ export class NotConnectedError extends Error {
   }
 }
 
-/** The request was sent and the connection ended before its answer: it may or may not have been applied. */
+/** The request was sent, and the connection ended before its answer: the request may or may not have been applied. */
 export class OutcomeUnknownError extends Error {
   override readonly name = "OutcomeUnknownError";
   constructor(op: string) {
@@ -33,8 +33,8 @@ export class OutcomeUnknownError extends Error {
 }
 
 /**
- * The session is over. A request in flight may have been applied before that; its ephemeral nodes go in any case.
- * `cause` says why, where that is more than the end of the lease.
+ * The session is over. A request in flight may have been applied before that; its ephemeral nodes go in any case. `cause`
+ * says why the session ended, if there is more to say than that its lease ended.
  */
 export class SessionLostError extends Error {
   override readonly name = "SessionLostError";
@@ -46,7 +46,7 @@ export class SessionLostError extends Error {
   }
 }
 
-/** The error of calls that have waited for a connection that did not come. */
+/** The error of calls that have waited in vain for a connection. */
 export function noConnection({ tookMs, refused, servers, lastCause, detail }: VainWait): BackendError {
   const what = refused ? "every server refused" : "no server answered";
   return new BackendError(

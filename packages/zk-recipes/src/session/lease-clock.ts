@@ -11,21 +11,23 @@ export interface Stamp {
 const leastMarginMs: Millis = 100;
 const marginShare = 0.02;
 
-/** How far the wall clock may run ahead of the monotonic one before we take it that the machine was suspended. */
+/** If the wall clock runs ahead of the monotonic clock by more than this, we take it that the machine was suspended. */
 const suspiciousDriftMs: Millis = 100;
 
 /**
  * Knows until when the server keeps the session.
  *
- * Fed by what passed through the leader only (writes, `sync`, handshakes): a ping or a read may have been answered by a
- * follower that was cut off seconds ago, while the leader has given our nodes away. Counted from when the activity was
- * *sent* that the leader has counted by then (see `Activity`): the leader starts its own count later, never earlier.
+ * Only what passed through the leader counts here (writes, `sync`, handshakes). A ping or a read may have been answered
+ * by a follower that was cut off seconds ago, while the leader has given our nodes away.
+ *
+ * The lease is counted from when an activity was *sent* that the leader has counted for certain (see `Activity`): the
+ * leader starts its own count later, never earlier.
  */
 export class LeaseClock {
   readonly #runtime: Runtime;
-  /** The activity that counts. */
+  /** The latest activity that the leader has counted for certain. */
   #proof: Stamp | null = null;
-  /** When the proof of it was sent. */
+  /** When the proof was sent whose answer has shown that. */
   #provedBy: Stamp | null = null;
   #timeoutMs: Millis = 0;
 
@@ -37,19 +39,19 @@ export class LeaseClock {
     return { atMs: this.#runtime.nowMs(), wallMs: this.#runtime.wallMs() };
   }
 
-  /** The time-out as granted in the last handshake that counted, 0 before. */
+  /** The time-out as granted in the last handshake that counted; 0 before that. */
   get timeoutMs(): Millis {
     return this.#timeoutMs;
   }
 
-  /** When the activity was sent that counts; `-Infinity` before there was one. */
+  /** When the activity that counts was sent; `-Infinity` if there was none. */
   get provenAtMs(): Millis {
     return this.#proof?.atMs ?? -Infinity;
   }
 
   /**
-   * The leader has counted what was sent at `counted`, by the answer to what was sent at `provedBy`. An older activity than
-   * the present one changes nothing.
+   * The leader has counted an activity that was sent at `counted`; the answer to a proof that was sent at `provedBy`
+   * shows it. An activity older than the present one changes nothing.
    */
   prove(counted: Stamp, timeoutMs: Millis, provedBy: Stamp = counted): void {
     if (this.#provedBy === null || provedBy.atMs > this.#provedBy.atMs) this.#provedBy = provedBy;
@@ -58,7 +60,7 @@ export class LeaseClock {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** A handshake changed the time-out without proving anything: what is shorter counts. */
+  /** A handshake changed the time-out without proving anything: the shorter time-out counts. */
   shorten(timeoutMs: Millis): void {
     if (this.#proof !== null) this.#timeoutMs = Math.min(this.#timeoutMs, timeoutMs);
   }
@@ -74,38 +76,45 @@ export class LeaseClock {
   }
 
   /**
-   * What may be promised: nothing while `slept`, then `endMs()` less what was slept since the activity that counts. The
-   * monotonic clock stands still while a machine sleeps and the server's does not. A wall clock that was set forward looks the
-   * same, so that this never ends anything: `endMs()` and the server's answers do.
+   * Until when the session may be relied on: no time at all while `slept`, otherwise `endMs()` less the time slept since
+   * the activity that counts. While a machine sleeps its monotonic clock stands still, and the server's clock does not. A
+   * wall clock that was set forward looks the same. So this time never ends anything: only `endMs()` and the server's
+   * answers do.
    */
   untilMs(): Millis {
     return this.slept ? -Infinity : this.endMs() - this.#sleepSince(this.#proof);
   }
 
-  /** The machine seems to have slept since the last proof was sent: nothing is sure until the next is answered. */
+  /**
+   * Whether the machine seems to have slept since the last proof was sent. Nothing is sure then until the next proof is
+   * answered.
+   */
   get slept(): boolean {
     return this.#sleepSince(this.#provedBy) > 0;
   }
 
-  /** 0 for what may be clock adjustment. */
+  /** How long the machine seems to have slept since `stamp`. 0 for a drift so small that the clock may have been adjusted. */
   #sleepSince(stamp: Stamp | null): Millis {
     if (stamp === null) return 0;
     const passedMs = this.#runtime.wallMs() - stamp.wallMs;
-    // Read for every look at a hold: most of them need no second clock.
+    // This is read for every look at a hold. Most looks end here, and need no second clock.
     if (passedMs <= suspiciousDriftMs) return 0;
     const driftMs = passedMs - (this.#runtime.nowMs() - stamp.atMs);
     return driftMs > suspiciousDriftMs ? driftMs : 0;
   }
 
-  /** The server may end the session right at the time-out, and our timers are late. Half of a short time-out: the session must outlive its handshake. */
+  /**
+   * The margin that the lease ends earlier here: the server may end the session right at the time-out, and our timers are
+   * late. It is at most half of the time-out, because a session with a short one must outlive its handshake.
+   */
   #marginMs(): Millis {
     return Math.min(Math.max(leastMarginMs, this.#timeoutMs * marginShare), this.#timeoutMs / 2);
   }
 }
 
 /**
- * Answers that the leader's pipeline must have made. Others (a throttled or malformed request) may come from a server that
- * knows nothing of the session's end.
+ * Answers that the leader's pipeline must have made. Other answers (to a throttled or malformed request) may come from a
+ * server that does not know that the session has ended.
  */
 const leaderCodes: ReadonlySet<number> = new Set([
   errorCodes.Ok,
@@ -118,8 +127,9 @@ const leaderCodes: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Which requests prove that the session lives at the leader, and which of them are on their way. With `quorum`, a leader's own
- * word is not enough: one that lost its followers a moment ago goes on answering `sync` and greeting old sessions by itself.
+ * Which requests prove that the session lives at the leader, and how many of them are on their way. With `quorum` the
+ * word of a leader alone is not enough: a leader that lost its followers a moment ago goes on answering `sync` and
+ * greeting old sessions by itself.
  */
 export class Proofs {
   readonly quorum: boolean;
@@ -134,7 +144,7 @@ export class Proofs {
     return this.#inFlight;
   }
 
-  /** When the last one left, answered or not. */
+  /** When the last proof left, answered or not. */
   get sentAtMs(): Millis {
     return this.#sentAtMs;
   }
@@ -152,7 +162,7 @@ export class Proofs {
     return op === "sync" ? !this.quorum && header.err === errorCodes.Ok : leaderCodes.has(header.err);
   }
 
-  /** The connection ended; nothing more comes of what was on its way. */
+  /** The connection ended: proofs on their way will not be answered. */
   reset(): void {
     this.#inFlight = 0;
   }
@@ -163,25 +173,25 @@ function isProof(op: OpName): boolean {
 }
 
 /**
- * A leader hears of the activity of its followers' sessions in the answers to its own pings, each half tick. Servers grant
- * sessions of two ticks and more, so that is a quarter of the session time-out at most.
+ * A leader learns of the activity of its followers' sessions from the answers to its own pings, which it sends each half
+ * tick. Servers grant sessions of two ticks or more, so half a tick is at most a quarter of the session time-out.
  */
 const reportShare = 1 / 4;
 
-/** Stamps closer together than this share of the time-out are not worth keeping apart. */
+/** Stamps that are closer together than this share of the time-out are kept as one. */
 const grainShare = 1 / 64;
 
 /**
- * When requests were sent on the present connection, to find what an answered proof proves.
+ * When requests were sent on the present connection. This shows what an answered proof proves.
  *
- * A follower hands a request on to its leader without touching the session there: the leader counts on from what the
- * follower last reported. An answer that passed through the leader proves that every report before it has arrived, and
- * with it the activity up to one report's time before the request was sent; not the request itself.
+ * A follower hands a request on to its leader without touching the session there. The leader counts from the follower's
+ * last report. An answer that passed through the leader proves that every report before it has arrived. So it proves the
+ * activity up to one report interval before the proof was sent, and not the proof itself.
  */
 export class Activity {
   #sent: Stamp[] = [];
 
-  /** A new connection. `greeting`: when its handshake was sent, which counts like a request. */
+  /** A new connection begins. `greeting`: when its handshake was sent, which counts like a request. */
   restart(greeting: Stamp | null): void {
     this.#sent = greeting === null ? [] : [greeting];
   }
@@ -191,7 +201,10 @@ export class Activity {
     if (last === undefined || stamp.atMs - last.atMs >= timeoutMs * grainShare) this.#sent.push(stamp);
   }
 
-  /** The last activity that the leader has counted for certain, once a proof sent at `proof` is answered; `null` for none. */
+  /**
+   * The last activity that the leader has counted for certain, once a proof that was sent at `proof` is answered. `null`
+   * if there is none.
+   */
   countedBy(proof: Stamp, timeoutMs: Millis): Stamp | null {
     const limitMs = proof.atMs - timeoutMs * reportShare;
     const next = this.#sent.findIndex((stamp) => stamp.atMs > limitMs);

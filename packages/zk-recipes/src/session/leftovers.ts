@@ -23,24 +23,24 @@ import type { Settle } from "./types.js";
 
 const sequence = /-?\d{9,10}$/;
 
-/** A server that is too busy is asked again after this. */
+/** A server that is too busy is asked again after this time. */
 const askAgainMs: Millis = 250;
 
 /**
- * The ephemeral nodes of a session over an adopted client. When our lease ends first, the client may still get its session back,
- * and we may not close it: nodes of a lock that is not held here any more would block all clients for as long as this client
- * lives. So they are deleted one by one as soon as the client is connected.
+ * The ephemeral nodes that are left in the session of an adopted client. When our lease ends first, the client may still
+ * get its session back, and we may not close it. Nodes of a lock that is not held here any more would then block all
+ * clients as long as this client lives. So they are deleted one by one as soon as the client is connected.
  */
 export class Leftovers implements LinkListener {
   readonly #runtime: Runtime;
   readonly #paths = new Set<string>();
-  /** Creates without an answer of names that are ours alone: the paths as asked for, to which the server may have added a number. */
+  /** Unanswered creates of names that are ours alone: their paths as requested, to which the server may have added a number. */
   readonly #doubtful = new Set<string>();
-  /** Paths about which an answer is on its way. */
+  /** Paths about which a request is on its way. */
   readonly #asked = new Set<string>();
   #looking = false;
   #cancelPause: (() => void) | null = null;
-  /** Resolves when nothing is left, or nothing more can be done. */
+  /** Resolves when no node is left, or nothing more can be done. */
   readonly done: Promise<void>;
   #link: Link | null = null;
   #cleared!: () => void;
@@ -52,7 +52,7 @@ export class Leftovers implements LinkListener {
     });
   }
 
-  /** Looks on as `settle` gets its outcome. */
+  /** Wraps `settle` so that the nodes which the request makes or deletes are noted first. */
   track<K extends OpName>(
     op: K,
     request: RequestOf<K>,
@@ -77,7 +77,7 @@ export class Leftovers implements LinkListener {
     };
   }
 
-  /** Tracks the steps as if each had been sent alone, except that all were applied or none. */
+  /** Tracks the steps of a transaction as if each had been sent alone. Either all of them were applied, or none. */
   #trackAll<T>({ ops }: RequestOf<"multi">, settle: Settle<T>): Settle<T> {
     const asked = ops.flatMap((step) => (isEphemeralCreate(step) ? [step.request.path] : []));
     if (asked.length === 0) return settle;
@@ -96,17 +96,18 @@ export class Leftovers implements LinkListener {
     };
   }
 
-  /** Notes a node that may be ours. Where others use its name too, the owner of the one node shows whether it is. */
+  /** Notes a node that may be ours. If other clients use its name too, the owner of the node shows later whether it is. */
   #doubt(path: string): void {
     if (isOursAlone(path)) this.#doubtful.add(path);
     else this.#paths.add(path);
   }
 
-  /** Takes over the link until everything is gone or the client's session is. */
+  /** Takes over the link until all nodes are gone, or the client's session is over. */
   clear(link: Link): void {
     this.#link = link;
     link.listen(this);
-    // The session may have found its lease over in the end of a connection, whose requests settle after that.
+    // The session may have found that its lease is over while a connection ended. The requests of that connection settle
+    // only afterwards.
     queueMicrotask(() => {
       if (link.stopped) this.#end();
       else this.#sweep();
@@ -124,7 +125,7 @@ export class Leftovers implements LinkListener {
   event(): void {}
   broken(): void {}
 
-  /** No answer comes any more: `up` begins again. */
+  /** No answer comes any more: `up` starts again. */
   down(): void {
     this.#asked.clear();
     this.#looking = false;
@@ -154,7 +155,7 @@ export class Leftovers implements LinkListener {
     const paths = [...this.#paths].filter((path) => !this.#asked.has(path));
     const shared = paths.filter((path) => !isOursAlone(path));
     const looks = this.#doubtful.size > 0 && !this.#looking;
-    // What is read behind a `sync` is no older than the writes of before: the server may lag behind the one that made a node.
+    // The server may lag behind the server that made a node. What is read behind a `sync` is no older than the writes before it.
     let lags = true;
     if (shared.length > 0 || looks) {
       this.#ask(link, "sync", { path: "/" }, ({ err }) => {
@@ -171,13 +172,16 @@ export class Leftovers implements LinkListener {
 
   #delete(link: Link, path: string): void {
     this.#ask(link, "delete", { path, version: -1 }, ({ err }) => {
-      // Refused for good (no permission) is as much as can be done.
+      // If the server refuses for good (no permission), nothing more can be done.
       if (isPassingCode(err)) this.#later(path);
       else this.#forget(path);
     });
   }
 
-  /** An earlier delete may have been applied without an answer, and the name taken by others since. */
+  /**
+   * Deletes the node if our session still owns it. An earlier delete may have been applied without an answer, and another
+   * client may have made a node of that name since.
+   */
   #deleteIfOurs(link: Link, path: string, lags: () => boolean): void {
     this.#ask(link, "exists", { path, watch: false }, ({ err }, frame) => {
       if (lags() || isPassingCode(err)) this.#later(path);
@@ -218,7 +222,7 @@ export class Leftovers implements LinkListener {
     this.#sweep();
   }
 
-  /** A connection that ends first is followed by another, on which `up` begins again. */
+  /** Sends a request. If the connection ends first, `up` starts again on the next one. */
   #ask<K extends OpName>(
     link: Link,
     op: K,
@@ -237,7 +241,7 @@ export class Leftovers implements LinkListener {
     if (this.#paths.size === 0 && this.#doubtful.size === 0) this.#end();
   }
 
-  /** The server was too busy, for this path or for the look. */
+  /** Tries again later: the server was too busy for this path, or for the look. */
   #later(path?: string): void {
     if (path !== undefined) this.#asked.delete(path);
     this.#cancelPause ??= this.#runtime.setTimer(askAgainMs, () => {
@@ -262,7 +266,10 @@ function isEphemeralCreate(step: MultiOp): step is CreateStep {
   return (step.op === "create" || step.op === "create2") && isEphemeral(step.request.flags);
 }
 
-/** Whether the name is ours alone: by the UUID that an attempt puts in front of its node's name, and not by one in the name of the lock. */
+/**
+ * Whether the name is ours alone: an attempt has put a UUID in front of its node's name. A UUID in the name of the lock
+ * does not count.
+ */
 function isOursAlone(path: string): boolean {
   return parseProtectedName(baseName(path)) !== null;
 }
@@ -271,7 +278,7 @@ function isEphemeral(flags: number): boolean {
   return flags === CreateFlags.ephemeral || flags === CreateFlags.ephemeralSequential;
 }
 
-/** A number has ten characters, or eleven with its sign. */
+/** Whether `path` is one of `asked`, perhaps with a sequence number, which has ten characters, or eleven with its sign. */
 function isOneOf(asked: ReadonlySet<string>, path: string): boolean {
   if (asked.has(path)) return true;
   return sequence.test(path) && (asked.has(path.slice(0, -10)) || asked.has(path.slice(0, -11)));

@@ -27,11 +27,11 @@ const defaultCloseMs: Millis = 1_000;
 
 export interface LinkedSessionParts extends SessionBasics {
   readonly link: Link;
-  /** `host:port` of each. */
+  /** `host:port` of each server. */
   readonly servers: readonly string[];
-  /** False for a user's own client: it is let go of at the end, never closed. */
+  /** `false` for a user's own client, which is released at the end and never closed. */
   readonly owned: boolean;
-  /** Called once when the session has no more use for an adopted client. */
+  /** Called once, when the session does not need an adopted client any more. */
   readonly released?: () => void;
 }
 
@@ -73,7 +73,7 @@ export class LinkedSession implements ZooKeeperSession {
     link.listen(this.#contact);
   }
 
-  /** Goes to work: dials, or renews the connection that an adopted client has already. */
+  /** Starts the session: dials, or renews the connection that an adopted client has already. */
   start(): void {
     if (this.#owned) this.#link.start();
     else if (this.#link.stopped)
@@ -153,7 +153,7 @@ export class LinkedSession implements ZooKeeperSession {
 
   watchExists(path: string, listener: WatchListener<ResponseOf<"exists"> | null>): WatchHandle {
     return watchByRead(this.#watchContext, "exists", path, listener, (outcome) =>
-      // The zxid of an error reply is not handed on; nothing may be read into this 0.
+      // The zxid of an error reply is not passed on: this 0 stands for no zxid.
       !outcome.ok && saysNoNode(outcome.error) ? { ok: true, value: null, zxid: 0n } : outcome,
     );
   }
@@ -171,7 +171,8 @@ export class LinkedSession implements ZooKeeperSession {
   }
 
   whenConnected(options: { waitMs?: Millis; signal?: AbortSignal } = {}): Promise<void> {
-    // The lease is judged now, although its timer may be late: when this call says that the session is lost, the next one is open already.
+    // The lease is judged now, because its timer may be late. If this call says that the session is lost, the next
+    // session is open already.
     if (this.#states.ranOut) this.#watchdog.check();
     if (this.#states.over) {
       return Promise.reject(new SessionLostError("whenConnected", { cause: this.#states.lostCause }));
@@ -186,7 +187,7 @@ export class LinkedSession implements ZooKeeperSession {
     return this.#closing;
   }
 
-  /** Called before anything is promised, so that holds are in doubt first. */
+  /** Called before the lease is read, so that holds come in doubt first. */
   #noticeSleep(): void {
     if (this.#lease.slept && this.#states.told === "connected") this.#watchdog.check();
   }
@@ -231,7 +232,7 @@ export class LinkedSession implements ZooKeeperSession {
         return session.#link.up && !session.#states.over;
       },
       send: (op, request, settle) => session.send(op, request, settle),
-      // NoWatcher says that it has fired meanwhile; a connection that ended took the watch along.
+      // NoWatcher means that the watch has fired meanwhile. If the connection ended, the watch went with it.
       removeWatches: (path, type) => session.#sender.send("removeWatches", { path, type }, () => {}, false),
       idle: () => this.#watchdog.sent(this.#runtime.nowMs()),
       watchedByOthers: (path: string, table: WatchTable) =>
@@ -268,14 +269,15 @@ export class LinkedSession implements ZooKeeperSession {
     return this.#ending.closed(waitMs, { wasOver, met });
   }
 
-  /** `reason`: of a loss; `null`: closed. */
+  /** `reason`: why the session is lost; `null`: it was closed. */
   #end(reason: SessionLossReason | null, cause: unknown): void {
     this.#states.end(reason, cause, () => {
       this.#watchdog.stop();
       this.#watches.clear();
     });
     this.#waiters.reject(new SessionLostError("whenConnected", { cause }));
-    // Requests in flight end now, since no answer comes to them any more. Only when our own client is closed are they answered first.
+    // Requests in flight end now, because no answer to them will come. Only a close of our own client lets them be
+    // answered first.
     if (reason === null && this.#owned) return;
     this.#sender.loseAll(cause);
   }
@@ -318,7 +320,10 @@ export class LinkedSession implements ZooKeeperSession {
     this.#link.hold(true);
   }
 
-  /** A process with nothing in flight, watched or waited for may exit by itself with the session open. */
+  /**
+   * Releases the process: with no request in flight, no watch and no waiting call, it may exit by itself with the session
+   * open.
+   */
   #rest(): void {
     const needed = this.#sender.awaited > 0 || this.#watches.size > 0 || this.#waiters.size > 0;
     if (needed || !this.#held) return;

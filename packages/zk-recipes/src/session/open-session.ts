@@ -8,7 +8,7 @@ import { checkBasics, checkSessionOptions, type SessionBasics, type SessionOptio
 import type { ZooKeeperSession } from "./types.js";
 
 /**
- * Opens a session, connecting in the background: `whenConnected()` waits. Throws `InvalidArgumentError` or
+ * Opens a session, which connects in the background: `whenConnected()` waits for it. Throws `InvalidArgumentError` or
  * `UnsupportedError` at once for options that cannot work.
  */
 export function openSession(options: SessionOptions): ZooKeeperSession {
@@ -29,16 +29,21 @@ interface Adoption {
   taken: boolean;
 }
 
-/** Hooks stay on a client for good: a second session finds them there. */
+/** Hooks stay on a client for good. A second session over the same client finds them here. */
 const adopted = new WeakMap<Client, Adoption>();
 
 /**
- * A session over a user's own client of node-zookeeper-client 1.1.3, connected or not, with the same hardening. The client
- * is not closed here; if it is connected it reconnects once, and its own requests and watches go on working. Its chroot applies to them alone: paths of the
- * session are the server's, and `resolveOptions` puts the chroot in front of the provider's. When the lease ends, this session is lost for good even if the client gets back in time. Ephemeral nodes
- * that are left when the session is over are deleted one by one as soon as the client is connected, and the client can be adopted again after that.
+ * A session over a user's own client of node-zookeeper-client 1.1.3, connected or not, with the same hardening. The
+ * client is not closed here. If it is connected it reconnects once, and its own requests and watches go on working.
  *
- * Throws `InvalidArgumentError` for anything but such a client, and while another session has it.
+ * The client's chroot applies to the client's own requests alone. Paths of the session are the server's, and
+ * `resolveOptions` puts the chroot in front of the provider's paths.
+ *
+ * When the lease ends, this session is lost for good, even if the client reconnects in time. Ephemeral nodes that are
+ * left when the session is over are deleted one by one as soon as the client is connected. After that the client can be
+ * adopted again.
+ *
+ * Throws `InvalidArgumentError` for anything but such a client, and while another session has the client.
  */
 export function adoptSession(client: Client, options: SessionBasics): ZooKeeperSession {
   checkBasics(options);
@@ -70,7 +75,7 @@ export function adoptSession(client: Client, options: SessionBasics): ZooKeeperS
   return session;
 }
 
-/** So that a fleet spreads over the ensemble. */
+/** In random order, so that a fleet of clients spreads over the ensemble. */
 function shuffled<T>(items: readonly T[], runtime: Runtime): T[] {
   const result = [...items];
   for (let last = result.length - 1; last > 0; last -= 1) {

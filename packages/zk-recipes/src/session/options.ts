@@ -4,34 +4,35 @@ import type { WatcherEvent } from "@holdfast/zk-protocol";
 import type { ServerAddress } from "../client/library.js";
 import type { RequestMeter } from "./request-sender.js";
 
-/** What an open and an adopted session have in common. */
+/** The options that both an opened and an adopted session have. */
 export interface SessionBasics {
-  /** Bounds `whenConnected()`. Default 10,000. */
+  /** How long `whenConnected()` waits at most. Milliseconds, default 10,000. */
   readonly connectTimeoutMs?: Millis | undefined;
   /**
-   * What proves the lease. `"sync"` (default): the keep-alive is `sync`, and answered writes count too. `"quorum"`: an empty `multi`,
-   * which is committed by a majority and costs a transaction each; for sessions shorter than the ensemble's syncLimit x
-   * tickTime, as a leader that was cut off goes on answering `sync` for that long.
+   * Which requests prove the lease. `"sync"` (default): the keep-alive is `sync`, and answered writes count too.
+   * `"quorum"`: the keep-alive is an empty `multi`, which a majority commits and which costs one transaction each.
+   * `"quorum"` is for sessions that are shorter than the ensemble's syncLimit x tickTime: a leader that was cut off goes
+   * on answering `sync` for that long.
    */
   readonly leaseProof?: "sync" | "quorum" | undefined;
   readonly runtime: Runtime;
   readonly meter?: RequestMeter | undefined;
-  /** Called for each event of a watch, in the order of the frames: of watches that were made by `addWatch` too. */
+  /** Called for each event of a watch, in the order of the frames, including watches that were made by `addWatch`. */
   readonly onWatchEvent?: ((event: WatcherEvent) => void) | undefined;
 }
 
 export interface SessionOptions extends SessionBasics {
-  /** See `parseConnectString`. Tried in random order. */
+  /** See `parseConnectString`. They are tried in random order. */
   readonly servers: readonly ServerAddress[];
-  /** Wished for: the server keeps it within its own limits, see `ZooKeeperSession.timeoutMs`. */
+  /** The time-out that is asked for. The server keeps it within its own limits, see `ZooKeeperSession.timeoutMs`. */
   readonly sessionTimeoutMs: Millis;
-  /** Sent first on every connection. `auth` of the scheme `digest` is `user:password`. */
+  /** Sent first on every connection. For the scheme `digest`, `auth` is `user:password`. */
   readonly auth?: readonly Credential[] | undefined;
-  /** Connects through TLS; certificates and the like as for `tls.connect`. */
+  /** Connects through TLS, with options as for `tls.connect`, such as certificates. */
   readonly tls?: ConnectionOptions | undefined;
   /**
-   * So much of one turn of the event loop, about, goes into what the server has sent; the rest waits in the socket for
-   * the next one. Default: no limit.
+   * About how much of one turn of the event loop may go into bytes from the server. The rest waits in the socket for the
+   * next turn. Default: no limit.
    */
   readonly turnMs?: Millis | undefined;
 }
@@ -43,7 +44,7 @@ export interface Credential {
 
 const maxTimeoutMs = 2 ** 31 - 1;
 
-/** Throws `InvalidArgumentError` naming the option, or `UnsupportedError` for SASL. */
+/** Throws `InvalidArgumentError`, which names the option, or `UnsupportedError` for SASL. */
 export function checkSessionOptions(options: SessionOptions): void {
   checkBasics(options);
   if (!Array.isArray(options.servers) || options.servers.length === 0) {

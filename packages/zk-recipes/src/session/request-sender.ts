@@ -18,18 +18,18 @@ import { Activity, type LeaseClock, Proofs, type Stamp } from "./lease-clock.js"
 import type { Leftovers } from "./leftovers.js";
 import type { Outcome, Settle } from "./types.js";
 
-/** How a request ended, for meters. */
+/** How a request ended, as meters get it. */
 export interface RequestSettled {
   readonly op: OpName;
-  /** From `send` to the answer, or to the end of the connection. */
+  /** The time from `send` to the answer, or to the end of the connection. */
   readonly tookMs: Millis;
-  /** `ok`, a server error's name such as `NoNode`, or `outcome-unknown`, `session-lost`. */
+  /** `ok`, the name of a server error such as `NoNode`, or `outcome-unknown` or `session-lost`. */
   readonly outcome: string;
 }
 
-/** Hears of each request, keep-alives included. */
+/** Gets a report of each request, keep-alives included. */
 export interface RequestMeter {
-  /** Read before each report: one that is not wanted costs nothing. */
+  /** Whether a report is wanted. Read before each one, so that an unwanted report costs nothing. */
   readonly wanted: boolean;
   settled(request: RequestSettled): void;
 }
@@ -54,14 +54,14 @@ export interface SenderContext {
   proven(): void;
 }
 
-/** Sends a session's requests, and proves its lease by their answers. */
+/** Sends the requests of a session, and proves its lease by their answers. */
 export class RequestSender {
   readonly proofs: Proofs;
   readonly activity: Activity = new Activity();
   readonly #parts: SenderParts;
   readonly #context: SenderContext;
   #awaited = 0;
-  /** When the first request of the write was sent that is the `#write`th of the link. */
+  /** When the first request was sent of the write with the number `#write` (see `Link.writes`). */
   #stamp: Stamp | null = null;
   #write = -1;
 
@@ -71,12 +71,12 @@ export class RequestSender {
     this.#context = context;
   }
 
-  /** Calls in flight that code outside the session waits for; keep-alives are not among them. */
+  /** The requests in flight whose answers code outside the session waits for. Keep-alives are not among them. */
   get awaited(): number {
     return this.#awaited;
   }
 
-  /** `awaited`: by code outside the session. */
+  /** `awaited`: code outside the session waits for the answer. */
   send<K extends OpName>(
     op: K,
     request: RequestOf<K>,
@@ -84,7 +84,7 @@ export class RequestSender {
     awaited: boolean,
   ): void {
     const { link, lease, leftovers } = this.#parts;
-    // Requests that leave in one write have one time: that of the first is never too late.
+    // Requests that leave in one write share one time: that of the first, which is never too late.
     if (this.#stamp === null || this.#write !== link.writes) {
       this.#stamp = lease.stamp();
       this.#write = link.writes;
@@ -98,7 +98,7 @@ export class RequestSender {
     this.#context.sent(sent.atMs);
   }
 
-  /** A request whose answer proves the lease. */
+  /** Sends a request whose answer proves the lease. */
   prove(settle: Settle<void>): void {
     const done = (outcome: Outcome<unknown>): void =>
       settle(outcome.ok ? { ok: true, value: undefined, zxid: outcome.zxid } : outcome);
@@ -114,7 +114,7 @@ export class RequestSender {
 
   // -------- what `Call` reports
 
-  /** The server answered, before the outcome is handed on. */
+  /** The server has answered. Called before the outcome is passed on. */
   answered(call: Call<OpName>, header: ReplyHeader): void {
     const { link, lease } = this.#parts;
     if (!this.proofs.answered(call.op, header) || this.over) return;
@@ -124,17 +124,17 @@ export class RequestSender {
     this.#context.proven();
   }
 
-  /** It answered with bytes that are no such answer. */
+  /** The server has answered with bytes that are not a valid answer. */
   garbled(error: ProtocolError): void {
     this.#parts.link.cut(`an answer that makes no sense: ${error.message}`);
   }
 
-  /** The connection ended without an answer: whether no other will come, because the session is over. */
+  /** Whether the session is over. An answer that did not come will then never come. */
   get over(): boolean {
     return this.#context.over;
   }
 
-  /** Once, just before the outcome is handed on. */
+  /** Called once, just before the outcome is passed on. */
   settled({ op, sent, awaited }: Call<OpName>, outcome: string): void {
     if (awaited) this.#awaited -= 1;
     const { meter, runtime } = this.#parts;
@@ -144,12 +144,12 @@ export class RequestSender {
   }
 }
 
-/** One request of a session on its way. Settles exactly once. */
+/** One request of a session on its way. It settles exactly once. */
 class Call<K extends OpName> extends Packet {
   readonly op: K;
   readonly path: string | undefined;
   readonly sent: Stamp;
-  /** Code outside the session waits for it. */
+  /** Code outside the session waits for the answer. */
   readonly awaited: boolean;
   readonly #sender: RequestSender;
   #settle: Settle<ResponseOf<K>> | null;
@@ -215,7 +215,7 @@ class Call<K extends OpName> extends Packet {
 
 function decoded<K extends OpName>(op: K, frame: Buffer): ResponseOf<K> {
   if (op !== "getChildren2") return decodeResponse(op, frame, replyHeaderBytes);
-  // Queues are listed at each hand-over, and hardly ever are all their names read.
+  // Queues are listed at each hand-over, and all names of a listing are hardly ever read.
   const listing: ResponseOf<"getChildren2"> = new ListedChildren(frame, replyHeaderBytes);
   return listing as ResponseOf<K>;
 }

@@ -5,8 +5,9 @@ import { PlainPacket } from "../client/pending-queue.js";
 import { noPaths, type WatchedPaths } from "../client/set-watches.js";
 
 /**
- * The end of a session of our own: closes it at the server, so that its nodes go now rather than at the session time-out. Over as many
- * connections as it takes within the limit, then lets go of everything whatever the server does.
+ * The end of a session of our own: closes it at the server, so that its nodes go now rather than at the session time-out.
+ * It takes as many connections as it needs within the limit. At the limit it lets go of everything, whatever the server
+ * does.
  */
 export class ServerClose implements LinkListener {
   readonly done: Promise<void>;
@@ -18,11 +19,11 @@ export class ServerClose implements LinkListener {
   #finished: () => void = () => {};
   #ended = false;
 
-  /** `ref`: a caller waits for the end, so the process stays alive. `false` after a loss, for whose end no caller waits. */
+  /** `ref`: a caller waits for the end, so the process stays alive. `false` after a loss, when no caller waits for the end. */
   constructor(link: Link, runtime: Runtime, limitMs: Millis, ref: boolean) {
     this.#link = link;
     this.#runtime = runtime;
-    // Time for two servers at least, should the first be silent.
+    // Enough time for at least two servers, in case the first does not answer.
     this.#stepMs = Math.max(100, limitMs / 2);
     this.done = new Promise((resolve) => {
       this.#finished = resolve;
@@ -35,7 +36,7 @@ export class ServerClose implements LinkListener {
     else this.#step();
   }
 
-  /** From now on a caller waits for the end, for `limitMs` at most, and the process stays alive. */
+  /** From now on a caller waits for the end, for at most `limitMs`, and the process stays alive. */
   within(limitMs: Millis): Promise<void> {
     if (this.#ended) return this.done;
     this.#cancelLimit();
@@ -59,7 +60,7 @@ export class ServerClose implements LinkListener {
     this.#say();
   }
 
-  /** Nothing left to end. */
+  /** The session is over already: nothing is left to close. */
   expired(): void {
     this.#end();
   }
@@ -82,7 +83,7 @@ export class ServerClose implements LinkListener {
     this.#link.send("closeSession", undefined, new PlainPacket(this.#runtime.nowMs(), () => this.#end()));
   }
 
-  /** Leaves a server that does not answer. */
+  /** Leaves the server if it does not answer in time. */
   #step(): void {
     if (this.#ended) return;
     this.#cancelStep?.();

@@ -13,7 +13,7 @@ import type { Watchdog } from "./watchdog.js";
 
 type StateListener = (state: SessionState | "closed") => void;
 
-/** The state of a session, its listeners, and what ended it. */
+/** The state of a session, its listeners, and the reason of its end. */
 export class SessionStates {
   readonly #lease: LeaseClock;
   readonly #runtime: Runtime;
@@ -28,12 +28,15 @@ export class SessionStates {
     this.#runtime = runtime;
   }
 
-  /** The state that its listeners know. */
+  /** The state that was reported to the listeners last. */
   get told(): SessionState | "closed" {
     return this.#state;
   }
 
-  /** Also `"lost"` for a lease that ran out while the loop was blocked, before the timer that makes it known has run. */
+  /**
+   * The state now. It is `"lost"` also when the lease ran out while the event loop was blocked, before the timer that
+   * reports the loss has run.
+   */
   get now(): SessionState | "closed" {
     return this.ranOut ? "lost" : this.#state;
   }
@@ -50,7 +53,7 @@ export class SessionStates {
     return this.#state === "lost" || this.#state === "closed";
   }
 
-  /** Nothing can mend it any more: the next timer or frame judges the lease before anything else. */
+  /** Whether the lease has run out. Nothing can repair that: the next timer or frame judges the lease before anything else. */
   get ranOut(): boolean {
     return this.#lease.provenAtMs !== -Infinity && this.#runtime.nowMs() >= this.#lease.endMs();
   }
@@ -75,13 +78,13 @@ export class SessionStates {
     if (this.#state === "connected") this.set("suspended");
   }
 
-  /** Contact is broken, perhaps in a session that is suspended already, because the machine seems to have slept. */
+  /** Contact is broken. The session may be suspended already, because the machine seems to have slept. */
   broken(): void {
     this.suspend();
     if (!this.over) for (const listener of [...this.#breakListeners]) guarded(listener);
   }
 
-  /** `ending` runs before the listeners. For good: to be called once. */
+  /** Ends the session for good; call it once. `ending` runs before the listeners. */
   end(reason: SessionLossReason | null, cause: unknown, ending: () => void): void {
     this.#lossReason = reason;
     this.#lostCause = cause;
@@ -103,16 +106,16 @@ export interface ContactParts {
   lose(reason: SessionLossReason, cause: unknown): void;
 }
 
-/** What a session makes of the news of its link: connections that come and go, and what each of them proves. */
+/** Follows the link of a session: connections that come and go, and what each of them proves. */
 export class SessionContact implements LinkListener {
-  /** How many connections there were, the present one included. */
+  /** The number of connections so far, the present one included. */
   connection = 0;
-  /** Why the last connection, or attempt at one, ended. */
+  /** Why the last connection, or the last attempt at one, ended. */
   lastCause: unknown;
-  /** Attempts in a row that a server refused. */
+  /** The number of attempts in a row that a server refused. */
   refusals = 0;
   readonly #parts: ContactParts;
-  /** When the handshake of the connection under way was sent; null when it left before an adopted client was ours. */
+  /** When the handshake of the present connection was sent; `null` when it was sent before we adopted the client. */
   #greetingSent: Stamp | null = null;
   #greetingAsksForNew = false;
 
@@ -120,15 +123,15 @@ export class SessionContact implements LinkListener {
     this.#parts = parts;
   }
 
-  /** An adopted client has a connection already. */
+  /** Takes over the connection that an adopted client has already. */
   adopt(): void {
     this.connection = 1;
     this.#takeUpAnew();
   }
 
   /**
-   * Connected is: a connection with accepted credentials and watches in place, and a lease that was proven of late. To be
-   * judged whenever one of them may have changed for the better.
+   * Sets the state to `connected` if all of it is true: there is a connection with accepted credentials, its watches are
+   * in place, and the lease was proven recently. Call it whenever one of these may have become true.
    */
   reconsider(): void {
     const { link, lease, states, waiters } = this.#parts;
@@ -152,7 +155,7 @@ export class SessionContact implements LinkListener {
     this.#parts.watchdog.received();
   }
 
-  /** Put back before anything else, so that `connected` finds every watch in its place. */
+  /** The watches are put back before all other requests, so that `connected` finds every watch in its place. */
   watched(): WatchedPaths {
     return this.#parts.watches.armedPaths();
   }
@@ -160,7 +163,7 @@ export class SessionContact implements LinkListener {
   greeted(): void {
     const { link, lease, sender } = this.#parts;
     this.connection += 1;
-    // A leader that lost its quorum without noticing greets an old session all the same, but cannot make a new one.
+    // A leader that lost its quorum without noticing still greets an old session, but cannot make a new one.
     const proves = this.#greetingSent !== null && (!sender.proofs.quorum || this.#greetingAsksForNew);
     sender.activity.restart(this.#greetingSent);
     if (this.#greetingSent === null) this.#takeUpAnew();
@@ -210,9 +213,10 @@ export class SessionContact implements LinkListener {
   }
 
   /**
-   * This connection made its handshake before the client was adopted, so the session does not know from when the leader counts the lease.
-   * It sends one proof and cuts the connection when that has ended: the handshake of the next connection is seen. Answers come in order,
-   * so the requests that the owner of the client has in flight are answered first.
+   * This connection made its handshake before the client was adopted, so the session does not know since when the leader
+   * counts the lease. This sends one proof, and cuts the connection when the proof has ended. The session then sees the
+   * handshake of the next connection. Answers come in order, so the requests that the owner of the client has in flight
+   * are answered first.
    */
   #takeUpAnew(): void {
     const { link, sender } = this.#parts;

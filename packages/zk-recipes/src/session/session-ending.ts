@@ -5,13 +5,13 @@ import type { Leftovers } from "./leftovers.js";
 import { ServerClose } from "./server-close.js";
 
 /**
- * What becomes of the client below a session that is over: one of our own closes it at the server and ends; a user's own is let go
- * of, as soon as nothing of ours is left in its session.
+ * Decides what happens to the client below a session that is over. A client of our own closes the session at the server
+ * and ends. A user's client is released as soon as none of our nodes is left in its session.
  */
 export class SessionEnding {
   readonly #link: Link;
   readonly #runtime: Runtime;
-  /** Set for an adopted client, whose session we cannot end. */
+  /** Set for an adopted client, whose session we may not end. */
   readonly #leftovers: Leftovers | null;
   readonly #released: (() => void) | undefined;
   #serverClose: ServerClose | null = null;
@@ -23,7 +23,7 @@ export class SessionEnding {
     this.#released = released;
   }
 
-  /** The session was lost; no caller waits for the end of its client. */
+  /** The session was lost. No caller waits for the end of its client. */
   lost(): void {
     if (this.#leftovers === null) {
       this.#serverClose = new ServerClose(this.#link, this.#runtime, this.#link.timeoutMs, false);
@@ -32,7 +32,10 @@ export class SessionEnding {
     }
   }
 
-  /** The session was closed, which is waited for as long. `wasOver`: it had been lost before. `met`: a server knows it. */
+  /**
+   * The session was closed; waits for the end of that for at most `waitMs`. `wasOver`: the session had been lost before.
+   * `met`: a server knows it.
+   */
   async closed(waitMs: Millis, { wasOver, met }: { wasOver: boolean; met: boolean }): Promise<void> {
     const leftovers = this.#leftovers;
     if (leftovers === null) {
@@ -41,7 +44,7 @@ export class SessionEnding {
       return this.#serverClose.done;
     }
     if (!wasOver) void this.#letGo(leftovers);
-    // Nodes that are left after that are deleted as soon as the client is connected, however long it is away.
+    // Nodes that are left after that are deleted as soon as the client is connected again, however long that takes.
     await settledWithin(this.#runtime, leftovers.done, waitMs, { ref: true });
   }
 

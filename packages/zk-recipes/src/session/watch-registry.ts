@@ -2,19 +2,19 @@ import type { WatchEventType, WatcherEvent } from "@holdfast/zk-protocol";
 import { guarded } from "../client/guarded.js";
 import type { WatchedPaths } from "../client/set-watches.js";
 
-/** The two tables a server keeps for each connection: getData and exists share one. */
+/** The two tables of watches that a server keeps for each connection: getData and exists share one. */
 export type WatchTable = "data" | "child";
 
-/** One interest in one path. */
+/** The interest of one listener in one path. */
 export interface Watch {
   readonly path: string;
   readonly table: WatchTable;
   /**
-   * Asked: the read is on its way. Armed: an event is for it, since the read was answered or `setWatches` was sent. Over: fired, dropped,
-   * refused, or lost with the session.
+   * `"asked"`: the read is on its way. `"armed"`: the read was answered, or `setWatches` was sent, so events are for this
+   * watch. `"over"`: it has fired, or was dropped, refused, or lost with the session.
    */
   phase: "asked" | "armed" | "over";
-  /** Set by exists on a missing node; such a watch is restored by another list. */
+  /** Set by exists on a missing node. A new connection restores such a watch by another list of `setWatches`. */
   awaitsCreation: boolean;
   fired(type: WatchEventType): void;
 }
@@ -23,14 +23,16 @@ const tablesOf: { readonly [T in WatchEventType]: readonly WatchTable[] } = {
   created: ["data"],
   "data-changed": ["data"],
   "children-changed": ["child"],
-  // The server sends a session one event, whichever of its tables has the node.
+  // The server sends a session one event, even if the node is in both of its tables.
   deleted: ["data", "child"],
 };
 
 /**
- * The watches of one session, as many listeners on a path as there are interests, against one entry at the
- * server. A watch belongs to a listener from the moment the answer to its read is handled, in frame order: an event in front of that
- * answer is about an older watch, one behind it is about this one too.
+ * The watches of one session. The server has one entry for each path and table, for which there may be several listeners
+ * here.
+ *
+ * A watch belongs to a listener from the moment at which the answer to its read is handled, in frame order. An event
+ * before that answer is about an older watch; an event behind it is about this one too.
  */
 export class WatchRegistry {
   readonly #tables: { readonly [T in WatchTable]: Map<string, Watch[]> } = {
@@ -39,7 +41,7 @@ export class WatchRegistry {
   };
   #size = 0;
 
-  /** Listeners that have not come to their end. */
+  /** The number of listeners whose watch is not over. */
   get size(): number {
     return this.#size;
   }
@@ -52,7 +54,7 @@ export class WatchRegistry {
     this.#size += 1;
   }
 
-  /** Ends the interest; `true` when no other listener here asks for that path and table. */
+  /** Ends the interest. `true` when no other listener here has a watch for that path and table. */
   end(watch: Watch): boolean {
     if (watch.phase === "over") return false;
     watch.phase = "over";
@@ -65,7 +67,7 @@ export class WatchRegistry {
     return others.length === 0;
   }
 
-  /** Uses up and calls every armed listener the event is for. */
+  /** Uses up and calls every armed listener that the event is for. */
   fire(event: WatcherEvent): void {
     const fired: Watch[] = [];
     for (const name of tablesOf[event.type]) {
@@ -86,8 +88,9 @@ export class WatchRegistry {
   }
 
   /**
-   * Armed paths by the list of a `setWatches` request they belong in. Looked up one by one as they are taken: there may be a hundred
-   * thousand, and what comes and goes between two of them is seen or not, which is the same to the server.
+   * The armed paths, by the list of a `setWatches` request that they belong in. They are looked up one by one as they are
+   * taken, because there may be a hundred thousand. A watch that is added or ended meanwhile may be listed or not; that
+   * is the same to the server.
    */
   armedPaths(): WatchedPaths {
     const { data, child } = this.#tables;

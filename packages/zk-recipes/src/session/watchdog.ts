@@ -3,18 +3,21 @@ import type { Link } from "../client/link.js";
 import { Packet } from "../client/pending-queue.js";
 import type { LeaseClock } from "./lease-clock.js";
 
-/** An answer outstanding for this long is chased with a ping, and again at doubling intervals. */
+/** After this long without an answer to a request a ping is sent, and then again at doubling intervals. */
 const nudgeAfterMs: Millis = 100;
 const leastAttemptMs: Millis = 200;
-/** The first limit of a handshake where the share of the time-out is longer; each mute server in a row doubles it. */
+/**
+ * The first limit of a handshake, where its share of the time-out is longer. Each server in a row that does not answer
+ * doubles it.
+ */
 const firstAttemptMs: Millis = 3_000;
 const leastTickMs: Millis = 5;
-/** A timer this late, or bytes handled this long after the timer was due, show that the loop was blocked. */
+/** A timer this late, or bytes handled this long after the timer was due, show that the event loop was blocked. */
 const blockedMs: Millis = 100;
 
-/** What the watchdog knows of its session, and what it makes it do. */
+/** What the watchdog needs of its session, and what it makes the session do. */
 export interface Guarded {
-  /** A keep-alive or write is on its way. */
+  /** The number of keep-alives and writes that are on their way. */
   readonly proofsInFlight: number;
   readonly proofSentAtMs: Millis;
   readonly serverCount: number;
@@ -22,17 +25,18 @@ export interface Guarded {
   /** The lease has run out. */
   expire(): void;
   prove(): void;
-  /** Called at each tick: the moment to let go of the process when nothing is going on. */
+  /** Called at each tick: the moment to release the process when the session is idle. */
   rest(): void;
 }
 
 /**
- * One coarse timer for everything that depends on time: keep-alives, silent peers, mute handshakes, withheld answers, and
- * the end of the lease. The library underneath has no read time-out at all: it takes a dead peer for a quiet one.
+ * One coarse timer for everything that depends on time: keep-alives, silent servers, handshakes without an answer,
+ * withheld answers, and the end of the lease. The library below has no read time-out at all: it takes a dead server for a
+ * quiet one.
  *
- * Times are shares of the session time-out T. Keep-alive T/4 after the last proof was sent, since an answered proof counts
- * the activity of a quarter before it; no promise, and off to the next server, 2T/3 after what counts, which leaves a
- * third to find one that answers.
+ * Times are shares of the session time-out T. A keep-alive is sent T/4 after the last proof was sent, because an answered
+ * proof counts the activity of a quarter before it. At 2T/3 after the activity that counts, the session promises nothing
+ * more and goes to the next server. That leaves a third to find a server that answers.
  */
 export class Watchdog {
   readonly #session: Guarded;
@@ -41,17 +45,17 @@ export class Watchdog {
   readonly #runtime: Runtime;
   #cancel: (() => void) | null = null;
   #dueMs: Millis = Number.POSITIVE_INFINITY;
-  /** A request left since the last tick. */
+  /** Whether a request left since the last tick. */
   #sending = false;
   #stopped = false;
   #lastBytesMs: Millis;
   #heard = false;
-  /** The loop ran again after having been blocked: what was not heard before that is not held against the peer. */
+  /** When the event loop ran again after it was blocked. Silence before that is not the server's. */
   #resumedMs: Millis = Number.NEGATIVE_INFINITY;
   #head: unknown;
   #headSinceMs: Millis = 0;
   #nudgeMs: Millis = nudgeAfterMs;
-  /** Attempts in a row that were given up because no handshake came. */
+  /** The number of attempts in a row that were given up because no handshake came. */
   #muteAttempts = 0;
 
   constructor(session: Guarded, link: Link, lease: LeaseClock, runtime: Runtime) {
@@ -68,7 +72,7 @@ export class Watchdog {
     this.#cancel = null;
   }
 
-  /** Bytes came. Judges the lease first: what came too late must not be taken for news of a living session. */
+  /** Bytes came. Judges the lease first: bytes that came too late must not count as news of a living session. */
   received(): void {
     const now = this.#runtime.nowMs();
     this.#noticeBlock(now);
@@ -82,13 +86,13 @@ export class Watchdog {
     return this.#heard ? this.#lastBytesMs : Number.NEGATIVE_INFINITY;
   }
 
-  /** A request left at `atMs`: its answer is watched from now on. */
+  /** A request left at `atMs`. From now on its answer is awaited. */
   sent(atMs: Millis): void {
     this.#sending = true;
     this.#arm(atMs + nudgeAfterMs);
   }
 
-  /** Something changed that the next tick has to take into account. */
+  /** Call it when something has changed that the next tick has to take into account. */
   check(): void {
     if (this.#stopped) return;
     const now = this.#runtime.nowMs();
@@ -96,7 +100,7 @@ export class Watchdog {
       this.#session.expire();
       return;
     }
-    // While requests are sent, the next one finds the timer as near as it needs it, and sets none.
+    // While requests are sent, this tick is near enough for the next request too, which then sets no timer.
     const beatMs = this.#sending ? now + nudgeAfterMs : Number.POSITIVE_INFINITY;
     if (this.#link.up) this.#muteAttempts = 0;
     const nextMs = this.#link.up ? this.#watchConnection(now) : this.#watchAttempt(now);
@@ -107,8 +111,9 @@ export class Watchdog {
   }
 
   /**
-   * A ZooKeeper server that is just starting may keep a connection open for good that it will never answer: it fails while it closes
-   * it. With a long session, the whole share of the time-out would be lost on it.
+   * Watches an attempt at a connection. A ZooKeeper server that is just starting may keep a connection open for good that
+   * it will never answer, because it fails while it closes that connection. With a long session time-out, waiting its
+   * whole share would waste that time.
    */
   #watchAttempt(now: Millis): Millis {
     const sinceMs = this.#link.attemptSinceMs;
@@ -146,7 +151,7 @@ export class Watchdog {
       : Math.min(nextMs, this.#watchAnswer(now, timeoutMs, stale));
   }
 
-  /** The oldest unanswered request: answers come in order, so nothing is answered before it is. */
+  /** Watches the oldest unanswered request: answers come in order, so no other request is answered before it. */
   #watchAnswer(now: Millis, timeoutMs: Millis, stale: boolean): Millis {
     const head = this.#link.pending.peek();
     if (head !== this.#head) {
@@ -162,7 +167,7 @@ export class Watchdog {
       return now + timeoutMs / 12;
     }
     if (now - this.#headSinceMs >= this.#nudgeMs) {
-      // Members of 3.6.0 to 3.8.0 ensembles may sit on a committed answer until something else arrives (ZOOKEEPER-4537).
+      // Members of 3.6.0 to 3.8.0 ensembles may hold back a committed answer until something else arrives (ZOOKEEPER-4537).
       this.#link.ping();
       while (now - this.#headSinceMs >= this.#nudgeMs) this.#nudgeMs *= 2;
     }
@@ -186,7 +191,7 @@ export class Watchdog {
       this.#noticeBlock(this.#runtime.nowMs());
       this.#dueMs = Number.POSITIVE_INFINITY;
       this.check();
-      // What the tick itself has sent, a keep-alive, is no reason for another.
+      // A keep-alive that this tick itself has sent is no reason for another tick.
       this.#sending = false;
     });
   }

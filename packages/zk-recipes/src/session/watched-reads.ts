@@ -17,9 +17,9 @@ export interface WatchContext {
   readonly up: boolean;
   send<K extends OpName>(op: K, request: RequestOf<K>, settle: Settle<ResponseOf<K>>): void;
   removeWatches(path: string, type: number): void;
-  /** No watch is left; the process may be let go of soon. */
+  /** No watch is left: the session may soon release the process. */
   idle(): void;
-  /** Code outside the registry watches it over the same connection, or may be about to. */
+  /** Whether code outside the registry watches the path over the same connection, or may be about to. */
   watchedByOthers(path: string, table: WatchTable): boolean;
 }
 
@@ -59,11 +59,11 @@ class SessionWatch<T> implements Watch, WatchHandle {
   remove(): void {
     const context = this.#context;
     if (!this.#end() || !context.up || context.watchedByOthers(this.path, this.table)) return;
-    // Also while the request is on its way: the server takes them in order.
+    // Also while the read is on its way: the server handles requests in order.
     context.removeWatches(this.path, this.table === "child" ? WatcherType.children : WatcherType.data);
   }
 
-  /** `true` when no other listener of this session watches the path. */
+  /** Ends the watch. `true` when no other listener of this session watches the path. */
   #end(): boolean {
     const { watches } = this.#context;
     const lonely = watches.end(this);
@@ -73,8 +73,8 @@ class SessionWatch<T> implements Watch, WatchHandle {
 }
 
 /**
- * Sends a read that sets a watch. The listener belongs to the watch from the moment the answer is handled, not before: an
- * event in front of the answer is about an earlier watch on the path.
+ * Sends a read that sets a watch. The watch belongs to the listener from the moment at which the answer is handled, not
+ * before: an event before the answer is about an earlier watch on the path.
  */
 export function watchByRead<K extends WatchedOp, T>(
   context: WatchContext,
@@ -101,7 +101,10 @@ export function watchByRead<K extends WatchedOp, T>(
   return watch;
 }
 
-/** See `ZooKeeperSession`. Armed from the start: an event in front of the answer is what the request itself has found. */
+/**
+ * See `ZooKeeperSession`. The watches are armed from the start: an event before the answer shows what the request itself
+ * has found.
+ */
 export function watchUnread(
   context: WatchContext,
   unread: readonly UnreadWatch[],
@@ -112,7 +115,7 @@ export function watchUnread(
   );
   const data = unread.map(({ path }) => path);
   let from = 0;
-  // Nearly always one: a path may be nearly as long as a request.
+  // Nearly always there is one piece. There are more when paths are nearly as long as a request.
   for (const piece of setWatchesPieces({ ...noPaths, data }, sinceZxid)) {
     const asked = watches.slice(from, from + piece.dataWatches.length);
     from += asked.length;

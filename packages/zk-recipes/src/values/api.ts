@@ -3,20 +3,23 @@ export interface Versioned<T> {
   /** The value as it was read. */
   readonly value: T;
   /**
-   * Grows with each write, also over a delete and a new node; it falls only where an ensemble is restored from an older snapshot. It is for comparing
-   * alone: differences mean nothing.
+   * Grows with each write, also when the node is deleted and made again. It falls only if an ensemble is restored from an
+   * older snapshot. It is only good for comparisons: differences mean nothing.
    */
   readonly version: bigint;
 }
 
 /**
- * Curator's `SharedValue` and `SharedCount`: one node that all may read, write, and watch.
+ * Curator's `SharedValue` and `SharedCount`: one node that all clients may read, write, and watch.
  *
- * Calls wait for a connection for `connectTimeoutMs` at most and then reject with a retryable `BackendError`. A write whose
- * answer was lost is sent again only where the node shows that it was not applied; where the node does not show it, or cannot be
- * read within `connectTimeoutMs`, the call rejects with a `BackendError` that is not retryable and says so. Calls also reject with a `BackendError` when the server
- * refuses, with `LayoutConflictError` when the node's data does not have the size of the value, with `InvalidArgumentError`
- * for a value of another type or range, and with `ProviderClosedError`.
+ * Calls wait for a connection for at most `connectTimeoutMs`, and then reject with a retryable `BackendError`. If the
+ * answer to a write was lost, the write is sent again only if the node shows that it was not applied. If the node does
+ * not show that, or cannot be read within `connectTimeoutMs`, the call rejects with a `BackendError` that is not
+ * retryable, and whose message says so.
+ *
+ * Calls also reject with `BackendError` when the server refuses, with `LayoutConflictError` when the node's data does not
+ * have the size of the value, with `InvalidArgumentError` for a value of another type or range, and with
+ * `ProviderClosedError`.
  *
  * @example
  * ```ts
@@ -28,27 +31,27 @@ export interface Versioned<T> {
 export interface SharedValue<T> {
   /** The name as it was given to the provider. */
   readonly name: string;
-  /** The present value; creates the node with the seed where there is none. Asks one server, which may be a moment behind. */
+  /** The present value. If there is no node, it is created with the seed. One server answers, which may be a moment behind. */
   get(): Promise<Versioned<T>>;
   /** Writes the value, whatever the present one is. */
   set(value: T): Promise<void>;
   /**
-   * Writes the value only if the present version is that of `seen`, which `get()` or `observe()` has given. `false`: the
-   * version is another one, also after a delete and a new node, and nothing was written.
+   * Writes the value only if the present version is still that of `seen`, which `get()` or `observe()` returned. `false`:
+   * the version is another one (also because the node was deleted and made again), and nothing was written.
    */
   trySet(seen: Versioned<T>, value: T): Promise<boolean>;
   /**
-   * Yields the present value at once, then each change. A reader that is slower than the changes gets the latest one and not
-   * all. Goes on through outages. Ends without an error when `signal` aborts, and with `ProviderClosedError` when the provider
-   * closes; on a closed provider it throws that at once.
+   * Yields the present value at once, and then each change. A reader that is slower than the changes gets the latest
+   * value and not all of them. It goes on through outages. It ends without an error when `signal` aborts, and with
+   * `ProviderClosedError` when the provider closes. On a closed provider it throws that error at once.
    */
   observe(options?: { signal?: AbortSignal }): AsyncIterable<Versioned<T>>;
 }
 
 /**
  * Curator's `DistributedAtomicLong`: a signed number of 64 bits. Calls reject as those of `SharedValue`. An update that
- * resolves was applied exactly once; one that rejects with a `BackendError` that is not retryable was applied once or not at
- * all.
+ * resolves was applied exactly once. An update that rejects with a `BackendError` that is not retryable was applied once
+ * or not at all.
  *
  * @example
  * ```ts
@@ -59,24 +62,27 @@ export interface SharedValue<T> {
 export interface AtomicLong {
   /** The name as it was given to the provider. */
   readonly name: string;
-  /** The present value; 0 where there is no node. */
+  /** The present value; 0 if there is no node. */
   get(): Promise<bigint>;
   /**
-   * Adds `delta` and resolves with the value after that. Rejects with `InvalidArgumentError`, and changes nothing, where the
-   * sum does not fit into 64 bits; Curator goes on at the other end there.
+   * Adds `delta` and resolves with the value after that. If the sum does not fit into 64 bits, it changes nothing and
+   * rejects with `InvalidArgumentError`; Curator wraps around there.
    */
   add(delta: bigint): Promise<bigint>;
   /** Writes the value, whatever the present one is. */
   set(value: bigint): Promise<void>;
-  /** Writes `value` if the present one is `expected`. `false`: it is another one, or there is no node; nothing was written. */
+  /**
+   * Writes `value` if the present one is `expected`. `false`: it is another one, or there is no node, and nothing was
+   * written.
+   */
   compareAndSet(expected: bigint, value: bigint): Promise<boolean>;
 }
 
-/** A member that is present. */
+/** A present member of a group. */
 export interface GroupMember {
   /** The name of its node. */
   readonly id: string;
-  /** What it gave when it joined. */
+  /** The data that it gave when it joined. */
   readonly data: Uint8Array;
 }
 
@@ -85,9 +91,11 @@ export interface GroupMembership {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
-   * Adds a member, which is present until the result is disposed: its node is created again after a lost session, and after
-   * another client has deleted it. `id` is one segment of a path. `data` defaults to this host's address, as in Curator.
-   * Rejects with `LayoutConflictError` while another session has a member of that id, with `InvalidArgumentError`, with
+   * Adds a member, which is present until the result is disposed. Its node is created again after a lost session, and
+   * after another client has deleted it. `id` is one segment of a path. `data` defaults to this host's address, as in
+   * Curator.
+   *
+   * Rejects with `LayoutConflictError` while another session has a member with that id, with `InvalidArgumentError`, with
    * `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, and with
    * `ProviderClosedError`.
    *
@@ -101,41 +109,41 @@ export interface GroupMembership {
   join(id: string, data?: Uint8Array): Promise<AsyncDisposable>;
   /** The present members, ordered by id. Rejects with `BackendError` and `ProviderClosedError`. */
   members(): Promise<readonly GroupMember[]>;
-  /** Yields the present members at once, then each change of them or of their data; otherwise as `SharedValue.observe()`. */
+  /** Yields the present members at once, and then each change of them or of their data; otherwise as `SharedValue.observe()`. */
   observe(options?: { signal?: AbortSignal }): AsyncIterable<readonly GroupMember[]>;
 }
 
-/** One step of `ZooKeeperLocks.guarded()`. Paths are as the names of locks: absolute ones stand below chroot and namespace. */
+/** One step of `ZooKeeperLocks.guarded()`. Its path is like the name of a lock: an absolute one is below chroot and namespace. */
 export type GuardedOp = GuardedCreate | GuardedSet | GuardedDelete;
 
 /** Makes a node. */
 export interface GuardedCreate {
   /** The kind of the step. */
   readonly op: "create";
-  /** Its parent has to be there. */
+  /** The node to make. Its parent must exist. */
   readonly path: string;
-  /** Default none. */
+  /** The data of the node. Default: none. */
   readonly data?: Uint8Array;
 }
 
-/** Writes a node that is there. */
+/** Writes a node that exists. */
 export interface GuardedSet {
   /** The kind of the step. */
   readonly op: "set";
   /** The node that is written. */
   readonly path: string;
-  /** What it has after that. */
+  /** The new data. */
   readonly data: Uint8Array;
-  /** Only of just this version. Default: of any. */
+  /** The version that the node must have. Default: any. */
   readonly version?: number;
 }
 
-/** Deletes a node without children, or demands that a node is there. */
+/** Deletes a node without children, or requires that a node exists. */
 export interface GuardedDelete {
   /** The kind of the step. */
   readonly op: "delete" | "check";
-  /** The node that is deleted or demanded. */
+  /** The node to delete or to require. */
   readonly path: string;
-  /** Only of just this version. Default: of any. */
+  /** The version that the node must have. Default: any. */
   readonly version?: number;
 }

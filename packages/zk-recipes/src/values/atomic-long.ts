@@ -6,7 +6,7 @@ import type { AtomicLong } from "./api.js";
 import { forcedWrite } from "./conditional-write.js";
 import { update } from "./counter.js";
 
-/** Curator's `DistributedAtomicLong`, by optimistic tries alone: no promotion to a mutex. */
+/** Curator's `DistributedAtomicLong`, by optimistic tries alone: it never falls back to a mutex. */
 export class AtomicLongView implements AtomicLong {
   readonly name: string;
   readonly #calls: RetryingRequests;

@@ -11,13 +11,16 @@ import { isPassing } from "../recipes/session/failures.js";
 import type { Outcome } from "../session/types.js";
 
 /**
- * What became of a write whose answer was lost, by what is there now. `"unchanged"`: nothing has been written since, so
- * ours was not applied. `"passed-over"`: exactly one write has been, and it was not ours, whose condition can never hold
- * again. `"unknown"`: ours may be among the writes since.
+ * What happened to a write whose answer was lost, as the present node shows. `"unchanged"`: nothing was written since, so
+ * our write was not applied. `"passed-over"`: exactly one write was applied since, and it was not ours; the condition of
+ * ours can never be true again. `"unknown"`: our write may be among the writes since.
  */
 export type Verdict = "unchanged" | "passed-over" | "unknown";
 
-/** `seen`: the node as it was before the write, `null` where there was none. `now` was read behind a `sync`. */
+/**
+ * Judges a write whose answer was lost. `seen`: the node before the write, `null` if there was none. `now` was read
+ * behind a `sync`.
+ */
 export function judge(seen: Stat | null, now: FoundNode | null, written: Uint8Array): Verdict {
   if (now === null) return seen === null ? "unchanged" : "unknown";
   const { stat } = now;
@@ -29,9 +32,9 @@ export function judge(seen: Stat | null, now: FoundNode | null, written: Uint8Ar
 }
 
 /**
- * Throws `LayoutConflictError` for a node that looks like a container, which is how parents of locks are made: ZooKeeper deletes it with its data,
- * some time after its last child. No server says what is a container, so a node without data is taken for one that was never written and has
- * or had children.
+ * Throws `LayoutConflictError` for a node that looks like a container, as parents of locks are. ZooKeeper deletes a
+ * container together with its data, some time after its last child. No server says whether a node is a container. So a
+ * node counts as a container if it has no data, was never written, and has or had children.
  */
 export function checkLasting({ lockName, path }: CallInfo, { dataLength, version, cversion }: Stat): void {
   if (dataLength > 0 || version !== 0 || cversion === 0) return;
@@ -42,11 +45,12 @@ export function checkLasting({ lockName, path }: CallInfo, { dataLength, version
 }
 
 /**
- * Writes `data` if the node is still as it was `seen` (`null`: not there), once and never twice. Resolves to the node's
- * stat, or to `null` when it was not written because another client was faster.
+ * Writes `data` if the node is still as it was `seen` (`null`: it did not exist), at most once. Resolves to the node's
+ * stat, or to `null` if nothing was written because another client was faster.
  *
- * When the answer is lost, the state is read behind a `sync`. Where that proves the write was not applied it is sent
- * again under the same condition, which can hold only once; where the state does not show it or cannot be read, it rejects with a
+ * When the answer is lost, the node is read behind a `sync`. If that proves that the write was not applied, the write is
+ * sent again under the same condition, which can be true only once. If the node does not show it or cannot be read, this
+ * rejects with a
  * `BackendError` that is not retryable.
  */
 export async function conditionalWrite(
@@ -99,8 +103,8 @@ async function send(
 }
 
 /**
- * `work` finds out about a write whose answer was lost. Where it fails too, the write may have been applied, so the call rejects
- * with `unknown` and not with the error of `work`, which may say that the call can be made again.
+ * `work` finds out what became of a write whose answer was lost. If it fails too, the write may have been applied. So the
+ * call rejects with `unknown`, and not with the error of `work`, which may say that the call can be made again.
  */
 export function inDoubt<T>(
   calls: RetryingRequests,
@@ -114,8 +118,8 @@ export function inDoubt<T>(
 }
 
 /**
- * The error for a write with an unknown outcome. Not retryable: the same call again might count twice. `cause`: why the node could
- * not be read after it.
+ * The error for a write whose outcome is unknown. Not retryable, because the same call again might count twice. `cause`: why
+ * the node could not be read after the write.
  */
 export function unknown(
   calls: RetryingRequests,
@@ -129,14 +133,15 @@ export function unknown(
   return new BackendError(message, { lockName, backend: "zookeeper", servers, retryable: false, cause });
 }
 
-/** The node is not as it was when it was read. */
+/** Whether the server refused because the node is not as it was when it was read. */
 export function isCondition(code: number): boolean {
   return code === errorCodes.BadVersion || code === errorCodes.NoNode || code === errorCodes.NodeExists;
 }
 
 /**
- * Writes `data` whatever is there, and makes the node where it is not. `known`: the last state that the caller has seen,
- * which alone can prove after a lost answer that nothing was applied. That the very data is there is as good as an answer.
+ * Writes `data` whatever the node has, and makes the node if there is none. `known`: the last state that the caller has
+ * seen. After a lost answer only that can prove that nothing was applied. If the node then has exactly `data`, that is as
+ * good as an answer.
  */
 export async function forcedWrite(
   calls: RetryingRequests,
@@ -159,7 +164,7 @@ export async function forcedWrite(
       if (error.name === "NotConnectedError") continue;
       const now = await inDoubt(calls, call, "set", calls.readSynced(call));
       if (now?.data != null && Buffer.compare(now.data, data) === 0) return now.stat;
-      // A node that is gone may have had it: another client has deleted it then, and it must not come back.
+      // The node is gone, but may have had our data before another client deleted it. It must not come back then.
       if ((!absent && known === null) || judge(absent ? null : known, now, data) === "unknown")
         throw unknown(calls, call, "set");
       if (tries === 1) continue;

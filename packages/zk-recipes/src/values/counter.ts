@@ -1,14 +1,14 @@
 import type { CallInfo, RetryingRequests } from "../recipes/requests/retrying-requests.js";
 import { conditionalWrite } from "./conditional-write.js";
 
-/** A wait that grows with the tries, so that many writers of one node do not refuse each other for ever. */
+/** The wait between tries grows up to this time, so that many writers of one node do not refuse each other for ever. */
 const longestPauseMs = 64;
 const mostTries = 1_000;
 
 /**
- * Reads, decides, and writes what was decided if no other client has written meanwhile; again if one has. `next` gives
- * the new bytes, or `null` to leave everything as it is; it may be called many times, and what it throws ends it.
- * Resolves to whether it was written.
+ * Reads the node, calls `next`, and writes what it returns if no other client has written meanwhile; otherwise starts
+ * again. `next` returns the new bytes, or `null` to leave everything as it is. It may be called many times; an error that
+ * it throws ends the update. Resolves to whether something was written.
  */
 export async function update(
   calls: RetryingRequests,
@@ -21,7 +21,8 @@ export async function update(
       let found = await calls.read(call);
       let data = next(found?.data ?? null, found !== null);
       if (data === null) {
-        // A server that lags shows what was there before. A write is guarded by the version; that nothing is written has to be confirmed.
+        // A server that lags shows an older value. A write is guarded by the version, but a decision not to write has to
+        // be confirmed.
         found = await calls.readSynced(call);
         data = next(found?.data ?? null, found !== null);
         if (data === null) return false;

@@ -20,8 +20,9 @@ import type { GuardedOp } from "./api.js";
 import { unknown } from "./conditional-write.js";
 
 /**
- * Sends `ops` behind a check of the lock's own nodes, in one transaction: the server refuses all of it once one of them is gone, whatever this
- * client believes. Once and never twice.
+ * Sends `ops` behind a check of the lock's own nodes, in one transaction. If one of these nodes is gone the server
+ * refuses the whole transaction, even if this client still believes that it holds. The transaction is applied at most
+ * once.
  */
 export async function guardedWrite(
   calls: RetryingRequests,
@@ -36,7 +37,7 @@ export async function guardedWrite(
   for (let tries = 1; ; tries++) {
     const context = await calls.connected(call);
     handle.assertHeld();
-    // Another session has no such node; the news that ours is over come by themselves.
+    // Another session has no such node. The holder is notified of the end of its own session separately.
     if (context !== grant.context) throw Handle.holdOf(handle as Handle).lossError();
     const outcome = await outcomeOf(context.session, "multi", { ops: [...own, ...theirs] });
     const refused = outcome.ok ? refusalIn(outcome.value, own, theirs) : refusalOf(outcome.error);
@@ -46,7 +47,7 @@ export async function guardedWrite(
       throw Handle.holdOf(handle as Handle).lossError();
     }
     if (refused !== null && !isPassing(refused)) throw calls.failure(call, refused);
-    // Nothing was sent where there was no connection; an answer that was lost says nothing.
+    // If there was no connection, nothing was sent. If the answer was lost, the outcome is unknown.
     if (refused === null && !outcome.ok && outcome.error.name !== "NotConnectedError")
       throw unknown(calls, call, "guarded");
     if (refused !== null) await calls.rest(call, tries, startedMs, refused);
@@ -66,7 +67,10 @@ function grantOf(calls: RetryingRequests, handle: LockHandle): ZooKeeperGrant {
   });
 }
 
-/** `"lost"`: one of the lock's own nodes is gone. A check that is refused for another reason, such as rights, says nothing of that. */
+/**
+ * The refusal in an answer. `"lost"`: one of the lock's own nodes is gone. A check that is refused for another reason,
+ * such as missing rights, does not show that.
+ */
 function refusalIn(
   answer: MultiResponse,
   own: readonly MultiOp[],

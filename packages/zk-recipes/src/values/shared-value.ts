@@ -15,7 +15,10 @@ import type { Outcome } from "../session/types.js";
 import type { SharedValue, Versioned } from "./api.js";
 import { conditionalWrite, forcedWrite } from "./conditional-write.js";
 
-/** Values of one kind as bytes. `encode` throws `InvalidArgumentError`, `decode` `LayoutConflictError`. */
+/**
+ * Converts values of one kind to bytes and back. `encode` throws `InvalidArgumentError`, `decode` throws
+ * `LayoutConflictError`.
+ */
 export interface ValueCodec<T> {
   encode(what: string, value: T): Uint8Array;
   decode(path: string, data: Uint8Array | null): T;
@@ -37,14 +40,15 @@ export const bytesCodec: ValueCodec<Uint8Array> = {
   decode: (_path, data) => Uint8Array.from(data ?? []),
 };
 
-/** What is there was written before `version`, or nothing is there. */
+/** Whether the node was written last before `version`, or does not exist. */
 function isOlder(found: FoundNode | null, version: bigint): boolean {
   return found === null || found.stat.mzxid < version;
 }
 
 /**
- * Curator's `SharedValue`, and `SharedCount` with four bytes. The first seed wins; the node is persistent, and made when
- * it is first needed. The version is the zxid of the last write (mzxid), as Curator takes the newest by from 5.7.0 on.
+ * Curator's `SharedValue`, and `SharedCount` with four bytes. The node is persistent and is made when it is first needed;
+ * the first seed counts. The version is the zxid of the last write (mzxid), by which Curator 5.7.0 and later finds the
+ * newest value.
  */
 export class SharedValueView<T> implements SharedValue<T> {
   readonly name: string;
@@ -52,7 +56,7 @@ export class SharedValueView<T> implements SharedValue<T> {
   readonly #call: CallInfo;
   readonly #seed: Uint8Array;
   readonly #codec: ValueCodec<T>;
-  /** The Stat of the node as this view has seen it last. */
+  /** The `Stat` of the node, as this view has seen it last. */
   #known: Stat | null = null;
 
   constructor(calls: RetryingRequests, name: string, seed: Uint8Array, codec: ValueCodec<T>) {
@@ -78,9 +82,9 @@ export class SharedValueView<T> implements SharedValue<T> {
   }
 
   /**
-   * Reads first: a server compares nothing but the node's count of writes, which starts again with a new node, so the
-   * write alone might fall on a node made since. Two round trips; one when the version has moved on. A server that shows something older than `seen`
-   * lags behind: it is asked again behind a `sync`.
+   * Reads before it writes. A server compares only the node's count of writes, which starts again with a new node, so the
+   * write alone could hit a node that was made since. It takes two round trips, or one if the version has changed. A
+   * server that shows an older state than `seen` lags behind, and is asked again behind a `sync`.
    */
   async trySet(seen: Versioned<T>, value: T): Promise<boolean> {
     const data = this.#codec.encode("trySet: value", value);
@@ -106,7 +110,7 @@ export class SharedValueView<T> implements SharedValue<T> {
     const { sessions } = this.#calls;
     const node = new WatchedNode(this.#calls, this.name, this.#call.path);
     let newest = 0n;
-    /** The session on which a write older than `newest` was found again behind a `sync`. */
+    /** The session on which a write older than `newest` was read again behind a `sync`. */
     let synced: SessionContext | null = null;
     return observeLatest(engine, {
       name: this.name,
@@ -118,7 +122,8 @@ export class SharedValueView<T> implements SharedValue<T> {
           const found = await node.read();
           if (found === null) await this.#plant();
           else if (isOlder(found, newest) && synced !== context) {
-            // The server of a new session lags behind, or the ensemble was restored and its zxid has fallen: the leader shows which.
+            // Either the server of a new session lags behind, or the ensemble was restored and its zxid has fallen. The
+            // leader shows which.
             await this.#calls.readSynced({ ...this.#call, patient: true });
             synced = context;
           } else {
@@ -136,7 +141,7 @@ export class SharedValueView<T> implements SharedValue<T> {
     return { value: this.#codec.decode(this.#call.path, data), version: stat.mzxid };
   }
 
-  /** Makes the node with the seed, unless another client was faster, and reads what is there, in one flight. */
+  /** Makes the node with the seed, unless another client was faster, and reads the node, in one flight. */
   async #plant(): Promise<FoundNode> {
     const { path } = this.#call;
     for (;;) {

@@ -4,8 +4,8 @@ import type { ZooKeeperSession } from "../../session/types.js";
 import { orNone } from "../session/failures.js";
 
 /**
- * The chroot is the operator's to make: a wrong one made by us would be a second, empty world of locks. `cause`: the refusal where it was
- * the answer to another request than a look for the chroot.
+ * The error for a missing chroot. Only the operator makes the chroot: a wrong one, made by us, would be a second and
+ * empty set of locks. `cause`: the server's refusal, if it answered another request than a look for the chroot.
  */
 export function missingChroot(
   chroot: string,

@@ -6,8 +6,8 @@ import { missingChroot } from "./chroot.js";
 import type { CreateSettings } from "./create-settings.js";
 
 /**
- * Parents to be made as containers in front of a create, top down: one try. Each of them may be there already, or be made by
- * another client meanwhile. No level at all: the parent is the chroot, which is not ours to make.
+ * One try to make parents as containers, top down, in front of a create. A parent may be there already, or be made by
+ * another client meanwhile. No level at all means that the parent is the chroot, which only the operator makes.
  */
 export class MissingParents {
   readonly levels: readonly string[];
@@ -15,14 +15,14 @@ export class MissingParents {
   readonly #acls: ReadonlyMap<string, readonly Acl[]>;
   readonly #refusals = new Map<string, ZooKeeperError>();
 
-  /** Asks for the ACLs by code of the caller, and throws what that throws, before anything is sent. */
+  /** Calls the caller's ACL function for each level before anything is sent, and throws what that function throws. */
   constructor(settings: CreateSettings, levels: readonly string[]) {
     this.levels = levels;
     this.#settings = settings;
     this.#acls = new Map(levels.map((level) => [level, settings.aclOf(level)]));
   }
 
-  /** In the batch of the create, before it. */
+  /** Sends the creates of the parents. The caller sends the create of the node behind them, in the same write. */
   send(session: ZooKeeperSession): void {
     for (const [path, acl] of this.#acls) {
       const container = { path, data: new Uint8Array(0), acl, flags: CreateFlags.container };
@@ -32,7 +32,10 @@ export class MissingParents {
     }
   }
 
-  /** Why the node has no parent, when asking again does not help. Known once its create was answered by NoNode. */
+  /**
+   * Why the node has no parent, if asking again does not help; else `null`. Call it after the create of the node was
+   * answered by NoNode.
+   */
   refusal(session: ZooKeeperSession, lockName: string): HoldfastError | null {
     if (this.levels.length === 0) return missingChroot(this.#settings.paths.chroot, session, lockName);
     for (const level of this.levels) {

@@ -22,8 +22,8 @@ export function ownNode(path: string, czxid: bigint): OwnNode {
 }
 
 /**
- * Creates all nodes or none in one transaction. A refusal has the parent of the node that was
- * refused as its path: `parts` are in the order of the requests.
+ * Creates all nodes or none in one transaction. When a node is refused, the error's path is the parent of that node:
+ * `parts` are in the order of the requests.
  */
 export function sendTransaction(
   session: ZooKeeperSession,
@@ -35,7 +35,7 @@ export function sendTransaction(
   session.send("multi", { ops }, (outcome) => {
     if (!outcome.ok) return answered(outcome);
     const { value, zxid } = outcome;
-    // On the wire a transaction that was refused is an answer like any other.
+    // On the wire the reply to a refused transaction has no error code, as when it was applied.
     const failure = multiFailure(value);
     if (failure === undefined) return answered({ ok: true, value: nodesOf(value, zxid), zxid });
     const { parent: path } = parts[failure.index] as Placed;
@@ -43,7 +43,10 @@ export function sendTransaction(
   });
 }
 
-/** 3.8.0 leaves the Stat out of a transaction's results: the zxid of the reply is then the czxid of all nodes. */
+/**
+ * The nodes that a transaction made. ZooKeeper 3.8.0 leaves the `Stat` out of a transaction's results; the czxid of all
+ * nodes is then the zxid of the reply.
+ */
 function nodesOf({ results }: MultiResponse, zxid: bigint): OwnNodes {
   const nodes = results.map((result): OwnNode => {
     if (result.op === "create2") return ownNode(result.path, result.stat.czxid);
@@ -53,7 +56,7 @@ function nodesOf({ results }: MultiResponse, zxid: bigint): OwnNodes {
   return nodes as [OwnNode, ...OwnNode[]];
 }
 
-/** Lists each of the parents once. `listed` runs with the last of the answers, and gets a listing for each of `parts`. */
+/** Lists each distinct parent once. `listed` is called with the last answer, and gets one listing for each of `parts`. */
 export function listAll(
   session: ZooKeeperSession,
   parts: readonly Placed[],

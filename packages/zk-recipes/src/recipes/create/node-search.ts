@@ -8,30 +8,33 @@ import { sendSync } from "../session/sync.js";
 import type { SessionContext } from "../session-context.js";
 import { type Children, listAll, type OwnNodes, ownNode } from "./node-creates.js";
 
-/** A node that may be there: its name begins with a UUID that we made. */
+/** A node that may be there: its name begins with a UUID of ours. */
 export interface SoughtNode {
   readonly parent: string;
-  /** Its path up to the base. */
+  /** The path of the node up to the base of its name. */
   readonly prefix: string;
 }
 
 export interface SearchListener {
-  /** Asked when nodes are found: whether the attempt still waits for them. */
+  /** Whether the attempt still waits for the nodes. Called when nodes were found. */
   wanted(): boolean;
-  /** All are there. The parent of each was listed after that, on the same connection. */
+  /** All nodes are there. The parent of each was listed after that, on the same connection. */
   found(nodes: OwnNodes, listings: readonly Children[]): void;
-  /** None is there, or none is left but what the server refused to delete. */
+  /** No node is there, or none is left except those that the server refused to delete. `refusal`: the first such refusal. */
   none(refusal: ZooKeeperError | null): void;
-  /** Contact broke. */
+  /** Contact broke before the answer. */
   unanswered(error: RequestError): void;
-  /** The server does not show them. Nodes that were found are deleted; the others are looked for as long as the session lives. */
+  /**
+   * The server refuses to show the nodes. Nodes that were found are deleted. The search for the others goes on as long as
+   * the session lives.
+   */
   failed(error: ZooKeeperError): void;
 }
 
 /**
- * Looks by their UUIDs for nodes that creates without an answer may have made. A refusal that passes leaves open whether they
- * are there: nothing may be made or reported before that is known. Nodes are deleted when the attempt does not want them any
- * more, or when another client has deleted a part of them.
+ * Looks for nodes that unanswered creates may have made, by the UUIDs in their names. While the server refuses only for
+ * the moment, it is not known whether the nodes are there, and nothing may be made or reported. The nodes are deleted if
+ * the attempt does not want them any more, or if another client has deleted some of them.
  */
 export class NodeSearch {
   roundTrips = 0;
@@ -65,7 +68,7 @@ export class NodeSearch {
     else this.#context.deletions.deleteAll(there, (refusal) => this.#listener.none(refusal));
   }
 
-  /** What the lost answer would have said, and the parents behind it. */
+  /** Reads what the lost answer would have said, and lists the parents behind it. */
   #read(paths: readonly string[]): void {
     const { session } = this.#context;
     const reads: Outcome<OwnNode>[] = [];
@@ -89,7 +92,7 @@ export class NodeSearch {
     for (const [index, read] of reads.entries()) {
       if (read.ok) nodes.push(read.value);
       else if (saysNoNode(read.error)) known.delete(paths[index] as string);
-      // The nodes are there, and other clients behind them in the queue would wait for them for ever.
+      // The nodes are there. Other clients behind them in the queue would wait for them for ever.
       else return this.#failed(read.error, paths);
     }
     if (nodes.length === paths.length) {
@@ -106,7 +109,7 @@ export class NodeSearch {
     if (found.length < this.#sought.length) this.#clearLater(firstPauseMs);
   }
 
-  /** Every client behind a node that stayed would wait for it as long as our session lives. */
+  /** Deletes the remaining nodes later. Every client behind a node that stayed would wait for it as long as our session lives. */
   #clearLater(delayMs: Millis): void {
     this.#context.runtime.setTimer(delayMs, () => this.#context.whenUsable(() => this.#clear(delayMs)));
   }

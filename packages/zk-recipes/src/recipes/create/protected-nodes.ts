@@ -10,42 +10,42 @@ import { MissingParents } from "./missing-parents.js";
 import { type Children, listAll, type OwnNodes, ownNode, sendTransaction } from "./node-creates.js";
 import { NodeSearch } from "./node-search.js";
 
-/** One of the nodes; `lockName` is for messages. */
+/** One of the nodes. `lockName` is used in messages. */
 export interface NodePart {
   readonly lockName: string;
-  /** Parent of the node. */
+  /** The parent of the node. */
   readonly parent: string;
   readonly rule: Pick<QueueRule, "base">;
   readonly data: Uint8Array;
-  /** The provider may keep the node after its release. Default `false`. */
+  /** The provider may keep the node after its release. Default: `false`. */
   readonly keepable?: boolean | undefined;
 }
 
-/** Which nodes are made, and what is sent with them. */
+/** The nodes to make, and what is sent with them. */
 export interface NodesPlan {
-  /** At least one, all or none of which are made. */
+  /** At least one. Either all of them are made, or none. */
   readonly parts: readonly [NodePart, ...NodePart[]];
-  /** One transaction of all parts. Default `false`: a plain create of the only part. */
+  /** Whether all parts are made in one transaction. Default: `false`, a plain create of the only part. */
   readonly transaction?: boolean;
-  /** Further parents, made along with those of the parts where one is missing. */
+  /** More parents, which are made together with the parents of the parts when one is missing. */
   readonly siblings?: readonly string[];
-  /** Sends reads of the caller's in the same write, behind the creates and in front of the listings. */
+  /** Sends reads of the caller in the same write, behind the creates and before the listings. */
   readonly readAlong?: () => void;
 }
 
 export interface NodesListener {
-  /** All are there, in the order of the parts. The parent of each was listed after that, on the same connection. */
+  /** All nodes are there, in the order of the parts. The parent of each was listed after that, on the same connection. */
   created(nodes: OwnNodes, listings: readonly Children[]): void;
-  /** None is there. */
+  /** No node is left, except one that the server refuses to show or to delete. */
   failed(error: HoldfastError): void;
 }
 
 /**
  * Makes ephemeral-sequential nodes in Curator's protection mode, and lists their parents behind them in the same write.
  *
- * Creates whose answer was lost are looked for by the nodes' UUIDs before they are repeated. Missing parents are made as
- * containers, only when the server says NoNode. The listener is not called any more once the session is over; an attempt on
- * the next session makes nodes with new UUIDs.
+ * If the answer to the creates is lost, the nodes are looked for by their UUIDs before the creates are repeated. Missing
+ * parents are made as containers, but only after the server answered NoNode. Once the session is over the listener is not
+ * called any more; an attempt on the next session makes nodes with new UUIDs.
  */
 export class ProtectedNodes {
   readonly #context: SessionContext;
@@ -54,7 +54,7 @@ export class ProtectedNodes {
   readonly #listener: NodesListener;
   /** The path of each part's node, up to the base. */
   readonly #prefixes: readonly string[];
-  /** Made when an answer is lost. */
+  /** The search for the nodes, made when an answer is lost. */
   #search: NodeSearch | null = null;
   readonly #startedMs: Millis;
   #creates = 0;
@@ -63,7 +63,7 @@ export class ProtectedNodes {
   #tries = 0;
   #abandoned: ((refusal: ZooKeeperError | null) => void) | null = null;
   #settled = false;
-  /** Set while the next try waits for its time: no node of ours is there, and no request is on its way. */
+  /** Set while the next try waits for its time. No node of ours is there then, and no request is on its way. */
   #endPause: (() => void) | null = null;
 
   constructor(context: SessionContext, settings: CreateSettings, plan: NodesPlan, listener: NodesListener) {
@@ -83,8 +83,8 @@ export class ProtectedNodes {
   }
 
   /**
-   * Gives up: calls the listener no more. Resolves once no node of ours is left, or the session is over; rejects where the server refuses to
-   * delete one.
+   * Gives up: the listener is not called any more. Resolves when no node of ours is left, or the session is over. Rejects
+   * when the server refuses to delete one.
    */
   abandon(): Promise<void> {
     if (this.#settled || this.#context.over) return Promise.resolve();
@@ -102,7 +102,7 @@ export class ProtectedNodes {
     });
   }
 
-  /** `missingLevels`: parents to be made in front of them. */
+  /** `missingLevels`: the parents to make in front of the nodes. */
   start(missingLevels: readonly string[] = []): void {
     this.#context.creating.enter(() => {
       if (this.#abandoned === null) return this.#send(missingLevels);
@@ -116,7 +116,7 @@ export class ProtectedNodes {
     let missing: MissingParents | null = null;
     this.#creates++;
     try {
-      // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
+      // The ACL function is the caller's, and values may be too large to send: such a mistake fails this acquire alone.
       if (missingLevels.length > 0) missing = new MissingParents(this.#settings, missingLevels);
       const requests = this.#requests();
       missing?.send(session);
@@ -170,7 +170,7 @@ export class ProtectedNodes {
     } else if (!isPassing(error)) {
       return this.#fail(this.#failure(error));
     }
-    // A parent was reaped between two requests, or the server is too busy.
+    // A parent was deleted between two requests, or the server is too busy.
     const { runtime, retry } = this.#settings;
     this.#tries++;
     const failure = this.#failure(error);
@@ -210,7 +210,7 @@ export class ProtectedNodes {
     else this.#context.whenUsable(() => this.#resume());
   }
 
-  /** What the lost answer would have said. */
+  /** Looks for the nodes that the lost answer would have named. */
   #look(): void {
     const sought = this.#plan.parts.map(({ parent }, index) => {
       return { parent, prefix: this.#prefixes[index] as string };
@@ -222,7 +222,7 @@ export class ProtectedNodes {
         this.#context.unknownCreates.delete(this);
         if (refusal === null) this.#resume();
         else if (this.#abandoned !== null) this.#finishAbandoned(refusal);
-        // The next try would wait for its own node.
+        // Another try would wait for its own earlier node.
         else this.#fail(this.#failure(refusal, "deleting what was queued"));
       },
       unanswered: (error) => this.#unanswered(error),

@@ -6,20 +6,23 @@ import { isPassing, requestFailure } from "../session/failures.js";
 import type { SessionContext } from "../session-context.js";
 import type { ZooKeeperGrant } from "./zookeeper-grant.js";
 
-/** The last write to each grant's node: a repeat of an older one must not come after a newer one. */
+/**
+ * The last write to each grant's node. A write waits for the one before it, because the repeat of an older write must not
+ * come after a newer one.
+ */
 const lastWrites: WeakMap<ZooKeeperGrant, Promise<void>> = new WeakMap();
 
 /**
- * Writes other data into the node of a grant, which is all that Curator's participants show of each other. The answer shows
- * whose the node is: the grant is lost as `stolen` when the node is gone or not ours any more.
+ * Writes other data into the node of a grant. Curator's participants show nothing of each other but this data. The answer
+ * shows whose the node is: the grant is lost as `stolen` when the node is gone or is not ours any more.
  *
- * A write whose answer was lost is sent again once there is contact. Rejects with `LockLostError` when the grant is over, or
- * ends meanwhile; with `BackendError` when the server refuses.
+ * A write whose answer was lost is sent again once there is contact. Rejects with `LockLostError` when the grant is over
+ * or ends meanwhile, and with `BackendError` when the server refuses.
  */
 export function announce(settings: CreateSettings, grant: ZooKeeperGrant, data: Uint8Array): Promise<void> {
   const before = lastWrites.get(grant) ?? Promise.resolve();
   const written = before.then(() => write(settings, grant, data));
-  // The next write waits for this one, however it ends. The caller of this one hears its error.
+  // The next write waits for this one, also if this one fails. The error goes to the caller of this write alone.
   const ended = written.catch(() => {});
   lastWrites.set(grant, ended);
   return written;
@@ -51,7 +54,7 @@ async function write(settings: CreateSettings, grant: ZooKeeperGrant, data: Uint
   throw grant.lossError("nothing is announced for a term that is over");
 }
 
-/** What `start` settles with; `null` when the session is over first. */
+/** The value that `start` settles with; `null` if the session is over first. */
 function orOver<T>(context: SessionContext, start: (settle: (value: T) => void) => void): Promise<T | null> {
   let notOver = (): void => {};
   const over = new Promise<null>((resolve) => {

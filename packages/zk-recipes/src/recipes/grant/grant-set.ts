@@ -7,8 +7,8 @@ import { type Attended, Lasting } from "../session/lasting.js";
 import { type Sync, sendSync } from "../session/sync.js";
 
 /**
- * How often holds that have lasted for as long get their own-node watch, also when their holder has not asked for `lost`: a hold has
- * it after twice this time.
+ * How often holds that have lasted this long get a watch on their own node, also if their holder has not asked for
+ * `lost`. A hold has that watch after twice this time at the latest.
  */
 const attendEveryMs: Millis = 125;
 
@@ -16,30 +16,36 @@ const attendEveryMs: Millis = 125;
 export interface SessionGrant extends Attended {
   readonly nodes: readonly { readonly path: string }[];
   readonly token: bigint;
-  /** Monotonic. */
+  /** Monotonic time of the grant. */
   readonly grantedAtMs: Millis;
-  /** Whether the grant is over. Reading this takes note of all that has happened to its session. */
+  /** Whether the grant is over. Reading this first takes note of all that has happened to its session. */
   readonly over: boolean;
-  /** Whether it is in doubt. Up to date once `over` was read. */
+  /** Whether the grant is in doubt. Up to date once `over` was read. */
   readonly doubted: boolean;
-  /** It is notified of what happens to its session in the same turn of the event loop, however many other grants there are. */
+  /**
+   * The grant takes note of what happens to its session in the same turn of the event loop, however many other grants
+   * there are.
+   */
   readonly toldAtOnce: boolean;
   /** Takes note of all that has happened to its session by now. */
   hear(): void;
   look(sync: Sync, settle: (verdict: "ours" | "not-ours" | RequestError) => void): void;
   recover(): void;
-  /** Contact is broken, in a session that may have been in doubt before. */
+  /** Contact is broken. The session may have been in doubt before that. */
   contactBroke(): void;
-  /** A node of it is missing. */
+  /** One of its nodes is missing. */
   gone(): void;
 }
 
 /**
- * The grants of one session, which come in doubt, recover and end together with it. Where there are very many, some are notified in a
- * later turn of the event loop: such a grant takes note before that when it is asked for its state.
+ * The grants of one session. They come in doubt, recover and end together with it. When there are very many, some are
+ * notified only in a later turn of the event loop. A grant that is asked for its state before that takes note first.
  */
 export class GrantSet {
-  /** Why the grants are over, once the session is: where there are very many, some are notified in a later turn of the event loop. */
+  /**
+   * Why the grants are over, once the session is. When there are very many, some are notified only in a later turn of the
+   * event loop, and read this before.
+   */
   lost: LossReason | null = null;
   /** How often contact has broken. */
   breaks = 0;
@@ -49,10 +55,10 @@ export class GrantSet {
   readonly #byParent = new Map<string, Map<string, SessionGrant>>();
   readonly #grants = new Set<SessionGrant>();
   readonly #lasting: Lasting;
-  /** The number of the round of looks at what is doubted: contact that breaks again ends the round. */
+  /** Counts the rounds in which doubted grants are looked at. When contact breaks again, the round ends. */
   #round = 0;
   #endPause: () => void = () => {};
-  /** The connection whose end was heard of last. */
+  /** The last connection whose end was reported. */
   #brokenOn = 0;
 
   constructor(session: ZooKeeperSession, runtime: Runtime) {
@@ -70,7 +76,8 @@ export class GrantSet {
       }
     });
     session.onBroken(() => {
-      // An attempt at the next one has failed. Only while there is a connection is a grant in doubt for a sleep alone.
+      // An attempt at the next connection has failed: no grant changes. Only while there is a connection can a grant be
+      // in doubt because of a sleep alone.
       if (this.#brokenOn === session.connection) return;
       this.#brokenOn = session.connection;
       for (const grant of [...this.#grants]) if (grant.toldAtOnce) grant.contactBroke();
@@ -103,12 +110,12 @@ export class GrantSet {
   }
 
   /**
-   * A listing was answered. A granted node that is not in it is gone, although no watch was there to say so. Frames come in
-   * order, so a node that is known here was made before its lock was listed.
+   * Takes the answer to a listing. A granted node that is not in the listing is gone, although no watch has reported its
+   * end. Frames come in order, so a node that is known here was made before its lock was listed.
    */
   reconcile(parent: string, listing: { readonly children: readonly string[] }): void {
     const held = this.#byParent.get(parent);
-    // The names are read only where something is held.
+    // The names are decoded only if this session holds something below `parent`.
     if (held === undefined) return;
     const listed = new Set(listing.children);
     for (const [path, grant] of [...held]) if (!listed.has(baseName(path))) grant.gone();
@@ -121,7 +128,10 @@ export class GrantSet {
     inSlices(this.#runtime, grants, (grant) => grant.hear());
   }
 
-  /** One `sync` for all, then an `exists` each; the session has re-sent the watches before. `refusedMs`: the pause after a refusal for good. */
+  /**
+   * Sends one `sync` for all grants, then an `exists` for each. The session has re-sent the watches before. `refusedMs`:
+   * the pause after a refusal that is final.
+   */
   #recoverAll(refusedMs: Millis = firstPauseMs): void {
     const session = this.#session;
     const round = ++this.#round;
@@ -129,20 +139,20 @@ export class GrantSet {
     let pauseMs: Millis = Infinity;
     let sync: Sync | undefined;
     inSlices(this.#runtime, [...this.#grants], (grant) => {
-      // The next round looks at it, behind a `sync` of its own.
+      // A newer round looks at this grant, behind its own `sync`.
       if (round !== this.#round) return;
       if (grant.over || !grant.doubted) return;
       sync ??= sendSync(session);
       grant.look(sync, (verdict) => {
         if (verdict === "not-ours") return;
         if (verdict === "ours") {
-          // Contact may be in doubt again, as after a sleep: then the next `connected` looks again.
+          // Contact may be in doubt again, as after a sleep. The next `connected` then starts another look.
           if (session.state === "connected") grant.recover();
           return;
         }
-        // A server too busy to answer is asked again soon, and one that refuses for good ever later.
+        // A server that is too busy is asked again soon. One that refuses for good is asked after ever longer pauses.
         const againMs = isFinal(verdict) ? refusedMs : firstPauseMs;
-        // Where contact broke, the next `connected` does it.
+        // If contact broke, the next `connected` looks again.
         if (againMs >= pauseMs || session.state !== "connected") return;
         pauseMs = againMs;
         this.#endPause();
@@ -151,7 +161,7 @@ export class GrantSet {
     });
   }
 
-  /** Why grants end with the session, which is over: also before `lost` says so. */
+  /** Why grants end with the session, which is over. It is known before `lost` is set. */
   get endedBy(): LossReason {
     if (this.#session.state === "closed") return "provider-closed";
     return this.#session.lossReason === "lease" ? "lease-expired" : "session-expired";

@@ -5,9 +5,12 @@ import type { SessionContext } from "../session-context.js";
 import type { OwnNode, OwnNodeWatch } from "./own-node-watch.js";
 
 /**
- * Listens for other clients of a lock that its session keeps for its next owner. Any event of the lock's children is taken for the wish
- * of one, with no listing and no question whose it was, and so is any event of the own node: such a watch is never armed again. It counts
- * only after both reads were answered and have shown the own node alone, over the connection on which the grant was made.
+ * Listens for other clients that want a lock which its session keeps for the next owner. Every event of the lock's
+ * children or of the own node counts as a wish. No listing finds out which client caused it, and such a watch is never
+ * armed again.
+ *
+ * The lock may be lent only once both reads were answered and have shown the own node alone. Both answers must have come
+ * over the connection on which the grant was made.
  */
 export class KeptNode implements WatchListener<ResponseOf<"getChildren2">> {
   readonly #context: SessionContext;
@@ -27,7 +30,7 @@ export class KeptNode implements WatchListener<ResponseOf<"getChildren2">> {
     this.#connection = context.session.connection;
   }
 
-  /** In one write: the own node, unless its watch is there, then the children. */
+  /** Arms the watch on the own node, unless it is armed, then the one on the children, in one write. */
   listen(): void {
     this.#own.arm();
     this.#children = this.#context.session.watchChildren(parentOf(this.#node.path), this);
@@ -36,7 +39,7 @@ export class KeptNode implements WatchListener<ResponseOf<"getChildren2">> {
   answered(outcome: Outcome<ResponseOf<"getChildren2">>): void {
     if (this.#over) return;
     if (!outcome.ok) {
-      // Where contact broke, the session says so to all of its grants.
+      // If contact broke, the session notifies all its grants of that.
       if (outcome.error instanceof ZooKeeperError) this.#state.wanted();
       return;
     }
@@ -50,7 +53,10 @@ export class KeptNode implements WatchListener<ResponseOf<"getChildren2">> {
     this.#state.wanted();
   }
 
-  /** The read of the own node was answered, or that of the children. After both core asks again, and may hear `"no"`. */
+  /**
+   * The read of the own node, or that of the children, was answered. After both, core calls `mayLend()` again, which may
+   * still return `"no"`.
+   */
   ownAnswered(): void {
     if (!this.#over && this.#listened) this.#state.answered();
   }
@@ -67,7 +73,7 @@ export class KeptNode implements WatchListener<ResponseOf<"getChildren2">> {
     return this.#alone && this.#own.trusted;
   }
 
-  /** The node is about to be deleted, or is gone. */
+  /** Call it when the node is about to be deleted, or is gone. */
   stop(): void {
     this.#over = true;
     this.#children?.drop();

@@ -14,19 +14,19 @@ export interface OwnNodeListener {
   gone(): void;
   /** Another client wrote Curator's revoke message into it. */
   revokeAsked?(): void;
-  /** The server has answered: from now on an event will report each change. */
+  /** The server has answered: from now on an event reports each change. */
   armed?(): void;
-  /** Another client has written to the node, or the server lets us watch it no more. */
+  /** Another client has written to the node, or the server does not let us watch it any more. */
   touched?(): void;
 }
 
 /**
- * The watch on a queue node of our own. A waiter arms it and hands it on to its grant; the first read finds what happened before
- * it was armed.
+ * The watch on a queue node of our own. A waiter arms it and hands it on to its grant. The first read shows what happened
+ * before the watch was armed.
  */
 export class OwnNodeWatch extends NodeWatch {
   listener: OwnNodeListener;
-  /** The revoke message was read, perhaps before the present listener came. */
+  /** The revoke message was read, perhaps before the present listener was set. */
   revokeSeen = false;
   /** Another client has written to the node, or the server does not let us watch it. */
   touched = false;
@@ -58,7 +58,10 @@ export class OwnNodeWatch extends NodeWatch {
     this.listener.gone();
   }
 
-  /** Refused for good: the ACL may not even let the session read its own node. Then only the end of the session ends the grant. */
+  /**
+   * The server has refused for good: the ACL may not even let the session read its own node. Only the end of the session
+   * then ends the grant.
+   */
   protected override refused(): void {
     this.changed();
   }

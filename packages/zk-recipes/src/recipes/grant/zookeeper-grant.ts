@@ -12,27 +12,30 @@ import { type OwnNode, type OwnNodeListener, OwnNodeWatch } from "./own-node-wat
 
 export interface GrantParts extends Pick<Grant, "roundTrips" | "contended" | "place"> {
   readonly lockName: string;
-  /** What its nodes carry. */
+  /** The data of its nodes. */
   readonly data: Uint8Array;
-  /** At least one: several for a batch of permits, which are held all or not at all. */
+  /** At least one. A batch of permits has several, which are held all or not at all. */
   readonly nodes: readonly [OwnNode, ...OwnNode[]];
   readonly token: bigint;
-  /** See `Grant.permitIds`. Default none. */
+  /** See `Grant.permitIds`. Default: none. */
   readonly permitIds?: readonly string[];
   readonly revocable: boolean;
-  /** Other clients make nodes of the same names once these are gone: see `NaiveAttempt`. Default `false`: the names are ours alone. */
+  /**
+   * Other clients make nodes of the same names once these are gone: see `NaiveAttempt`. Default: `false`, the names are
+   * ours alone.
+   */
   readonly sharedNames?: boolean;
-  /** The delete of what else was made for the grant. A release waits for it, and rejects when the server refused it. */
+  /** The delete of another node that was made for the grant. A release waits for it, and rejects if the server refused it. */
   readonly besides?: Promise<void>;
-  /** Lost as soon as contact breaks. Default `false`: it is uncertain until the lease ends. */
+  /** The grant is lost as soon as contact breaks. Default: `false`, it is uncertain until the lease ends. */
   readonly endsWhenSuspended?: boolean | undefined;
-  /** On all nodes, as the wait has armed them. Default none: the grant arms its own in `attend()`. */
+  /** The watches on all nodes, as the wait has armed them. Default: none; then the grant arms its own in `attend()`. */
   readonly watches?: readonly OwnNodeWatch[];
 }
 
 /**
- * Granted nodes of ours: good while their session is, and while no other client deletes one of them. Ends once, by
- * `release()` or by a loss. What happens to it is reported to core's `GrantState`.
+ * Granted nodes of ours. The grant holds as long as its session lives and no other client deletes one of the nodes. It
+ * ends once, by `release()` or by a loss. What happens to it is reported to core's `GrantState`.
  */
 export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
   readonly parts: GrantParts;
@@ -42,24 +45,27 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
   readonly roundTrips: number;
   readonly contended: boolean;
   readonly place: GrantPlace | undefined;
-  /** Monotonic. */
+  /** Monotonic time of the grant. */
   readonly grantedAtMs: Millis;
   readonly nodes: readonly [OwnNode, ...OwnNode[]];
-  /** The session with which it ends. */
+  /** The session that the grant belongs to, and ends with. */
   readonly context: SessionContext;
   #watches: readonly OwnNodeWatch[];
-  /** Set by `begin()`, before which nothing is reported. */
+  /** Set by `begin()`. Nothing is reported before that. */
   #state!: GrantState;
   readonly #grantedOn: number;
-  /** Set once the holder has released, and the provider keeps the lock. */
+  /** Set once the holder has released and the provider keeps the lock. */
   #kept: KeptNode | null = null;
   #revokeReported = false;
-  /** The connection on which a grant with `endsWhenSuspended` came in doubt only because the machine seems to have slept. */
+  /**
+   * For a grant with `endsWhenSuspended` that is in doubt only because the machine seems to have slept: the connection at
+   * that moment.
+   */
   #asleepOn: number | null = null;
-  /** How many breaks of contact it has heard of. */
+  /** How many breaks of contact it has taken note of. */
   #breaks: number;
   #end: "released" | "lost" | null = null;
-  /** Up to its end an event would have reported the end of each node. */
+  /** Up to the end of the grant, an event would have reported the end of each node. */
   #watched = false;
 
   constructor(context: SessionContext, parts: GrantParts) {
@@ -78,7 +84,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
     this.#breaks = context.grants.breaks;
   }
 
-  /** Core knows the grant: from now on what happens to it is reported to `state`. Called once. */
+  /** Core has taken the grant: from now on what happens to it is reported to `state`. Called once. */
   begin(state: GrantState): void {
     this.#state = state;
     this.context.grants.add(this);
@@ -86,11 +92,11 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
       watch.listener = this;
       if (watch.revokeSeen) this.revokeAsked();
     }
-    // A naive mutex watches at once: its release must not delete a node that has taken the place of its own.
+    // A naive mutex watches its node at once: its release must not delete another client's node that has replaced its own.
     if (this.parts.revocable || this.parts.sharedNames) this.attend();
   }
 
-  /** Goes on during a release: until the delete is confirmed, only the end of the session ends the hold. */
+  /** Goes on during a release. Until the delete is confirmed, only the end of the session ends the hold. */
   validUntilMs(): Millis {
     return this.over && this.#end === "lost" ? 0 : Math.max(0, this.context.session.leaseEndMs());
   }
@@ -99,14 +105,17 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
     return this.#end === "lost" ? 0 : Math.max(0, this.context.session.leaseUntilMs());
   }
 
-  /** Arms the watch on the own node, whose first read also finds a revoke message written before. */
+  /** Arms the watch on the own node. Its first read also finds a revoke message that was written before. */
   attend(): void {
     if (this.over || this.#watches.length > 0) return;
     this.#watches = this.nodes.map((node) => new OwnNodeWatch(this.context, node, this));
     for (const watch of this.#watches) watch.arm();
   }
 
-  /** Sends a read of the own node, unless it is watched, and one of the children: only the next acquire waits for their answers. */
+  /**
+   * Sends a read of the own node, unless it is watched, and a read of the children. Only the next acquire waits for their
+   * answers.
+   */
   keep(): boolean {
     const { session, leaseAhead } = this.context;
     if (this.over || !leaseAhead || session.connection !== this.#grantedOn) return false;
@@ -124,9 +133,12 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
   }
 
   /**
-   * `sync` and `exists` in one write: seen through the leader, the same session still owns the same node. While the caller does
-   * not have the hold, this asks until there is an answer or the session is over: a node that went with its session was not
-   * deleted, and a dead session may refuse requests for a while before it is known to be dead.
+   * Sends `sync` and `exists` in one write. They show through the leader whether the same session still owns the same
+   * node.
+   *
+   * Before the caller has the hold, this asks again until there is an answer or the session is over. A node that went
+   * with its session was not deleted by another client. And a dead session may refuse requests for a while before it is
+   * known to be dead.
    */
   prove(): Promise<Millis | null> {
     return new Promise((resolve, reject) => {
@@ -151,8 +163,8 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
   }
 
   /**
-   * Looks its nodes up behind `sync`. A node that is missing, or of another session, ends the
-   * grant. Calls `settle` once.
+   * Looks up its nodes behind `sync`. A node that is missing, or belongs to another session, ends the grant. Calls
+   * `settle` once.
    */
   look(sync: Sync, settle: (verdict: "ours" | "not-ours" | RequestError) => void): void {
     const { session } = this.context;
@@ -179,7 +191,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
       let released = true;
       let refusal: Error | null = null;
       this.#deleteNodes((outcome, error) => {
-        // Else core would take the missing node for the work of another client.
+        // Otherwise core would blame another client for the missing node.
         if (outcome === "session-over") this.#state.lost(this.context.grants.endedBy);
         if (outcome !== "deleted") released = false;
         refusal ??= error;
@@ -194,7 +206,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
     return Promise.all([nodesReleased, besides]).then(([released]) => released);
   }
 
-  /** Released or lost. */
+  /** Whether the grant was released or lost. */
   get over(): boolean {
     this.hear();
     return this.#end !== null;
@@ -204,7 +216,10 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
     return this.#state.doubted;
   }
 
-  /** An undelivered grant hears of the end at once, so that its claim goes on to the next session. So does a leader with `endsWhenSuspended`, whose term is over. */
+  /**
+   * An undelivered grant is notified of the end at once, so that its claim goes on to the next session. So is a leader
+   * with `endsWhenSuspended`, whose term is over.
+   */
   get toldAtOnce(): boolean {
     return !this.#state.delivered || this.parts.endsWhenSuspended === true;
   }
@@ -219,15 +234,16 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
     }
   }
 
-  /** Contact is broken, or the machine may have slept; the deadline is still ahead. */
+  /** Contact is broken, or the machine may have slept. The deadline is still ahead. */
   doubt(): void {
     if (this.over || this.#state.doubted) return;
-    // A kept grant that hears of a break when contact is back is given back now: no later contact would have it deleted.
+    // A kept grant that learns of a break only after contact is back is given back now. Otherwise no later contact would
+    // have it deleted.
     if (this.#kept !== null && this.context.session.state === "connected") {
       (this.#state as KeepingState).wanted();
       if (this.over) return;
     }
-    // A hold that its caller does not have yet is only delivered once it is proven.
+    // Only a delivered hold is lost here: an undelivered one is first proven before its caller gets it.
     if (this.parts.endsWhenSuspended && this.#state.delivered) {
       const { asleep, connection } = this.context.session;
       if (!asleep) return this.lose("suspended");
@@ -238,7 +254,7 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
 
   recover(): void {
     if (this.over || !this.#state.doubted) return;
-    // Contact broke after all, while the session was in doubt already.
+    // Contact broke after all, while the session was already in doubt.
     if (this.#asleepOn !== null && this.#asleepOn !== this.context.session.connection) {
       return this.lose("suspended");
     }
@@ -246,18 +262,18 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
     this.#state.recovered();
   }
 
-  /** A term that ends with the contact was only in doubt while the machine seemed to have slept. */
+  /** Ends a leader's term that was in doubt only because the machine seemed to have slept: now contact is broken as well. */
   contactBroke(): void {
     if (this.#asleepOn !== null && !this.over) this.lose("suspended");
   }
 
   /**
-   * An event or a listing shows that a node is missing. While the caller does not have the hold it is not lost yet: the node
-   * may have gone with the session, and what core asks next by `prove()` shows which.
+   * An event or a listing shows that a node is missing. Before the caller has the hold it is not lost yet: the node may
+   * have gone with the session. Core calls `prove()` next, whose answer shows which.
    */
   gone(): void {
     if (this.over) return;
-    // It comes after the other watches of these nodes: a waiter of this session behind them asks whose they were.
+    // This runs after the other watches of these nodes: waiters of this session behind them ask whose nodes they were.
     queueMicrotask(() => {
       for (const { path, czxid } of this.nodes) this.context.unclaim(path, czxid);
     });
@@ -282,12 +298,13 @@ export class ZooKeeperGrant implements Grant, SessionGrant, OwnNodeListener {
   lose(reason: LossReason): void {
     if (this.#end !== null) return;
     this.#finish("lost");
-    // The holder hears that the hold is over, and has no use for the other permits of a batch or for a node that we gave up.
+    // The hold is over, and its holder is notified below. The other permits of a batch, or a node that we gave up, are of
+    // no use any more.
     if ((this.nodes.length > 1 || reason === "suspended") && !this.context.over) this.#deleteNodes(() => {});
     this.#state.lost(reason);
   }
 
-  /** The error for what was to be built on this grant. `why`: what its loss has come before. */
+  /** The error for what was to be built on this grant. `why`: the part of its message that says what the loss prevented. */
   lossError(why: string): LockLostError {
     const { context, token, parts } = this;
     const { lockName } = parts;

@@ -4,7 +4,7 @@ import { mayBeKept } from "../../layout/queue-order.js";
 import type { TreeParticipant } from "../../layout/tree.js";
 import type { SessionContext } from "../session-context.js";
 
-/** `sinceMs`: how long its node has been there; a waiter waits for as long. */
+/** What a participant's node shows. `sinceMs`: how long the node has been there, which is how long a waiter waits. */
 export function participantInfo(person: TreeParticipant, takenAt: Date): ParticipantInfo {
   const { label, mode, path, session, address, recognisedAs } = person;
   return {
@@ -19,7 +19,7 @@ export function participantInfo(person: TreeParticipant, takenAt: Date): Partici
   };
 }
 
-/** A holder's node shows since when it queued. Since when it holds is known of our own grants only. */
+/** A hold. A holder's node shows only since when the holder queued. Since when it holds is known for our own grants only. */
 export function holdInfo(context: SessionContext, person: TreeParticipant, takenAt: Date): HoldInfo {
   const { runtime, grants } = context;
   const own = grants.get(person.path);
@@ -37,7 +37,10 @@ export function holdInfo(context: SessionContext, person: TreeParticipant, taken
   };
 }
 
-/** The age of a node by the server's clock at its creation and ours now: never negative, and exact as far as the two agree. */
+/**
+ * The age of a node: our clock now, less the server's clock at its creation. It is never negative, and exact as far as
+ * the two clocks agree.
+ */
 function age({ sinceMs }: TreeParticipant, takenAt: Date): Age {
   if (sinceMs === null) return { value: null, provenance: "unknown" };
   return { value: Math.max(0, takenAt.getTime() - sinceMs), provenance: "exact" };

@@ -4,12 +4,12 @@ import type { BareTree, TreeBranch, TreeNode } from "../../layout/tree.js";
 import type { ZooKeeperSession } from "../../session/types.js";
 import { orNone } from "../session/failures.js";
 
-/** Data and stat of this many nodes are asked for at once. */
+/** Data and stat of at most this many nodes are read at once. */
 const readsAtOnce = 500;
 
 type NodeRead = ResponseOf<"getData">;
 
-/** What is asked for, and where. */
+/** A lock: its kind, its name, and the path at which to look for it. */
 export interface LockPlace {
   readonly kind: PrimitiveKind;
   readonly lockName: string;
@@ -19,8 +19,8 @@ export interface LockPlace {
 const absent: TreeBranch = { stat: null, children: [] };
 
 /**
- * The names below a path, and of a semaphore those below its queue and its permits too: in one write where the kind is known
- * to have these, else after the first listing has shown them. Nothing where there is no such path.
+ * The names below a path. For a semaphore also the names below its queue and its permits: in one write if the kind is
+ * known to have them, else after the first listing has shown them. The tree is empty if there is no such path.
  */
 export async function listTree(session: ZooKeeperSession, place: LockPlace): Promise<BareTree> {
   const { kind, lockName, path } = place;
@@ -30,7 +30,7 @@ export async function listTree(session: ZooKeeperSession, place: LockPlace): Pro
   const { stat, children } = root as TreeBranch;
   const bare = { path, stat, data: null, children };
   if (!children.some(({ name }) => name === "locks" || name === "leases")) {
-    // A node that has no children may be the lock itself.
+    // A node without children may itself be the lock.
     if (children.length > 0 || stat === null || stat.dataLength === 0) return bare;
     return { ...bare, data: (await readNode(session, lockName, path))?.data ?? null };
   }
@@ -38,7 +38,7 @@ export async function listTree(session: ZooKeeperSession, place: LockPlace): Pro
   return { ...bare, locks: locks as TreeBranch, leases: leases as TreeBranch };
 }
 
-/** The same tree with data and stat of those of its nodes that are still there. */
+/** The same tree, with data and stat of those nodes among `paths` that are still there. */
 export async function readPeople(
   session: ZooKeeperSession,
   tree: BareTree,
@@ -49,7 +49,7 @@ export async function readPeople(
   for (let from = 0; from < paths.length; from += readsAtOnce) {
     signal?.throwIfAborted();
     const asked = paths.slice(from, from + readsAtOnce).filter((path) => path !== tree.path);
-    // In one write.
+    // All of these reads leave in one write.
     const found = await Promise.all(asked.map((path) => readNode(session, undefined, path)));
     for (const [at, read] of found.entries()) if (read !== null) reads.set(asked[at] as string, read);
   }
@@ -68,7 +68,7 @@ export async function readPeople(
   };
 }
 
-/** In one write. */
+/** Lists the children of all `paths` in one write. */
 function listAll(
   session: ZooKeeperSession,
   lockName: string,

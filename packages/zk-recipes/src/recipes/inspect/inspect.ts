@@ -7,19 +7,19 @@ import { type LockPlace, listTree, readPeople } from "./inspect-tree.js";
 
 const defaultMaxPending = 1_000;
 
-/** The snapshot names the kind where the nodes found can be that. */
+/** The snapshot has this kind if the nodes that were found can be of it. */
 export interface InspectSpec extends LockPlace {
-  /** How many permits a semaphore has, where that is known. */
+  /** The number of permits of a semaphore, if it is known. */
   readonly limit?: number | undefined;
 }
 
-/** How often the path is listed at most, when all holders were gone before their nodes could be read. */
+/** How often the path is listed at most, if all holders are gone each time before their nodes can be read. */
 const looks = 5;
 
 /**
- * Holders and queue of a path, whichever clients made the nodes and of whatever kind they are. The pictures of two nodes may be from
- * different moments: a node that went between the listing and its read is left out. When that is true of all holders, it lists
- * again: a snapshot shall be without a holder only if there was none.
+ * Holders and queue of a path, whichever clients made the nodes and of whatever kind they are. The reads of two nodes may
+ * be from different moments. A node that went between the listing and its read is left out. If all holders went in that
+ * way, the path is listed again: a snapshot should be without a holder only if there was none.
  */
 export async function inspectPath(
   context: SessionContext,
@@ -46,7 +46,7 @@ export async function inspectPath(
       pending: found.waiters
         .filter(isShown)
         .map((person, position) => ({ ...participantInfo(person, takenAt), position })),
-      // The waiters of a naive mutex have no nodes: only the server knows them, and does not say.
+      // The waiters of a naive mutex have no nodes. Only the server knows them, and it does not tell.
       pendingTotal: (found.kind ?? kind) === "naive-mutex" ? null : found.waiters.length,
     };
     if (snapshot.held.length > 0 || found.holders.length === 0 || look === looks) return snapshot;

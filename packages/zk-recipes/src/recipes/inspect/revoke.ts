@@ -7,15 +7,16 @@ import { type LockPlace, listTree } from "./inspect-tree.js";
 
 /**
  * Writes Curator's message into the node of each holder, as `Revoker.attemptRevoke` does: of all readers, of all permits.
- * `false` when the lock is free, or when another kind of lock uses the path. A holder that does not listen does not notice, and its
- * node data is overwritten all the same: with an election, the label that the other participants see.
+ * `false` when the lock is free, or when another kind of lock uses the path. A holder that does not listen does not
+ * notice the message, but its node data is overwritten all the same. In an election that is the label that the other
+ * participants see.
  */
 export async function requestRevoke(session: ZooKeeperSession, place: LockPlace): Promise<boolean> {
   const { kind, lockName } = place;
   const { family, kind: found, holders } = recogniseTree(await listTree(session, place), { kind });
   const fits = family === null ? found === kind : serves(family, kind);
   if (!fits) return false;
-  // `null`: a node that has gone.
+  // `null` stands for a node that has gone.
   const asked = await Promise.all(
     holders.map((holder) => {
       const message = { path: holder.path, data: revokeMessage, version: -1 };

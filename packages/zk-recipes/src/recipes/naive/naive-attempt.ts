@@ -13,29 +13,32 @@ import { deleteNode, type LockSpec, SessionAttempt } from "../session-attempt.js
 import type { SessionContext } from "../session-context.js";
 
 /**
- * A lock that is one ephemeral node of a fixed name, the path of the lock: the session that makes it holds, and all others watch it and try again when
- * it goes. There is no order, and each release wakes all waiters, all but one in vain: the herd that queue nodes avoid.
+ * A lock that is one ephemeral node of a fixed name, the path of the lock. The session that makes the node holds. All
+ * others watch the node and try again when it goes. There is no order. Each release wakes all waiters, and all but one in
+ * vain: this is the herd that queue nodes avoid.
  *
- * The name does not say whose node it is. After a create whose answer was lost, the session that owns the node does, and
- * `SessionContext.claim()` where several attempts of this session may have made it.
+ * The name does not say whose node it is. After a create whose answer was lost, the session that owns the node shows it.
+ * If several attempts of this session may have made the node, `SessionContext.claim()` decides.
  *
- * Safe as long as no other client deletes the node. If one does, there is a window: a release that leaves after that delete,
- * and before its event has come, deletes the node of the next holder. That holder hears that the hold is lost, but a third
- * may hold already. No delete can distinguish the two nodes: the version counts changes of the data, and starts from 0 with
- * each node. (A second, lasting node that counts the creates in every client's transactions could, and so could an ACL
- * for each holder; both cost more than this lock is for.) Queue nodes have no such window: no name is ever used twice.
+ * The lock is safe as long as no other client deletes the node. If one does, there is a window. A release that leaves
+ * after that delete, but before its event has come, deletes the node of the next holder. That holder is notified that its
+ * hold is lost, but a third client may hold already.
+ *
+ * No delete can distinguish the two nodes: the version counts changes of the data, and starts from 0 with each node. (A
+ * second, lasting node that counts the creates in every client's transactions could, and so could an ACL for each holder;
+ * both cost more than this lock is worth.) Queue nodes have no such window: no name is ever used twice.
  */
 export class NaiveAttempt extends SessionAttempt {
   override roundTrips = 0;
   override readonly queued = false;
   readonly #spec: LockSpec;
   #contended = false;
-  /** The czxid of our node, once its create is confirmed. */
+  /** The czxid of our node, once its create is confirmed; otherwise `null`. */
   #czxid: bigint | null = null;
   /** A create is on its way, or its answer was lost. */
   #doubt = false;
   #watch: WatchHandle | null = null;
-  /** Ends a withdrawal that waits for the end of the doubt. */
+  /** Ends a withdrawal that waits until it is known whether our node exists. */
   #gone: (deleted?: Promise<void>) => void = () => {};
 
   constructor(context: SessionContext, settings: CreateSettings, spec: LockSpec, listener: AttemptListener) {
@@ -51,14 +54,14 @@ export class NaiveAttempt extends SessionAttempt {
   protected override takeBack(): Promise<void>[] {
     if (this.#czxid !== null) return [this.#deleteOwn(this.#czxid, { watched: false })];
     if (!this.#doubt) return [];
-    // What is under way goes on, until it is known whether there is a node of ours.
+    // The request on its way goes on until it is known whether there is a node of ours.
     const gone = new Promise<void>((resolve) => {
       this.#gone = resolve;
     });
     return [gone.finally(this.context.whenOver(this.#gone))];
   }
 
-  /** `missingLevels`: parents to be made in front of it; `null` while no refusal has asked for them. */
+  /** `missingLevels`: the parents to make in front of the node; `null` before a refusal has shown that they are missing. */
   override start(missingLevels: readonly string[] | null = null): void {
     if (this.over) return this.#gone();
     this.context.creating.enter(() => {
@@ -71,10 +74,10 @@ export class NaiveAttempt extends SessionAttempt {
     const { session, creating } = this.context;
     const { path, data } = this.#spec;
     try {
-      // Calls code of the caller, and values may be too large to send: such a mistake fails this acquire alone.
+      // The ACL function is the caller's, and values may be too large to send: such a mistake fails this acquire alone.
       const parents = missingLevels === null ? null : new MissingParents(this.settings, missingLevels);
       const acl = this.settings.aclOf(path);
-      // It may abort this call: nothing of it is left then.
+      // The ACL function may abort this call. Nothing was sent then.
       if (this.over) return creating.leave();
       parents?.send(session);
       session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
@@ -106,12 +109,12 @@ export class NaiveAttempt extends SessionAttempt {
     this.retry(this.#failure(error), () => this.start());
   }
 
-  /** Reads the node, to see whose it is, and watches it. */
+  /** Reads the node, which shows whose it is, and watches it. */
   #look(): void {
     if (this.over && !this.#doubt) return;
     const { session } = this.context;
     this.roundTrips++;
-    // The server that is asked may lag behind the one that made the node.
+    // The server that answers may lag behind the server that made the node.
     const sync: Sync | null = this.#doubt ? sendSync(session) : null;
     this.#watch = session.watchExists(this.#spec.path, {
       answered: (outcome) => {
@@ -119,7 +122,8 @@ export class NaiveAttempt extends SessionAttempt {
         if (failure === null && outcome.ok) return this.#looked(outcome.value);
         this.stop();
         const error = failure as RequestError;
-        // While in doubt no refusal is the end: a node of ours would stay, and keep all others out until the session ends.
+        // While in doubt no refusal ends the attempt. Otherwise a node of ours could stay and keep all other clients out
+        // until the session ends.
         if (isFinal(error) && !this.#doubt) this.failed(this.#failure(error));
         else this.context.again(error, () => this.#look());
       },
@@ -139,7 +143,7 @@ export class NaiveAttempt extends SessionAttempt {
       this.stop();
       return this.#ours(found.stat.czxid);
     }
-    // Where a `sync` was in front of the read, ours was never made or is gone again.
+    // With a `sync` in front of the read, this shows that our node was never made or is gone again.
     this.#doubt = false;
     this.#czxid = null;
     if (this.over || found === null) {
@@ -166,7 +170,7 @@ export class NaiveAttempt extends SessionAttempt {
     this.context.claim(path, czxid);
     this.#doubt = false;
     this.#czxid = czxid;
-    // The answer before this one has shown the node.
+    // The answer just before has shown the node, so this counts as watched.
     if (this.over) return this.#gone(this.#deleteOwn(czxid, { watched: true }));
     if (this.context.leaseAhead) this.#grant(czxid);
     else this.context.whenLeased(() => this.#look());

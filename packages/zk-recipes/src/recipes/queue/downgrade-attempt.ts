@@ -12,13 +12,16 @@ import { isPassing, requestFailure } from "../session/failures.js";
 import { deleteNode, SessionAttempt } from "../session-attempt.js";
 
 /**
- * Takes the read lock beside a write lock that is held, in the form of Curator 5.5.0 and later: an ephemeral node that
- * bears the write's number, and so keeps its place when the write node goes. Older versions put their read at the tail,
- * where a queued writer overtakes it (CURATOR-621).
+ * Takes the read lock beside a write lock that is held, in the form of Curator 5.5.0 and later: an ephemeral node with
+ * the number of the write node. So the read keeps its place when the write node goes. Older versions put their read at
+ * the tail, where a queued writer overtakes it (CURATOR-621).
  *
- * The write node is read behind the create, in the same write: when another client has deleted the write node there is no read,
- * whichever client holds by then. The name is ours alone, so a create whose answer was lost is simply sent again. Fails with
- * `LockLostError` when the write is gone, with `BackendError` when the server refuses; no node is left then.
+ * The write node is read behind the create, in the same write. If another client has deleted the write node there is no
+ * read, whichever client holds by then. The name of the read node is ours alone, so a create whose answer was lost is
+ * simply sent again.
+ *
+ * Fails with `LockLostError` when the write is gone, and with `BackendError` when the server refuses. No node is left
+ * then.
  */
 export class DowngradeAttempt extends SessionAttempt {
   override roundTrips = 0;
@@ -47,7 +50,7 @@ export class DowngradeAttempt extends SessionAttempt {
     return [deleteNode(this.context, this.#write.parts.lockName, this.#path)];
   }
 
-  /** The write has ended with the session too, so no other session can be asked. */
+  /** The write lock has ended with the session too, so the attempt does not go on on another session. */
   protected override sessionEnded(): void {
     this.listener.failed(this.#lost());
   }
@@ -61,9 +64,9 @@ export class DowngradeAttempt extends SessionAttempt {
     let node: OwnNode | null = null;
     this.roundTrips++;
     try {
-      // Calls code of the caller, and the ACL may be too large to send: such a mistake fails this call alone.
+      // The ACL function is the caller's, and the ACL may be too large to send: such a mistake fails this call alone.
       const acl = this.settings.aclOf(path);
-      // It may abort this call: then its delete has left.
+      // The ACL function may abort this call. The delete of the node has left then.
       if (this.over) return;
       const { data } = this.#write.parts;
       session.send("create2", { path, data, acl, flags: CreateFlags.ephemeral }, (outcome) => {
@@ -73,7 +76,7 @@ export class DowngradeAttempt extends SessionAttempt {
       return this.failed(error);
     }
     nodes.set(path, 0n);
-    // Gives the czxid also of a node that an earlier try has made.
+    // This also gives the czxid of a node that an earlier try has made.
     session.send("exists", { path, watch: false }, (outcome) => {
       if (outcome.ok) node = ownNode(path, outcome.value.stat.czxid);
     });
@@ -96,7 +99,7 @@ export class DowngradeAttempt extends SessionAttempt {
       return this.failed(this.#lost());
     }
     if (node !== null) return this.#granted(node);
-    // Made and gone again: another client deletes nodes that it does not know.
+    // The node was made and is gone again: another client deletes nodes that it does not know.
     const gone = made ?? new ZooKeeperError(errorCodes.NoNode, { op: "exists", path: this.#path });
     this.retry(this.#failure(gone), () => this.start());
   }

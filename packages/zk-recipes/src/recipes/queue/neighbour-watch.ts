@@ -2,7 +2,7 @@ import type { ZooKeeperError } from "@holdfast/zk-protocol";
 import { type NodeData, NodeWatch } from "../session/node-watch.js";
 import type { SessionContext } from "../session-context.js";
 
-/** One of the two is called, once at most. */
+/** At most one of the two methods is called, and only once. */
 export interface NeighbourListener {
   aheadGone(watch: NeighbourWatch, heardBy: "event" | "read"): void;
   /** The server does not let us read the node, and so will never report its end. */
@@ -12,7 +12,7 @@ export interface NeighbourListener {
 /** The watch on a node ahead of us in the queue. It is over once it has reported to its listener. */
 export class NeighbourWatch extends NodeWatch {
   readonly name: string;
-  /** Session that owns the node, once it was read. */
+  /** The session that owns the node, once the node was read. */
   owner: bigint | null = null;
   readonly #listener: NeighbourListener;
 

@@ -10,18 +10,20 @@ import { deleteNode, type Grants, SessionAttempt } from "../session-attempt.js";
 import type { SessionContext } from "../session-context.js";
 import { isFree, type PlaceListener, type PlaceSpec, QueuePlace } from "./queue-place.js";
 
-/** One queue to stand in, and the node there. */
+/** One queue, and our node in it. */
 export type QueueSpec = PlaceSpec & NodePart & Pick<GrantParts, "revocable" | "endsWhenSuspended">;
 
 export type QueueSpecs = readonly [QueueSpec, ...QueueSpec[]];
 
-/** A turn that has come, in one of the queues. */
+/** A place in one of the queues whose turn has come. */
 type Turn = Pick<QueuePlace<QueueSpec>, "spec" | "node" | "contended" | "grantingStat" | "ownWatch">;
 
 /**
- * A node in one queue, whose head holds: mutex, read and write lock, leadership. Or a node in each of several queues, made in
- * one transaction, and a grant when the last turn has come. Were the nodes made one by one, two clients could each come first
- * on one path and wait for the other for ever; transactions are in the same order on all paths.
+ * Makes a node in one queue whose head holds: mutex, read and write lock, leadership. Or makes a node in each of several
+ * queues, in one transaction, and grants when our turn has come in all of them.
+ *
+ * If the nodes were made one by one, two clients could each be first on one path and wait for the other for ever.
+ * Transactions have the same order on all paths.
  */
 export class QueueAttempt extends SessionAttempt implements NodesListener, PlaceListener<QueueSpec> {
   readonly #specs: QueueSpecs;
@@ -29,7 +31,7 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
   /** In the order of the specs. */
   #made: readonly OwnNode[] = [];
   #places: readonly QueuePlace<QueueSpec>[] = [];
-  /** Each place has seen the listing that was read behind the creates. */
+  /** Each place has taken the listing that was read behind the creates. */
   #started = false;
 
   constructor(
@@ -44,7 +46,7 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
     this.#nodes = new ProtectedNodes(context, settings, plan, this);
   }
 
-  /** Where there are several queues the longest wait counts: they wait beside each other. */
+  /** With several queues the longest wait counts, because they wait at the same time. */
   override get roundTrips(): number {
     let longest = 0;
     for (const { roundTrips } of this.#places) longest = Math.max(longest, roundTrips);
@@ -95,7 +97,7 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
     this.#progressed(place);
   }
 
-  /** A lock that is free has no use for a place in its queue. `true` also when the attempt has ended otherwise. */
+  /** Grants at once if the lock is free: it then needs no place in its queue. `true` also if the attempt has ended otherwise. */
   #grantedAtOnce(node: OwnNode, listing: Children): boolean {
     const [spec] = this.#specs;
     try {
@@ -104,7 +106,7 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
       this.failed(conflict);
       return true;
     }
-    // A hold of this session that the listing has shown to be lost may have ended this attempt too.
+    // The listing may have shown that a hold of this session is lost, and that loss may have ended this attempt too.
     if (this.over) return true;
     const grantingStat = listing.ok ? listing.value.stat : null;
     const turn = { spec, node, contended: false, grantingStat, ownWatch: null };
@@ -112,7 +114,10 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
     return true;
   }
 
-  /** Grants when all turns have come; until then, the nodes whose turn has come are watched for their end. */
+  /**
+   * Grants when our turn has come in all queues. Until then the nodes whose turn has come are watched, so that their
+   * deletion is noticed.
+   */
   #progressed(latest: QueuePlace<QueueSpec> | null): void {
     if (this.over || !this.#started) return;
     if (this.#places.every(({ grantedOn }) => grantedOn !== null)) return this.#allCame(latest);
@@ -128,9 +133,9 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
   }
 
   /**
-   * The last turn has come, on a session whose lease is ahead, or its place would not have reported it. What was seen of the
-   * other queues counts if it was seen over this connection and our nodes there were watched since. Otherwise core proves the
-   * grants before the caller gets any.
+   * The last turn has come, on a session whose lease is ahead: otherwise its place would not have reported it. What was
+   * seen of the other queues counts if it was seen over this connection, and our nodes there were watched since then.
+   * Otherwise core proves the grants before the caller gets any.
    */
   #allCame(latest: QueuePlace<QueueSpec> | null): void {
     const { connection } = this.context.session;
@@ -160,14 +165,14 @@ export class QueueAttempt extends SessionAttempt implements NodesListener, Place
 }
 
 /**
- * The version of the children counts each coming and each going: a grant follows another without anything in between when one
- * delete and one create have come since. A parent that was made anew counts from the start, and has another czxid.
+ * The version of the children counts each creation and each deletion. A grant directly follows another if one delete and
+ * one create have happened since. A parent that was made anew counts from the start, but has another czxid.
  */
 function placeOf({ czxid, cversion }: Stat): GrantPlace {
   return { at: `${czxid}:${cversion}`, after: `${czxid}:${cversion - 2}` };
 }
 
-/** The second node on the same path would wait for the first for ever. */
+/** Throws for two locks on the same path: the second node would wait for the first for ever. */
 export function checkDistinct(specs: QueueSpecs): void {
   const names = new Map<string, string>();
   for (const { lockName, parent } of specs) {

@@ -18,46 +18,47 @@ import { type NeighbourListener, NeighbourWatch } from "./neighbour-watch.js";
 export interface PlaceSpec extends Pick<NodePart, "lockName" | "parent"> {
   readonly rule: QueueRule;
   readonly mayWait: boolean;
-  /** How long a request that may not wait stays behind a node that may be kept for no owner. Default 0. */
+  /** How long a request that may not wait stays behind a node that may be kept for no owner. Default: 0. */
   readonly keepAskMs?: Millis;
 }
 
 export interface PlaceListener<S extends PlaceSpec = PlaceSpec> {
-  /** First in the queue, on a session whose lease is ahead. */
+  /** The place is first in the queue, on a session whose lease is ahead. */
   granted(place: QueuePlace<S>): void;
-  /** Not first, and waiting was not asked for. */
+  /** The place is not first, and the request must not wait. */
   unavailable(): void;
   failed(error: HoldfastError): void;
-  /** Not first: waits for the node ahead. */
+  /** The place is not first: it waits for the node ahead. */
   waiting(): void;
   /** The node ahead has gone. */
   notified(): void;
 }
 
 /**
- * A queue node on its way to a grant, by Curator's rule for its kind: each waiter watches the one node ahead that keeps it
- * waiting.
+ * A queue node on its way to a grant, by Curator's rule for its kind. Each waiter watches the one node ahead that keeps
+ * it waiting.
  *
- * When an event says that the node ahead is gone, a waiter that stands second holds without asking, if nothing could have
- * happened that no event has reported: see `#mayTrust`. In every other case it lists. To stand second in time it also watches the
- * node two ahead and lists in the background when that one goes. All callbacks run in frame order.
+ * When an event says that the node ahead is gone, a waiter that stands second may be granted without a listing. That is
+ * so only if nothing can have happened that no event has reported: see `#mayTrust`. In every other case it lists. To know
+ * in time that it stands second, it also watches the node two ahead, and lists in the background when that one goes. All
+ * callbacks run in frame order.
  */
 export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourListener, Attended {
   roundTrips = 0;
   contended = false;
-  /** The Stat of the lock's path in the listing that granted; `null` after a grant by an event. */
+  /** The `Stat` of the lock's path in the listing that granted; `null` after a grant by an event. */
   grantingStat: Stat | null = null;
   readonly spec: S;
   readonly node: OwnNode;
-  /** The connection over which it was seen first in the queue. */
+  /** The connection over which the place was seen first in the queue. */
   grantedOn: number | null = null;
-  /** Made when the place has to wait. The grant goes on with it. */
+  /** Made when the place has to wait. The grant takes it over. */
   ownWatch: OwnNodeWatch | null = null;
   readonly #context: SessionContext;
   readonly #listener: PlaceListener<S>;
   #predecessor: NeighbourWatch | null = null;
   #twoAhead: NeighbourWatch | null = null;
-  /** What the last answered listing showed, and the connection it came over. */
+  /** The result of the last answered listing; `#seenOn` is its connection. */
   #seen: QueueView | null = null;
   #seenOn = 0;
   #listing = false;
@@ -72,7 +73,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     this.#listener = listener;
   }
 
-  /** Stops watching, also the own node where the place is granted. The caller deletes the node. */
+  /** Stops watching, also the own node of a granted place. The caller deletes the node. */
   leave(): void {
     this.#end();
     this.ownWatch?.stop();
@@ -90,7 +91,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     });
   }
 
-  /** Takes a listing; the first was read behind the create. */
+  /** Takes a listing. The first one was read behind the create. */
   listed(outcome: Children): void {
     if (this.#left) return;
     if (!outcome.ok) return this.#listFailed(outcome.error);
@@ -105,7 +106,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     if (!view.present) return this.#ownNodeMissing();
     if (view.predecessor === null) {
       this.grantingStat = outcome.value.stat;
-      // There is no grant on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone.
+      // No grant on a session in doubt: a server that lags, or is cut off, still lists nodes that are gone.
       if (this.#context.leaseAhead) return this.#grant();
       return this.#context.whenLeased(() => this.#list());
     }
@@ -122,8 +123,9 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
   }
 
   /**
-   * A kept lock looks held although no owner may have it. The node behind it is what makes its provider give it up, so it stays there for a
-   * moment. Where others wait in between, one of them gets the lock.
+   * Whether to stay behind the node ahead for a moment, although the request may not wait. A kept lock looks held
+   * although perhaps no owner has it. Our node behind it makes its provider give the lock up. If other clients wait in
+   * between, one of them gets the lock.
    */
   #asksKeeper({ head, predecessor }: QueueView): boolean {
     const { keepAskMs = 0 } = this.spec;
@@ -144,17 +146,17 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
   /** Watches the own node first, then the nodes ahead, by one request or in one write. */
   #watchAhead(view: QueueView): void {
     const before = [this.#predecessor, this.#twoAhead];
-    // A former node two ahead may be the predecessor now: its watch goes on, only its meaning changes.
+    // The former node two ahead may be the predecessor now: its watch goes on, only its meaning changes.
     this.#predecessor = this.#neighbour(view.predecessor, before);
     this.#twoAhead = this.#neighbour(view.twoAhead, before);
     for (const watch of before) {
       if (watch !== this.#predecessor && watch !== this.#twoAhead) watch?.stop();
     }
-    // A revoke message is remembered by the watch, which the grant takes over.
+    // The watch remembers a revoke message, and the grant takes the watch over.
     this.ownWatch ??= new OwnNodeWatch(this.#context, this.node, { gone: () => this.#ownNodeMissing() });
     const watches = [this.ownWatch, this.#predecessor, this.#twoAhead].filter((watch) => watch !== null);
     if (this.#context.watchesUnread) {
-      // What was written to the nodes ahead before ours was made is of no interest to us.
+      // What was written to the nodes ahead before our node was made does not matter.
       NodeWatch.armAll(this.#context, watches, this.node.czxid);
       this.#context.waits.add(this);
     } else {
@@ -163,7 +165,10 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     if (before[0] === null) this.roundTrips++;
   }
 
-  /** A node ahead that the session may not read would never report its end: the read of it shows that. */
+  /**
+   * Reads the predecessor after a long wait, because its watch was armed without a read. A node that the session may not
+   * read would never report its end; the read shows that.
+   */
   attend(): void {
     const ahead = this.#predecessor;
     if (this.#left || ahead === null || ahead.owner !== null || this.#isOwnSession(ahead)) return;
@@ -189,21 +194,24 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     if (this.#isOwnSession(gone)) {
       const waits = this.#context.deletions.whenSettled(gone.path, (outcome) => {
         if (this.#left || gone !== this.#predecessor) return;
-        // The answer to our own write proves what its event does not: the session lived when the node went.
+        // The answer to our own delete proves what the event does not: the session was alive when the node went.
         if (outcome === "deleted" && this.#mayTrust()) this.#grant();
         else this.#list();
       });
       if (!waits) this.#list();
       return;
     }
-    // A node that was not read is another session's for sure only where this session knows all of its own nodes.
+    // A node that was not read is another session's for sure only if this session knows all of its own nodes.
     const isOthers = gone.owner !== null || this.#context.unknownCreates.size === 0;
-    // What was gone when the watch was asked for has not shown whose it was.
+    // A node that was gone when the watch was requested has not shown whose it was.
     if (heardBy === "event" && isOthers && this.#mayTrust()) this.#grant();
     else this.#list();
   }
 
-  /** A watch was refused. Without that on the predecessor no event would say that it is our turn; that on the node two ahead only saves time. */
+  /**
+   * The server refused a watch. Without the watch on the predecessor no event would say that our turn has come. The watch
+   * on the node two ahead only saves time.
+   */
   aheadRefused(refused: NeighbourWatch, error: ZooKeeperError): void {
     if (this.#left) return;
     if (refused === this.#twoAhead) this.#twoAhead = null;
@@ -216,10 +224,12 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
   }
 
   /**
-   * Whether the end of the predecessor makes us first, without asking. The last listing showed us second among
-   * contenders only, in a queue that only grows at its end; no part of it came over an earlier connection; our own node is
-   * watched and unchanged since, so that an event would have reported its end; the session is good; and no listing is under
-   * way that would show more.
+   * Whether the end of the predecessor makes us first, so that no listing is needed. All of these must be true:
+   * - the last listing showed us second, among contenders only, in a queue that only grows at its end;
+   * - that listing did not come over an earlier connection;
+   * - our own node has been watched and unchanged since, so that an event would have reported its end;
+   * - the session's lease is ahead;
+   * - no listing is under way that would show more.
    */
   #mayTrust(): boolean {
     const { session } = this.#context;
@@ -246,7 +256,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     this.#context.waits.delete(this);
   }
 
-  /** Deleted, or gone with the session: only an answer that passed through the leader shows which. */
+  /** The own node was deleted, or went with the session. Only an answer that passed through the leader shows which. */
   #ownNodeMissing(): void {
     if (this.#left) return;
     this.#context.session.prove((outcome) => {
@@ -256,7 +266,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     });
   }
 
-  /** The server has refused for good what was asked of it. */
+  /** The server has refused our request for good. */
   #failAt(what: string, refusal: ZooKeeperError): void {
     this.#fail(requestFailure(what, refusal, this.#context.session, this.spec.lockName));
   }
@@ -268,8 +278,8 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
 }
 
 /**
- * Whether the listing behind the create shows the node first, on a session whose lease is ahead: it holds, and needs no place to wait in.
- * Throws as `viewQueue`.
+ * Whether the listing behind the create shows the node first, on a session whose lease is ahead. The node then holds, and
+ * needs no place to wait in. Throws as `viewQueue`.
  */
 export function isFree(context: SessionContext, spec: PlaceSpec, node: OwnNode, listing: Children): boolean {
   if (!listing.ok) return false;
@@ -277,7 +287,7 @@ export function isFree(context: SessionContext, spec: PlaceSpec, node: OwnNode, 
   return present && predecessor === null && context.leaseAhead;
 }
 
-/** The grants of the session hear which of their nodes are not listed any more. */
+/** Also notifies the grants of the session whose nodes are not listed any more. */
 function look(
   context: SessionContext,
   spec: PlaceSpec,

@@ -7,9 +7,10 @@ import type { SessionContext } from "../session-context.js";
 import type { SessionSequence } from "../session-sequence.js";
 
 /**
- * Calls `changed` whenever the queue of `path` may look different: its children, or the data of a node that holds. One watch on
- * the children and one on the data of the first holder, for each observer; waiters are not watched. It is called once the new
- * watches are in place, so that a look that follows misses nothing, and goes on over reconnects and new sessions.
+ * Calls `changed` whenever the queue of `path` may look different: its children, or the data of a node that holds. Each
+ * observer has one watch on the children and one on the data of the first holder; waiters are not watched. `changed` is
+ * called once the new watches are in place, so that a look after it misses nothing. It goes on over reconnects and new
+ * sessions.
  */
 export function watchQueue(sessions: SessionSequence, path: string, changed: () => void): () => void {
   const watch = new QueueWatch(sessions, path, changed);
@@ -21,7 +22,7 @@ class QueueWatch {
   readonly #sessions: SessionSequence;
   readonly #path: string;
   readonly #changed: () => void;
-  /** Counts listings: what belongs to an earlier one is not listened to any more. */
+  /** Counts the listings. Answers that belong to an earlier one are ignored. */
   #round = 0;
   #children: WatchHandle | null = null;
   #head: { readonly name: string; readonly handle: WatchHandle } | null = null;
@@ -34,10 +35,13 @@ class QueueWatch {
     this.#changed = changed;
   }
 
-  /** Watches on the present session, and after it on its successors. Where there is none any more, the next look shows that. */
+  /**
+   * Watches on the present session, and on its successors after it. If there is no session any more, the next look shows
+   * that.
+   */
   start(): void {
     const { context } = this.#sessions;
-    // Where a session is over by the clock alone, its `whenOver` is still to come.
+    // If the session is over by the clock alone, its `whenOver` is still to come.
     if (this.#stopped) return;
     this.#children = null;
     this.#head = null;
@@ -69,7 +73,7 @@ class QueueWatch {
     });
   }
 
-  /** There is no such path yet, or no more. */
+  /** There is no such path yet, or the path is gone. */
   #awaitPath(context: SessionContext): void {
     const round = this.#round;
     this.#dropHead();
@@ -78,7 +82,7 @@ class QueueWatch {
         if (this.#stopped || this.#round !== round) return;
         if (!outcome.ok) this.#refused(context, outcome.error, () => this.#report());
         else if (outcome.value === null) this.#report();
-        // Made since the listing.
+        // The path was made after the listing.
         else this.#list(context);
       },
       fired: () => this.#list(context),
@@ -97,7 +101,7 @@ class QueueWatch {
         this.#head = null;
         const { error } = outcome;
         if (!isFinal(error)) this.#listLater(context, error);
-        // Gone already, which the watch on the children reports; or refused to us.
+        // The node is gone already, which the watch on the children reports; or the server does not let us read it.
         else this.#report();
       },
       fired: (type) => {
@@ -117,11 +121,11 @@ class QueueWatch {
   #refused(context: SessionContext, error: RequestError, otherwise: () => void): void {
     if (!isFinal(error)) this.#listLater(context, error);
     else if (saysNoNode(error)) otherwise();
-    // Refused for good: the next look is refused too, and says why.
+    // Refused for good: the next look is refused too, and its error says why.
     else this.#report();
   }
 
-  /** Not answered, or the server is too busy: all over again. */
+  /** The request was not answered, or the server is too busy: starts over later. */
   #listLater(context: SessionContext, error: RequestError): void {
     const round = this.#round;
     context.again(error, () => {

@@ -18,11 +18,11 @@ import { sendSync } from "../session/sync.js";
 import type { SessionContext } from "../session-context.js";
 import type { SessionSequence } from "../session-sequence.js";
 
-/** What a call is for: gives messages their words, and waits their bounds. */
+/** The call that a request belongs to: its words in messages, and how long it waits. */
 export interface CallInfo {
   readonly lockName: string;
   readonly path: string;
-  /** It has been answered before and only looks again, so it waits through an outage as a waiter with a place does. */
+  /** The call has been answered before and only looks again. It then waits through an outage, as a waiter with a place does. */
   readonly patient: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface NewNode {
   readonly ephemeral: boolean;
 }
 
-/** The answer to one request, whatever it is. */
+/** The answer to one request, whether it succeeded or not. */
 export function outcomeOf<K extends OpName>(
   session: ZooKeeperSession,
   op: K,
@@ -41,14 +41,15 @@ export function outcomeOf<K extends OpName>(
   return new Promise((resolve) => session.send(op, request, resolve));
 }
 
-/** The refusal of the server; `null` for an answer that never came. */
+/** The server's refusal; `null` if the answer never came. */
 export function refusalOf(error: RequestError): ZooKeeperError | null {
   return error instanceof ZooKeeperError ? error : null;
 }
 
 /**
- * Requests that belong to no lock: sent once there is a connection, for which they wait no longer than `connectTimeoutMs`,
- * and sent again over reconnects and new sessions. The caller decides which requests may be sent twice.
+ * Requests that belong to no lock. They are sent once there is a connection, and wait for it no longer than
+ * `connectTimeoutMs`. They are sent again over reconnects and new sessions; the caller decides which requests may be sent
+ * twice.
  */
 export class RetryingRequests {
   readonly engine: GrantEngine;
@@ -71,7 +72,7 @@ export class RetryingRequests {
     return this.settings.paths.pathOf(name);
   }
 
-  /** The present session's context, once that is connected. */
+  /** The context of the present session, once that is connected. */
   async connected(call: CallInfo): Promise<SessionContext> {
     const { engine, sessions } = this;
     if (engine.closed) throw engine.closedError(call.lockName);
@@ -81,7 +82,7 @@ export class RetryingRequests {
 
   /**
    * Runs `attempt` until the server has answered it. The attempt sends its requests before it yields; all that it sends
-   * may be sent again. Rejects with a `HoldfastError` for an answer that says no for good.
+   * may be sent again. Rejects with a `HoldfastError` when the server refuses for good.
    */
   async repeat<T>(call: CallInfo, attempt: (context: SessionContext) => Promise<Outcome<T>>): Promise<T> {
     const startedMs = this.runtime.nowMs();
@@ -91,12 +92,16 @@ export class RetryingRequests {
       if (outcome.ok) return outcome.value;
       const { error } = outcome;
       if (isFinal(error)) throw this.failure(call, error);
-      // The first lost answer is asked for again as soon as there is a connection; a link that keeps breaking is not.
+      // After the first lost answer the request is repeated as soon as there is a connection. After that it waits,
+      // because the link may break again and again.
       if (refusalOf(error) !== null || tries > 1) await this.rest(call, tries, startedMs, error);
     }
   }
 
-  /** Where a node is missing the whole chroot may be missing: rejects then, because the chroot is wrong. */
+  /**
+   * Call it when a node is missing, since the whole chroot may be missing. Rejects if it is, because the chroot is then
+   * wrong.
+   */
   async absent(call: CallInfo): Promise<null> {
     const { chroot } = this.settings.paths;
     if (chroot === "" || this.#chrootSeen) return null;
@@ -108,12 +113,12 @@ export class RetryingRequests {
     return null;
   }
 
-  /** The node as the leader has it: a `sync`, and the read behind it. `null` where there is none. */
+  /** The node as the leader has it, read behind a `sync`. `null` if there is none. */
   readSynced(call: CallInfo): Promise<ResponseOf<"getData"> | null> {
     return this.read(call, sendSync);
   }
 
-  /** The node as this server has it. `null` where there is none. `ahead` sends a `sync` in the same write, in front of the read. */
+  /** The node as this server has it; `null` if there is none. `ahead` sends a `sync` in the same write, in front of the read. */
   async read(call: CallInfo, ahead?: typeof sendSync): Promise<ResponseOf<"getData"> | null> {
     const found = await this.repeat(call, async ({ session }) => {
       const sync = ahead?.(session);
@@ -124,9 +129,9 @@ export class RetryingRequests {
   }
 
   /**
-   * Makes a node, and its missing parents as containers, which takes a second flight. `behind` sends requests that go
-   * out in the same write as the create, each time. The outcome is never NoNode: that is tried again by the retry policy, and rejects where
-   * the chroot is missing.
+   * Makes a node, and its missing parents as containers, which takes a second flight. `behind` sends requests in the same
+   * write as each create. The outcome is never NoNode: the retry policy tries again, and the call rejects when the chroot
+   * is missing.
    */
   async create(
     { session }: SessionContext,
@@ -138,7 +143,7 @@ export class RetryingRequests {
     const levels = this.settings.paths.levelsOf(parentOf(path));
     const flags = ephemeral ? CreateFlags.ephemeral : CreateFlags.persistent;
     for (let tries = 1; ; tries++) {
-      // Calls code of the caller, before anything is sent.
+      // The ACL function is the caller's; it is called before anything is sent.
       const acl = this.settings.aclOf(path);
       const parents = tries === 1 ? null : new MissingParents(this.settings, levels);
       parents?.send(session);
@@ -146,7 +151,7 @@ export class RetryingRequests {
       behind();
       const made = await sent;
       if (made.ok || !saysNoNode(made.error)) return made;
-      // The second try, which makes the parents too, follows at once.
+      // The second try makes the parents too, and follows at once.
       if (parents === null) continue;
       const refusal = parents.refusal(session, call.lockName);
       if (refusal !== null) throw refusal;
@@ -154,7 +159,7 @@ export class RetryingRequests {
     }
   }
 
-  /** Waits as the retry policy says; rejects with the failure when it says stop. */
+  /** Waits as the retry policy says; rejects with the failure when the policy stops. */
   async rest(call: CallInfo, tries: number, startedMs: Millis, error: RequestError): Promise<void> {
     const failure = this.failure(call, error);
     const delayMs = this.settings.retry.next(tries, this.runtime.nowMs() - startedMs, failure);
@@ -172,9 +177,9 @@ export class RetryingRequests {
   }
 
   /**
-   * Updates of one path from this provider take turns, or they would refuse each other by the version. Where one has waited for the connection
-   * in vain, those behind it reject with it: `connectTimeoutMs` counts for the outage, and not once more for each of them. Calls that come after
-   * that wait anew.
+   * Makes updates of one path from this provider take turns, because they would otherwise refuse each other by the
+   * version. If a call has waited for the connection in vain, those queued behind it reject with it: `connectTimeoutMs`
+   * counts for the outage, and not once more for each of them. Calls that come after that wait anew.
    */
   inTurn<T>(call: CallInfo, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(call.path) ?? Promise.resolve();
@@ -184,7 +189,7 @@ export class RetryingRequests {
     };
     const ready = before.then(() => this.connected(call).catch(inVain));
     const result = ready.then(work);
-    // The caller gets the error of `work`. Those behind it only wait for its end.
+    // The caller gets the error of `work`. Calls behind it only wait for its end.
     const ended = ready.then(() => result.catch(() => {}));
     this.#turns.set(call.path, ended);
     const forget = () => this.#turns.get(call.path) === ended && this.#turns.delete(call.path);
@@ -193,7 +198,7 @@ export class RetryingRequests {
   }
 }
 
-/** The same with `null` for a node that is not there. */
+/** The same outcome, with `null` for a node that is not there. */
 export function orAbsent<T>(outcome: Outcome<T>): Outcome<T | null> {
   return !outcome.ok && saysNoNode(outcome.error) ? { ok: true, value: null, zxid: 0n } : outcome;
 }

@@ -7,8 +7,8 @@ import { type CallInfo, orAbsent, type RetryingRequests } from "./retrying-reque
 export type FoundNode = ResponseOf<"getData">;
 
 /**
- * A node that is read with a watch each time. The session keeps the watch over reconnects, so a mere break of contact
- * is not reported; a new session starts with a new read. A node that is not there leaves no watch behind.
+ * A node that is read with a watch each time. The session keeps the watch over reconnects, so a mere break of contact is
+ * not reported. A new session starts with a new read. If the node is not there, no watch is left behind.
  */
 export class WatchedNode implements Watched<FoundNode | null> {
   answered = false;

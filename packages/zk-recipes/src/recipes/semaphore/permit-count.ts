@@ -4,20 +4,20 @@ import { saysNoNode } from "../../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
 import { requestFailure } from "../session/failures.js";
 
-/** What an attempt asks of the permits of a semaphore. */
+/** What an attempt asks of a semaphore's permits. */
 export interface LeasesSpec {
   readonly lockName: string;
   /** Parent of the lease nodes. */
   readonly leases: string;
-  /** How many, all or none. */
+  /** How many permits it takes, all or none. */
   readonly permits: number;
   readonly limit: PermitCount;
 }
 
-/** How many permits there are: as the client was given it, or the path of the shared count that says it. */
+/** The number of permits: as the client was given it, or the path of the shared count that has it. */
 export type PermitCount = number | { readonly countPath: string };
 
-/** The count could not be read, and asking again does not help. */
+/** The error for a count that could not be read, when asking again does not help. */
 export function countFailure(
   lockName: string,
   path: string,
@@ -33,7 +33,7 @@ export function countFailure(
   return requestFailure(`reading the shared count ${path}`, error, session, lockName);
 }
 
-/** How many permits there are, as the count says now. */
+/** The present number of permits, read from the shared count. */
 export async function fetchCount(lockName: string, path: string, session: ZooKeeperSession): Promise<number> {
   let data: Uint8Array | null;
   try {

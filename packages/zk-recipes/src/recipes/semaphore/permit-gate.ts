@@ -6,18 +6,19 @@ import type { SessionContext } from "../session-context.js";
 import { countFailure, type LeasesSpec } from "./permit-count.js";
 import { PermitReading, type ReadingListener } from "./permit-reading.js";
 
-/** `open` or `full` is called each time that all numbers are known anew. */
+/** `open` or `full` is called each time that both numbers are known anew. */
 export interface PermitGateListener {
   open(): void;
   full(): void;
-  /** A number has changed; `open` or `full` follows. */
+  /** A number has changed; `open()` or `full()` follows. */
   notified(): void;
   failed(error: HoldfastError): void;
 }
 
 /**
- * How many permits of a semaphore are taken, and how many there are. Every child of `leases` counts, whichever client made it:
- * all clients must come to the same sum. Only the head of the queue may act on what this reports.
+ * The number of taken permits of a semaphore, and the number of all its permits. Every child of `leases` counts,
+ * whichever client made it, because all clients must come to the same sum. Only the head of the queue may act on these
+ * reports.
  */
 export class PermitGate implements ReadingListener {
   roundTrips = 0;
@@ -26,7 +27,7 @@ export class PermitGate implements ReadingListener {
   readonly #listener: PermitGateListener;
   readonly #taken: PermitReading<ResponseOf<"getChildren2">>;
   readonly #count: PermitReading<ResponseOf<"getData">> | null;
-  /** The head acts on what was seen: a change is not reported meanwhile. */
+  /** The head is acting on what it saw: a change is not reported meanwhile. */
   #closed = false;
 
   constructor(context: SessionContext, spec: LeasesSpec, listener: PermitGateListener) {
@@ -56,13 +57,13 @@ export class PermitGate implements ReadingListener {
     }
   }
 
-  /** How many there are; `null` while that is not known. */
+  /** The number of all permits; `null` while it is not known. */
   get limit(): number | null {
     const { limit } = this.#spec;
     return typeof limit === "number" ? limit : (this.#count?.value ?? null);
   }
 
-  /** Sends plain reads; the caller asks once they are answered. */
+  /** Sends plain reads. The caller calls `ask()` once they are answered. */
   readAlong(): void {
     const { session } = this.#context;
     const { leases, limit } = this.#spec;
@@ -71,13 +72,13 @@ export class PermitGate implements ReadingListener {
     session.send("getData", { path: limit.countPath, watch: false }, (outcome) => this.#count?.take(outcome));
   }
 
-  /** What was read does not count: it is from a time when it was not our turn, or our own requests have changed it. */
+  /** Forgets what was read: it is from before our turn, or our own requests have changed it. */
   forget(): void {
     this.#taken.forget();
     this.#count?.forget();
   }
 
-  /** Asks for an answer: at once where all is known, else once it is. */
+  /** Requests a report: at once if both numbers are known, else as soon as they are. */
   ask(): void {
     this.#closed = false;
     if (this.#taken.value !== null && this.limit !== null) this.known();
@@ -108,7 +109,7 @@ export class PermitGate implements ReadingListener {
   changed(): void {
     if (this.#closed) return;
     this.#listener.notified();
-    // Where the parent of the leases was missing, no watch reports the first lease.
+    // If the parent of the leases was missing, no watch reports the first lease.
     if (this.#taken.value === 0) this.#taken.forget();
     this.watch();
   }

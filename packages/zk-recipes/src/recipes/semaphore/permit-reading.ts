@@ -6,9 +6,9 @@ import type { SessionContext } from "../session-context.js";
 
 export interface ReadingParts<T> {
   arm(listener: WatchListener<T>): WatchHandle;
-  /** Throws a `HoldfastError` for an answer that cannot be such a number. */
+  /** Throws a `HoldfastError` for an answer that is not a number of this kind. */
   valueOf(answer: T): number;
-  /** What it is where there is no node; `null`: there must be one. */
+  /** The value if there is no node; `null` if the node must exist. */
   readonly whenAbsent: number | null;
   failure(error: RequestError): HoldfastError;
 }
@@ -19,9 +19,9 @@ export interface ReadingListener {
   failed(error: HoldfastError): void;
 }
 
-/** One number in the tree, and a watch on it for as long as it matters. */
+/** One number in the tree, with a watch on it for as long as it matters. */
 export class PermitReading<T> {
-  /** `null` while it is not known. */
+  /** The number; `null` while it is not known. */
   value: number | null = null;
   readonly #context: SessionContext;
   readonly #parts: ReadingParts<T>;
@@ -37,7 +37,7 @@ export class PermitReading<T> {
     this.#listener = listener;
   }
 
-  /** Takes an answer to a read of the caller, which has no watch. An error in it is left for `look()` to find. */
+  /** Takes an answer to a read of the caller, which sets no watch. If the answer is an error, `look()` finds it again later. */
   take(outcome: Outcome<T>): void {
     if (!outcome.ok) {
       if (saysNoNode(outcome.error)) this.value = this.#parts.whenAbsent;
@@ -50,7 +50,7 @@ export class PermitReading<T> {
     }
   }
 
-  /** The value does not count any more: `look()` reads again. */
+  /** Forgets the value; `look()` then reads it again. */
   forget(): void {
     this.value = null;
     this.#absent = false;
@@ -58,12 +58,12 @@ export class PermitReading<T> {
     this.#handle = null;
   }
 
-  /** The number may change without an event. */
+  /** Whether the number may change without an event. */
   get loose(): boolean {
     return this.#handle === null && !this.#absent;
   }
 
-  /** Reads with a watch, unless that is so already. */
+  /** Reads the number with a watch, unless that was done already. */
   look(): void {
     if (!this.loose || this.#stopped) return;
     this.value = null;

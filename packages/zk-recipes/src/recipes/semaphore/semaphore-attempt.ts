@@ -31,7 +31,10 @@ export interface SemaphoreSpec extends LockSpec {
   readonly limit: PermitCount;
 }
 
-/** The children of a semaphore's path (Curator's `InterProcessSemaphoreV2`): a mutex, and the permits. */
+/**
+ * The two children of a semaphore's path (Curator's `InterProcessSemaphoreV2`): the mutex that is its queue, and the
+ * parent of the permits.
+ */
 function semaphorePaths(path: string): { readonly queue: string; readonly leases: string } {
   return { queue: joinPath(path, "locks"), leases: joinPath(path, "leases") };
 }
@@ -39,11 +42,13 @@ function semaphorePaths(path: string): { readonly queue: string; readonly leases
 /**
  * Permits of a semaphore on the nodes of Curator's `InterProcessSemaphoreV2`, on one session.
  *
- * Only the head of the queue under `locks` may put leases under `leases`. It waits there for room and then takes all its
- * permits in one transaction, to be checked once more behind it. Where Curator's waiting head holds a lease, ours has none
- * before there is room. Behind the leases, in the same write, the head lists them all: that shows whether the sum is within
- * the limit. It is Curator's own check, and keeps the limit also when an operator has deleted the queue node of the head, and
- * a second head is at work.
+ * Only the head of the queue under `locks` may put leases under `leases`. It waits at the head until there is room, and
+ * then takes all its permits in one transaction. Curator's waiting head already holds a lease; ours has none before there
+ * is room.
+ *
+ * Behind the leases, in the same write, the head lists all leases: that shows whether the sum is within the limit. It is
+ * Curator's own check. It keeps the limit also when an operator has deleted the head's queue node and a second head is at
+ * work.
  */
 export class SemaphoreAttempt
   extends SessionAttempt
@@ -58,14 +63,14 @@ export class SemaphoreAttempt
   #place: QueuePlace | null = null;
   #ownWatch: OwnNodeWatch | null = null;
   #waited = false;
-  /** The leases were read in the same write as the queue. */
+  /** The leases were read in the same write as the queue, and that reading still counts. */
   #leasesRead = true;
   #create: ProtectedNodes | null = null;
-  /** Leases that were made and are not granted. */
+  /** Leases that were made and are not granted yet. */
   #taken: readonly OwnNode[] = [];
   /** Leases that were made in vain and are not deleted yet. */
   readonly #returning = new Set<string>();
-  /** Round trips for leases in vain, and for listings behind them. */
+  /** Round trips for leases that were made in vain, and for listings behind leases. */
   #earlierTrips = 0;
 
   constructor(
@@ -129,10 +134,10 @@ export class SemaphoreAttempt
     this.#leasesRead = false;
   }
 
-  /** At the head of the queue. */
+  /** The queue node is at the head of the queue. */
   granted({ ownWatch }: QueuePlace): void {
     if (this.over) return;
-    // When the head's node is deleted another client is the head, and nothing may be taken any more.
+    // If the head's node is deleted, another client is the head, and this one may not take permits any more.
     const node = this.#node as OwnNode;
     const listener = { gone: () => this.evicted(this.#spec.lockName, node.path) };
     this.#ownWatch = ownWatch ?? new OwnNodeWatch(this.context, node, listener);
@@ -144,7 +149,7 @@ export class SemaphoreAttempt
     this.#gate.ask();
   }
 
-  // ---- at the head, which takes its permits where there is room
+  // ---- at the head: takes the permits if there is room
 
   full(): void {
     if (this.over) return;
@@ -155,7 +160,7 @@ export class SemaphoreAttempt
     this.#gate.watch();
   }
 
-  /** All leases are made in one transaction, in the same write as the listing that judges them. */
+  /** Makes all leases in one transaction, in the same write as the listing that judges them. */
   open(): void {
     if (this.over) return;
     const { lockName, data, permits } = this.#spec;
@@ -176,7 +181,7 @@ export class SemaphoreAttempt
     this.#create.start();
   }
 
-  /** A listing from behind the creates: whether what we have taken is within the limit. */
+  /** Takes a listing from behind the creates, which shows whether the leases that we made are within the limit. */
   #judge(listing: Children): void {
     if (this.over) return;
     const { lockName } = this.#spec;
@@ -190,9 +195,9 @@ export class SemaphoreAttempt
     const listed = new Set(children);
     const missing = this.#taken.find(({ name }) => !listed.has(name));
     if (missing !== undefined) return this.evicted(lockName, missing.path);
-    // Where the count has changed meanwhile and is not read yet, it is not known whether there is room.
+    // If the count has changed meanwhile and is not read yet, it is not known whether there is room.
     if (children.length > (this.#gate.limit ?? 0)) return this.#giveBack();
-    // What was listed may be long gone.
+    // On a session in doubt, the leases that were listed may be gone since.
     if (this.context.leaseAhead) this.#granted(this.#taken as OwnNodes);
     else this.context.whenLeased(() => this.#listAgain());
   }
@@ -205,7 +210,7 @@ export class SemaphoreAttempt
     );
   }
 
-  /** Another client has taken permits too: ours are deleted, in the write in which they are found to be too many. */
+  /** Another client has taken permits too, and the sum is over the limit. The deletes of ours leave in the same turn. */
   #giveBack(): void {
     const { deletions, session } = this.context;
     const taken = this.#taken;
@@ -227,15 +232,15 @@ export class SemaphoreAttempt
     const { roundTrips } = this;
     const { path } = this.#node as OwnNode;
     this.stop();
-    // The queue goes on without us, and the grant does not wait for it: the delete is repeated until it is answered.
+    // The queue goes on without this node. The grant does not wait for the delete, which is repeated until it is answered.
     const left = deleteNode(this.context, lockName, path, `taking ${path} off the queue`);
-    // The release reports a refusal.
+    // If the server refuses the delete, the release rejects with that.
     left.catch(() => {});
     const grant = new ZooKeeperGrant(this.context, {
       lockName,
       data,
       nodes,
-      // That of the transaction, which made all of them.
+      // The czxid of the transaction, which all leases have.
       token: nodes[0].czxid,
       permitIds: nodes.map((node) => node.path),
       roundTrips,
@@ -247,7 +252,7 @@ export class SemaphoreAttempt
   }
 }
 
-/** All permits of a batch are made in one transaction, which a server takes up to a size. */
+/** Throws for a batch that is too large: all its permits are made in one transaction, whose size the server limits. */
 export function checkBatch({ lockName, path, data, permits }: SemaphoreSpec, settings: CreateSettings): void {
   if (permits === 1) return;
   const lease = joinPath(

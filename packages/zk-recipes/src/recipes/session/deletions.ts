@@ -6,44 +6,44 @@ import { firstPauseMs, isFinal, isPassing, longerPauseMs } from "./failures.js";
 import { sendSync } from "./sync.js";
 
 /**
- * How a delete ended. `"gone"`: no such node, and none of our deletes can have been the one that removed it.
- * `"session-over"`: the node goes with the session, if it has not gone yet.
+ * How a delete ended. `"gone"`: there is no such node, and none of our deletes can have removed it. `"session-over"`: the
+ * node goes with the session, if it has not gone yet.
  */
 export type DeletionOutcome = "deleted" | "gone" | "session-over";
 
-/** A node whose name other clients may take once it is free. */
+/** A node whose name other clients may use once the node is gone. */
 export interface SharedName {
   readonly czxid: bigint;
-  /** A watch on the node is armed and has reported nothing: as far as this process can know, the node is still this one. */
+  /** A watch on the node is armed and has reported nothing. As far as this process can know, the node is still the same one. */
   readonly watched: boolean;
 }
 
 interface Deletion {
   readonly path: string;
-  /** Which node is meant, where others use its name too; `null`: the name is ours alone. */
+  /** Which node is meant, if other clients use its name too; `null`: the name is ours alone. */
   readonly shared: SharedName | null;
-  /** The connection that was there when it was last sent: the answer comes over this one or never. */
+  /** The connection at the last sending. The answer comes over this connection or never. */
   sentOn: number;
-  /** One of our requests was sent and never answered, so a missing node may be its work. */
+  /** One of our requests was sent and never answered. If the node is missing, that request may have deleted it. */
   unanswered: boolean;
-  /** Before it is sent again at a server that has refused it. */
+  /** The pause before the delete is sent again to a server that has refused it. */
   pauseMs: Millis;
   readonly settled: ((outcome: DeletionOutcome, error: ZooKeeperError | null) => void)[];
 }
 
 /**
- * Deletes of queue nodes of one session, each repeated after every reconnect until the server has confirmed it or the
- * session is over: Curator's guaranteed delete, bounded by the session. The repeats leave before anything else that
- * waits for the connection, so that no waiter of this session queues behind a node that the session has given up already.
+ * Deletes of queue nodes of one session. Each is repeated after every reconnect until the server has confirmed it or the
+ * session is over: Curator's guaranteed delete, bounded by the session. The repeats leave before all other requests that
+ * wait for the connection, so that no waiter of this session queues behind a node that the session has given up already.
  */
 export class Deletions {
   readonly #session: ZooKeeperSession;
   readonly #runtime: Runtime;
   readonly #gone: (path: string, czxid?: bigint) => void;
-  /** The deletions without an answer, by `keyOf`. */
+  /** The deletes without an answer, by `keyOf`. */
   readonly #open = new Map<string, Deletion>();
 
-  /** `gone` hears of each node that is not there any more; with its czxid where others use its name too. */
+  /** `gone` is called for each node that is not there any more, with its czxid if other clients use its name too. */
   constructor(session: ZooKeeperSession, runtime: Runtime, gone: (path: string, czxid?: bigint) => void) {
     this.#session = session;
     this.#runtime = runtime;
@@ -57,12 +57,12 @@ export class Deletions {
   }
 
   /**
-   * Deletes `path`. `settled` runs once, in frame order: for an answer of the server with an error only when that says
-   * no for good (NoAuth and the like).
+   * Deletes `path`. `settled` runs once, in frame order. It gets an error only if the server refuses for good (NoAuth and
+   * the like).
    *
-   * `shared`: such a node is not deleted before a look, behind a `sync`, has shown that it is still the one that is meant,
-   * unless it is watched; and no delete of it is repeated without such a look. Else the delete would take the lock of the
-   * client that made a node of that name after an operator had deleted ours.
+   * `shared`: a node whose name other clients use too. Unless it is watched, it is deleted only after a look behind a
+   * `sync` has shown that it is still the node that is meant. Its delete is never repeated without such a look. Otherwise
+   * the delete could end the lock of another client, which made a node of that name after an operator had deleted ours.
    */
   delete(
     path: string,
@@ -88,8 +88,8 @@ export class Deletions {
   }
 
   /**
-   * All in one write, of names that are ours alone. `settled` runs once, however they ended, with the first that the server refused
-   * for good; at once when there is none.
+   * Deletes nodes whose names are ours alone, all in one write. `settled` runs once, when all deletes have ended, with
+   * the first refusal that is final. With no paths it runs at once.
    */
   deleteAll(paths: readonly string[], settled: (refusal: ZooKeeperError | null) => void): void {
     let open = paths.length;
@@ -104,7 +104,10 @@ export class Deletions {
     }
   }
 
-  /** Calls `settled` with the end of a delete that is under way; `false` when there is none of that path, whose name is ours alone. */
+  /**
+   * Calls `settled` with the end of a delete that is under way. `false` if there is none of that path, whose name is ours
+   * alone.
+   */
   whenSettled(path: string, settled: (outcome: DeletionOutcome) => void): boolean {
     const open = this.#open.get(keyOf(path, null));
     open?.settled.push(settled);
@@ -112,8 +115,9 @@ export class Deletions {
   }
 
   /**
-   * Contact may come back on the connection on which they were sent: then the answers are still to come, and a second
-   * delete would find the node that another client has made under that name in between.
+   * Repeats the deletes that were sent over an earlier connection. Contact may also come back on the same connection.
+   * Then the answers are still to come, and a second delete could remove a node that another client has made under that
+   * name meanwhile.
    */
   #repeatAll(): void {
     const { connection } = this.#session;
@@ -131,7 +135,7 @@ export class Deletions {
       const synced = sync.failure === null;
       if (outcome.ok && synced && outcome.value.stat.czxid === shared.czxid) this.#send(deletion);
       else if (outcome.ok && synced) this.#settle(deletion, deletion.unanswered ? "deleted" : "gone", null);
-      // A look that the server refuses says nothing of the node. It is repeated, as the node would else stay until the session ends.
+      // A refused look says nothing about the node. It is repeated, because the node could otherwise stay until the session ends.
       else if (outcome.ok || (outcome.error instanceof ZooKeeperError && !saysNoNode(outcome.error))) {
         this.#sendLater(deletion);
         if (!outcome.ok && isFinal(outcome.error)) deletion.pauseMs = longerPauseMs(deletion.pauseMs);
@@ -160,11 +164,14 @@ export class Deletions {
     else this.#settle(deletion, "gone", error);
   }
 
-  /** The timer holds the process, since a caller may await the release; but not for a look that is refused again and again. */
+  /**
+   * The first repeats keep the process alive, because a caller may await the release. A look that is refused again and
+   * again does not.
+   */
   #sendLater(deletion: Deletion): void {
     const { sentOn, pauseMs } = deletion;
     const sendAgain = (): void => {
-      // Unless it was sent on the next connection meanwhile.
+      // Unless it was sent over the next connection meanwhile.
       if (this.#isOpen(deletion) && deletion.sentOn === sentOn) this.#sendOrLook(deletion);
     };
     this.#runtime.setTimer(pauseMs, sendAgain, { ref: pauseMs === firstPauseMs });
@@ -176,13 +183,16 @@ export class Deletions {
 
   #settle(deletion: Deletion, outcome: DeletionOutcome, error: ZooKeeperError | null): void {
     if (!this.#open.delete(keyOf(deletion.path, deletion.shared))) return;
-    // One whose delete was refused for good stays, as long as the session.
+    // A node whose delete was refused for good stays as long as the session.
     if (error === null) this.#gone(deletion.path, deletion.shared?.czxid);
     for (const settled of deletion.settled) settled(outcome, error);
   }
 }
 
-/** Two nodes of one name, one after the other, are two things to delete. Every path begins with a slash, so that no key is a path. */
+/**
+ * Two nodes that had the same name, one after the other, are two deletes. Every path begins with a slash, so a key with a
+ * czxid is never a path.
+ */
 function keyOf(path: string, shared: SharedName | null): string {
   return shared === null ? path : `${shared.czxid}:${path}`;
 }

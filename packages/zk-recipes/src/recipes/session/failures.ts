@@ -13,26 +13,29 @@ const advice: Readonly<Record<number, string>> = {
   [errorCodes.ThrottledOp]: "the server is overloaded and refused the request",
 };
 
-/** Before a request is sent again that was refused for the moment, or for good for the first time. */
+/** The pause before a request is sent again that was refused for the moment, or for good for the first time. */
 export const firstPauseMs: Millis = 250;
 const longestPauseMs: Millis = 30_000;
 
-/** The pause after the next refusal: what no caller waits for, and is refused for good, is asked for ever less often. */
+/**
+ * The pause after the next refusal. A request that no caller waits for, and that is refused for good, is sent again ever
+ * less often.
+ */
 export function longerPauseMs(pauseMs: Millis): Millis {
   return Math.min(2 * pauseMs, longestPauseMs);
 }
 
-/** Whether the server may well say yes to the same request a little later. */
+/** Whether the server may well accept the same request a little later. */
 export function isPassing(error: RequestError | Error): boolean {
   return error instanceof ZooKeeperError && isPassingCode(error.code);
 }
 
-/** Whether the server said no, and would say the same again. */
+/** Whether the server has refused the request and would refuse it again. */
 export function isFinal(error: RequestError | Error): error is ZooKeeperError {
   return error instanceof ZooKeeperError && !isPassing(error);
 }
 
-/** The typed error for a request that failed for good: what was tried, what the server said, what to change. */
+/** The typed error for a request that failed for good: what was tried, what the server answered, and what to change. */
 export function requestFailure(
   what: string,
   cause: Error,
@@ -55,7 +58,7 @@ export function requestFailure(
   return new BackendError(said, { ...details, servers, retryable: isPassing(cause) });
 }
 
-/** The answer; `null` where there is no such node. Rejects with the typed error of any other failure, as `requestFailure` makes it. */
+/** The answer, or `null` if there is no such node. Any other failure rejects with the error that `requestFailure` makes. */
 export async function orNone<T>(
   asked: Promise<T>,
   what: string,

@@ -2,18 +2,18 @@ import type { Millis, Runtime } from "@holdfast/core";
 import { inSlices } from "@holdfast/core/internal";
 
 export interface Attended {
-  /** Called once; also for one that has ended since it was due. */
+  /** Called once, also for an item that has ended since it was due. */
   attend(): void;
 }
 
 /**
- * Attends to what has lasted for a time or up to twice as long, all by one timer. What ends before that is forgotten: what is short costs
- * nothing.
+ * Attends to items that have lasted for `everyMs`, or up to twice as long, with one timer for all. An item that ends
+ * before that is forgotten and costs nothing.
  */
 export class Lasting {
   readonly #everyMs: Millis;
   readonly #runtime: Runtime;
-  /** Begun since the last tick, and in the time before it. */
+  /** `#young`: begun since the last tick. `#older`: begun in the period before it. */
   #young = new Set<Attended>();
   #older = new Set<Attended>();
   #timerRuns = false;

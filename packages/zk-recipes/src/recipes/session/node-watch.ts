@@ -7,18 +7,19 @@ import { isFinal } from "./failures.js";
 export type NodeData = ResponseOf<"getData">;
 
 /**
- * The watch on one queue node: by getData, so that a node that is already gone leaves no watch behind, or with others by one request that
- * reads none. It is armed again by getData after each change of the data, such as a revoke message, and after each outage.
+ * The watch on one queue node. It is armed by getData, so that a node that is already gone leaves no watch behind, or
+ * together with others by one request that reads none of the nodes. It is armed again by getData after each change of the
+ * data, such as a revoke message, and after each outage.
  */
 export abstract class NodeWatch implements WatchListener<NodeData | null> {
   readonly path: string;
-  /** Nothing is listened to any more. */
+  /** The watch has ended: events and answers are ignored. */
   over = false;
   protected readonly context: SessionContext;
-  /** The connection over which the present watch is known to count; 0 until its read is answered. */
+  /** The connection over which the present watch is known to be armed; 0 until its request is answered. */
   protected armedOn = 0;
   #handle: WatchHandle | null = null;
-  /** What is on its way and not answered. */
+  /** The request that is on its way and not answered. */
   #asked: "read" | "unread" | null = null;
 
   constructor(context: SessionContext, path: string) {
@@ -26,14 +27,17 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
     this.path = path;
   }
 
-  /** Answered OK on the present connection and not fired since: an event will report each later end of the node, in order. */
+  /**
+   * The watch was armed over the present connection and has not fired since. An event will report each later end of the
+   * node, in order.
+   */
   get trusted(): boolean {
     return this.#handle !== null && this.armedOn === this.context.session.connection;
   }
 
   /**
-   * Arms those that are not armed yet, by one request that reads none of them where there are several. `sinceZxid`: of a moment before
-   * which no change of a node matters.
+   * Arms those watches that are not armed yet. Several are armed by one request that reads none of the nodes. Changes of
+   * a node before `sinceZxid` do not matter.
    */
   static armAll(context: SessionContext, watches: readonly NodeWatch[], sinceZxid: bigint): void {
     const idle = watches.filter((watch) => !watch.over && watch.#handle === null);
@@ -50,7 +54,10 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
     this.#handle = this.context.session.watchData(this.path, this);
   }
 
-  /** Reads the node of a watch that is armed, and watches on. `false`: the request that arms it is not answered yet, and reads nothing. */
+  /**
+   * Reads the node of a watch that is armed, and watches on. `false`: the request that arms it, which reads nothing, is
+   * not answered yet.
+   */
   readNow(): boolean {
     if (this.#handle === null || this.#asked !== null) return this.over || this.#asked !== "unread";
     this.#handle.drop();
@@ -71,7 +78,7 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
     if (outcome.ok) return outcome.value === null ? this.armedUnread() : this.read(outcome.value);
     this.#handle = null;
     const { error } = outcome;
-    // The server says nothing of this node alone: a read will.
+    // The refusal is not about this node alone; a read of the node shows more.
     if (asked === "unread" && error instanceof ZooKeeperError) this.arm();
     else if (saysNoNode(error)) this.gone("read");
     else if (isFinal(error)) this.refused(error);
@@ -81,20 +88,20 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
   fired(type: WatchEventType): void {
     this.#handle = null;
     if (this.over) return;
-    // In front of the answer: the request has found the node gone.
+    // An event before the answer: the request itself has found the node gone.
     if (type === "deleted") return this.gone(this.#asked === null ? "event" : "read");
     this.changed();
     this.arm();
   }
 
-  /** Stops listening without a request. A registration that is left at the server costs at most one event, which is ignored. */
+  /** Stops listening, without a request. The server may keep the watch; at most one event then comes, and is ignored. */
   stop(): void {
     this.over = true;
     this.#handle?.drop();
     this.#handle = null;
   }
 
-  /** Stops listening and takes the registration back at the server too. */
+  /** Stops listening, and has the server remove the watch too. */
   remove(): void {
     this.#handle?.remove();
     this.#handle = null;
@@ -102,11 +109,11 @@ export abstract class NodeWatch implements WatchListener<NodeData | null> {
   }
 
   protected abstract read(found: NodeData): void;
-  /** Answered by a request that reads nothing. */
+  /** The watch was armed by a request that reads nothing. */
   protected armedUnread(): void {}
   protected abstract gone(heardBy: "event" | "read"): void;
   /** The server does not let us read the node, and so will never report its end. */
   protected abstract refused(error: ZooKeeperError): void;
-  /** The data of the node was written, and is about to be read again. */
+  /** The data of the node was written. The watch is armed again next, which reads the new data. */
   protected changed(): void {}
 }
