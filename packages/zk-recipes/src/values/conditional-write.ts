@@ -50,8 +50,7 @@ export function checkLasting({ lockName, path }: CallInfo, { dataLength, version
  *
  * When the answer is lost, the node is read behind a `sync`. If that proves that the write was not applied, the write is
  * sent again under the same condition, which can be true only once. If the node does not show it or cannot be read, this
- * rejects with a
- * `BackendError` that is not retryable.
+ * rejects with a `BackendError` that is not retryable.
  */
 export async function conditionalWrite(
   calls: RetryingRequests,
