@@ -1,7 +1,7 @@
 /**
- * The `err` field of a reply. Some never travel: ConnectionLoss and OperationTimeout are made by
- * client libraries, and no server was ever seen to send SessionExpired or SessionMoved. It closes
- * the connection instead, so nothing may wait for those two.
+ * The codes of the `err` field of a reply. Some are never sent: client libraries make ConnectionLoss and OperationTimeout
+ * themselves. No server was ever seen to send SessionExpired or SessionMoved; it closes the connection instead. So a
+ * client must not wait for these two codes.
  */
 export const errorCodes = {
   Ok: 0,
@@ -44,7 +44,7 @@ const names: ReadonlyMap<number, string> = new Map(
   Object.entries(errorCodes).map(([name, code]) => [code, name]),
 );
 
-/** `NoNode` for -101; a code that is not in the table stays readable, as `Unknown(-999)`. */
+/** The name of a code, such as `NoNode` for -101. A code that is not in the table becomes `Unknown(-999)`. */
 export function errorName(code: number): string {
   return names.get(code) ?? `Unknown(${code})`;
 }

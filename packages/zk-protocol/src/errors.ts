@@ -4,9 +4,9 @@ import type { OpName } from "./operations.js";
 /** A server's answer other than Ok. */
 export class ZooKeeperError extends Error {
   override readonly name = "ZooKeeperError";
-  /** The code on the wire, see `errorCodes`. Codes that this package does not know are kept as they are. */
+  /** The code on the wire, see `errorCodes`. A code that this package does not know is kept as it is. */
   readonly code: number;
-  /** Such as `NoNode`; `Unknown(-999)` for a code outside the table. */
+  /** The name of the code, such as `NoNode`; `Unknown(-999)` for a code outside the table. */
   readonly codeName: string;
   readonly op: OpName | undefined;
   readonly path: string | undefined;
@@ -27,9 +27,9 @@ export class ZooKeeperError extends Error {
 export class InvalidPathError extends Error {
   override readonly name = "InvalidPathError";
   readonly path: string;
-  /** Index of the offending character in `path`, in UTF-16 units as `path[position]` counts. */
+  /** Index of the wrong character in `path`, in UTF-16 units, as `path[position]` counts. */
   readonly position: number;
-  /** The offending character; undefined where one is missing. */
+  /** The wrong character; `undefined` if a character is missing. */
   readonly character: string | undefined;
   readonly reason: string;
 

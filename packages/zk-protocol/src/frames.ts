@@ -4,8 +4,8 @@ import { type OpName, opCodes, type RequestOf, writeRequest } from "./operations
 import { ProtocolError } from "./protocol-error.js";
 
 /**
- * xids that clients keep for these purposes. A server answers a ping with the one of pings whatever
- * it was sent with, and everything else with the xid it came with.
+ * The xids that clients reserve for these purposes. A server answers a ping with the xid of pings, whatever xid it was
+ * sent with. It answers every other request with the xid of that request.
  */
 export const xids = { event: -1, ping: -2, auth: -4, setWatches: -8 } as const;
 
@@ -18,18 +18,18 @@ export interface RequestHeader {
 export interface ReplyHeader {
   readonly xid: number;
   /**
-   * Last zxid the answering server had applied when it answered; 0 for auth and -1 for events (up to 3.8)
-   * and unknown operations. Take the "last zxid seen" from replies with a value over 0 only.
+   * The last zxid that the server had applied when it answered. It is 0 for auth, and -1 for events (up to 3.8) and
+   * unknown operations. Take the "last zxid seen" from replies with a value over 0 only.
    */
   readonly zxid: bigint;
-  /** One of `errorCodes`. A body follows only if it is 0. */
+  /** One of `errorCodes`. A body follows only if the code is 0. */
   readonly err: number;
 }
 
-/** Where the body of a request frame starts. */
+/** The offset of the body in a request frame. */
 export const requestHeaderBytes = 8;
 
-/** Where the body of a reply frame starts. */
+/** The offset of the body in a reply frame. */
 export const replyHeaderBytes = 16;
 
 export function encodeRequestHeader(header: RequestHeader): Buffer {
@@ -63,7 +63,7 @@ const lengthBytes = 4;
 const leastBufferBytes = 16_384;
 const nothing = Buffer.alloc(0);
 
-/** A frame of the given parts in order: their total length in four bytes, then they. */
+/** A frame of the given parts in order. In front of them is their total length, in four bytes. */
 export function encodeFrame(...parts: readonly Uint8Array[]): Buffer {
   let length = 0;
   for (const part of parts) {
@@ -79,11 +79,14 @@ export function encodeFrame(...parts: readonly Uint8Array[]): Buffer {
   return frame;
 }
 
-/** The frames of requests that leave together. */
+/** Collects the frames of requests that leave together. */
 export class RequestFrames {
   #writer: Writer | null = null;
 
-  /** How many bytes the frame has, without its length. Where it throws, as `encodeRequest` does, nothing is added. */
+  /**
+   * Adds a frame, and returns how many bytes it has without its length. If it throws, as `encodeRequest` does, nothing is
+   * added.
+   */
   add<K extends OpName>(xid: number, op: K, request: RequestOf<K>): number {
     const writer = this.#writer ?? new Writer();
     const start = writer.length;
@@ -102,7 +105,7 @@ export class RequestFrames {
     return bytes;
   }
 
-  /** Takes the last frame back, which `add` has found to have so many bytes. */
+  /** Removes the last frame. `bytes` is the number that `add` returned for it. */
   removeLast(bytes: number): void {
     this.#writer?.truncate(this.#writer.length - bytes - lengthBytes);
   }
@@ -116,25 +119,25 @@ export class RequestFrames {
 }
 
 /**
- * Cuts a stream of bytes into frames, in any chunks they come.
+ * Cuts a stream of bytes into frames, in whatever chunks the bytes come.
  *
- * Frames are views: of the chunk where a frame lies in one chunk, otherwise of a buffer of the
- * reader's own. That buffer is only ever appended to and replaced, never moved or reused, so a frame
- * stays what it was. A chunk belongs to the reader once pushed and must not be written to again.
+ * A frame that lies in one chunk is a view of that chunk. Any other frame is a view of a buffer of the reader's own. That
+ * buffer is only ever appended to and replaced, never moved or reused, so a frame keeps its content. A chunk belongs to
+ * the reader once it was pushed, and must not be written to again.
  *
- * Memory grows with the bytes that arrived, not with the length a peer announces.
+ * Memory grows with the bytes that arrived, not with the length that a peer announces.
  */
 export class FrameReader {
   readonly #maxFrameBytes: number;
   #buffer: Buffer = nothing;
-  /** What is unread lies between these two. */
+  /** The unread bytes are between `#start` and `#end`. */
   #start = 0;
   #end = 0;
   #error: ProtocolError | null = null;
 
   /**
-   * `maxFrameBytes` counts without the four length bytes; default `defaultMaxFrameBytes`. Throws
-   * `RangeError` unless it is a whole number: against NaN no frame would be too long.
+   * `maxFrameBytes` does not count the four length bytes; default `defaultMaxFrameBytes`. Throws `RangeError` unless it
+   * is a whole number: compared with NaN, no frame would be too long.
    */
   constructor(options: { readonly maxFrameBytes?: number } = {}) {
     const { maxFrameBytes = defaultMaxFrameBytes } = options;
@@ -144,12 +147,12 @@ export class FrameReader {
     this.#maxFrameBytes = maxFrameBytes;
   }
 
-  /** Bytes received that `next` has not returned yet. */
+  /** The number of received bytes that `next` has not returned yet. */
   get pendingBytes(): number {
     return this.#end - this.#start;
   }
 
-  /** Takes what the socket received. Never throws. */
+  /** Takes the bytes that the socket received. Never throws. */
   push(chunk: Uint8Array): void {
     if (chunk.length === 0 || this.#error !== null) {
       return;
@@ -163,9 +166,9 @@ export class FrameReader {
       this.#end = chunk.length;
       return;
     }
-    // A chunk, which is the socket's, is never written to: it is full, so whatever follows needs more.
+    // A chunk of the socket is never written to: it fills its buffer, so any further bytes need a larger one.
     if (this.#end + chunk.length > this.#buffer.length) {
-      // Doubling makes the copies of all pushes together linear in the bytes received.
+      // With doubling, the copies of all pushes together stay linear in the bytes received.
       const larger = Buffer.allocUnsafeSlow(Math.max(leastBufferBytes, 2 * (pending + chunk.length)));
       this.#buffer.copy(larger, 0, this.#start, this.#end);
       this.#buffer = larger;
@@ -177,9 +180,8 @@ export class FrameReader {
   }
 
   /**
-   * The next frame without its length, or null until more bytes come. Throws `ProtocolError` when the
-   * length is negative or over the limit; since no frame can be found after that, so does every
-   * later call.
+   * The next frame without its length, or `null` until more bytes come. Throws `ProtocolError` when the length is
+   * negative or over the limit. No frame can be found after that, so every later call throws the same error.
    */
   next(): Buffer | null {
     if (this.#error !== null) {
@@ -204,7 +206,7 @@ export class FrameReader {
     this.#start = from + length;
     const frame = this.#buffer.subarray(from, this.#start);
     if (this.#start === this.#end) {
-      // Lets go of the memory as soon as the caller is done with the frame.
+      // Releases the memory as soon as the caller is done with the frame.
       this.#buffer = nothing;
       this.#start = 0;
       this.#end = 0;

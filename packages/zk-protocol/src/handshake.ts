@@ -2,34 +2,37 @@ import { Reader, Writer } from "./jute.js";
 
 /** The first frame of a connection, without a request header. */
 export interface ConnectRequest {
-  /** 0. Servers accept others and answer 0. */
+  /** 0. Servers accept other values too, and answer 0. */
   readonly protocolVersion: number;
   /**
-   * A server that is behind this closes the connection without a byte. Take it from replies, never
-   * from events.
+   * A server that has not reached this zxid closes the connection without sending a byte. Take the value from replies,
+   * never from events.
    */
   readonly lastZxidSeen: bigint;
-  /** Wished for; the server keeps it within 2 to 20 of its ticks unless configured otherwise. */
+  /** The time-out that is asked for. The server keeps it within 2 to 20 of its ticks unless it is configured otherwise. */
   readonly timeoutMs: number;
   /** 0n asks for a new session. */
   readonly sessionId: bigint;
   readonly password: Uint8Array | null;
-  /** Whether a read-only server will do. Clients before 3.4 leave it out; the response then has none either. */
+  /** Whether a read-only server is good enough. Clients before 3.4 leave it out; the response then has no such field either. */
   readonly readOnly?: boolean;
 }
 
-/** The first frame back. `timeoutMs` 0 says that the session is over (or its password wrong); then the server closes. */
+/**
+ * The first frame of the answer. A `timeoutMs` of 0 means that the session is over (or its password is wrong); the server
+ * then closes the connection.
+ */
 export interface ConnectResponse {
   readonly protocolVersion: number;
   /** The time-out as granted. */
   readonly timeoutMs: number;
   readonly sessionId: bigint;
   readonly password: Uint8Array;
-  /** True on a read-only server. Missing if it was missing in the request. */
+  /** `true` on a read-only server. Missing if it was missing in the request. */
   readonly readOnly?: boolean;
 }
 
-/** 45 bytes with a 16-byte password, 44 if `readOnly` is missing. */
+/** Encodes the request in 45 bytes with a 16-byte password, 44 if `readOnly` is missing. */
 export function encodeConnectRequest(request: ConnectRequest): Buffer {
   const writer = new Writer();
   writer.int(request.protocolVersion);
@@ -55,7 +58,7 @@ export function decodeConnectRequest(frame: Uint8Array): ConnectRequest {
   return reader.remaining === 0 ? request : { ...request, readOnly: reader.bool("readOnly") };
 }
 
-/** 37 bytes with a 16-byte password, 36 if `readOnly` is missing. */
+/** Encodes the response in 37 bytes with a 16-byte password, 36 if `readOnly` is missing. */
 export function encodeConnectResponse(response: ConnectResponse): Buffer {
   const writer = new Writer();
   writer.int(response.protocolVersion);

@@ -1,17 +1,16 @@
 import { ProtocolError } from "./protocol-error.js";
 
-/** One record, both ways. */
+/** Writes and reads one kind of record. */
 export interface RecordCodec<T> {
   write(writer: Writer, record: T): void;
   read(reader: Reader): T;
 }
 
 /**
- * Takes one record apart. Every length is checked against the bytes that are there before anything
- * is allocated by it, so a lying one costs nothing. Bytes left over at the end are ignored, as by
- * servers.
+ * Reads the fields of one record. Every length is checked against the remaining bytes before memory is allocated for it,
+ * so a wrong length costs nothing. Bytes left over at the end are ignored, as servers do.
  *
- * The `field` arguments only serve the message of a `ProtocolError`.
+ * The `field` arguments are only used in the message of a `ProtocolError`.
  */
 export class Reader {
   readonly #buffer: Buffer;
@@ -39,18 +38,18 @@ export class Reader {
   long(field: string): bigint {
     const at = this.#take(8, field);
     const high = this.#buffer.readInt32BE(at);
-    // Up to 2^53 a double is exact. One bigint made of it costs less than those that Node.js puts together.
+    // A double is exact up to 2^53. One bigint made of it costs less than Node.js's own way, which puts several bigints together.
     if (high >= 0 && high < 0x20_0000)
       return BigInt(high * 0x1_0000_0000 + this.#buffer.readUInt32BE(at + 4));
     return this.#buffer.readBigInt64BE(at);
   }
 
-  /** Any byte but 0 is true, as servers take it. */
+  /** Every byte except 0 is `true`, as for servers. */
   bool(field: string): boolean {
     return this.#buffer[this.#take(1, field)] !== 0;
   }
 
-  /** A copy, so that what the caller keeps neither changes with nor holds on to the frame. */
+  /** A copy, so that the bytes which the caller keeps do not change with the frame, and do not keep the frame in memory. */
   bytesOrNull(field: string): Uint8Array | null {
     const length = this.#length(field);
     if (length === -1) {
@@ -66,7 +65,7 @@ export class Reader {
     return this.bytesOrNull(field) ?? this.#refuseNull(field);
   }
 
-  /** UTF-8. What is not valid becomes U+FFFD, which no path may contain, rather than an error. */
+  /** A string in UTF-8. Invalid bytes become U+FFFD rather than an error; no path may contain that character. */
   stringOrNull(field: string): string | null {
     const length = this.#length(field);
     if (length === -1) {
@@ -80,7 +79,7 @@ export class Reader {
     return this.stringOrNull(field) ?? this.#refuseNull(field);
   }
 
-  /** Checks the length of a string, and goes on behind it. */
+  /** Checks the length of a string, and skips the string. */
   skipString(field: string): void {
     const length = this.#length(field);
     if (length === -1) this.#refuseNull(field);
@@ -101,8 +100,8 @@ export class Reader {
   }
 
   /**
-   * Length of a vector. It may lie: append items as they are read and never make room by it, then
-   * the end of the bytes stops the loop.
+   * The length of a vector. It may be wrong. Append items as they are read, and never allocate memory by this length:
+   * then the end of the bytes stops the loop.
    */
   count(field: string): number {
     return this.countOrNull(field) ?? this.#refuseNull(field);
@@ -113,7 +112,7 @@ export class Reader {
     return count === -1 ? null : count;
   }
 
-  /** All bytes that are left, as text. */
+  /** All remaining bytes, as text. */
   rest(): string {
     const at = this.#take(this.remaining, "rest");
     return this.#buffer.toString("utf8", at);
@@ -146,10 +145,10 @@ export class Reader {
 const firstBytes = 256;
 
 /**
- * Builds one record in ZooKeeper's serialisation (jute): big-endian, length-prefixed, -1 for null.
+ * Builds one record in ZooKeeper's serialisation (jute): big-endian, with lengths in front, -1 for null.
  *
- * A value that does not fit its field is a caller's mistake and throws `RangeError`: Node's own
- * setters would write NaN as 0 and cut fractions, which turns "no version" into "version 0".
+ * A value that does not fit its field is a mistake of the caller and throws `RangeError`. Node.js's own setters would
+ * write NaN as 0 and cut fractions, which would turn "no version" into "version 0".
  */
 export class Writer {
   #buffer: Buffer = Buffer.allocUnsafe(firstBytes);
@@ -177,7 +176,7 @@ export class Writer {
     this.#buffer[at] = value ? 1 : 0;
   }
 
-  /** A buffer field. Null and empty are different values and come back as such. */
+  /** A buffer field. Null and empty are different values, and are read back as such. */
   bytes(value: Uint8Array | null): void {
     if (value === null) {
       this.int(-1);
@@ -187,7 +186,7 @@ export class Writer {
     this.raw(value);
   }
 
-  /** Bytes without a length in front. */
+  /** Writes bytes without a length in front. */
   raw(value: Uint8Array): void {
     const at = this.#extend(value.length);
     this.#buffer.set(value, at);
@@ -211,22 +210,22 @@ export class Writer {
     }
   }
 
-  /** Puts a number in the place of one that was written before, `at` bytes from the start. */
+  /** Overwrites a number that was written before, `at` bytes from the start. */
   replaceInt(value: number, at: number): void {
     this.#buffer.writeInt32BE(value, at);
   }
 
-  /** Takes back all that was written behind the first `length` bytes. */
+  /** Removes everything that was written behind the first `length` bytes. */
   truncate(length: number): void {
     this.#length = length;
   }
 
-  /** What was written. The writer must not be used afterwards. */
+  /** The bytes that were written. The writer must not be used afterwards. */
   finish(): Buffer {
     return this.#buffer.subarray(0, this.#length);
   }
 
-  /** Makes room for `count` bytes and returns where they go. */
+  /** Makes room for `count` bytes, and returns their offset. */
   #extend(count: number): number {
     const at = this.#length;
     const needed = at + count;

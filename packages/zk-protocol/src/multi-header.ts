@@ -2,8 +2,8 @@ import type { Reader, Writer } from "./jute.js";
 import { ProtocolError } from "./protocol-error.js";
 
 /**
- * Lists of steps and of results share one form: before each item its type, a flag and an error code,
- * and the same with the flag set at the end. Requests, and the end of both, carry -1 as the code.
+ * Lists of steps and of results have one form: before each item its type, a flag and an error code, and at the end the
+ * same with the flag set. In requests, and at the end of both lists, the code is -1.
  */
 export const noErr = -1;
 
@@ -19,7 +19,7 @@ export function writeEnd(writer: Writer): void {
   writer.int(noErr);
 }
 
-/** The type of the next item, or null at the end. A failed item repeats its code in its body: that one is read. */
+/** The type of the next item, or `null` at the end. A failed item has its code in its body too, and that one is used. */
 export function readItem(reader: Reader): number | null {
   const type = reader.int("multi.type");
   const done = reader.bool("multi.done");

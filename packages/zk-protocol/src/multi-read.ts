@@ -4,7 +4,7 @@ import { readStat, type Stat, writeStat } from "./node-records.js";
 import type { PathWatchRequest } from "./records.js";
 import { pathWatchRequest } from "./request-codecs.js";
 
-/** One of several reads. */
+/** One read of a `multiRead`. */
 export interface MultiReadOp {
   readonly op: "getData" | "getChildren";
   readonly request: PathWatchRequest;
@@ -14,7 +14,7 @@ export interface MultiReadRequest {
   readonly ops: readonly MultiReadOp[];
 }
 
-/** Unlike in a transaction, each read succeeds or fails on its own. */
+/** The result of one read. Unlike in a transaction, each read succeeds or fails on its own. */
 export type MultiReadResult =
   | { readonly op: "getData"; readonly data: Uint8Array | null; readonly stat: Stat }
   | { readonly op: "getChildren"; readonly children: string[] }

@@ -11,16 +11,19 @@ export type MultiOp =
   | { readonly op: "delete" | "check"; readonly request: PathVersionRequest }
   | { readonly op: "setData"; readonly request: SetDataRequest };
 
-/** All of it or nothing, under one zxid. Empty is allowed: the cheapest way to hear from the quorum. */
+/**
+ * All steps are applied or none, under one zxid. An empty list is allowed: it is the cheapest way to get an answer from
+ * the quorum.
+ */
 export interface MultiRequest {
   readonly ops: readonly MultiOp[];
 }
 
 /**
- * What one step of a transaction came to.
+ * The result of one step of a transaction.
  *
- * Peculiar: 3.8.0 answers a `create2` step as `create`, without the Stat (3.9.0 and 3.8.4 don't);
- * the zxid in the reply header is then the czxid. Containers and TTL nodes come as `create2`.
+ * A peculiarity: 3.8.0 answers a `create2` step as `create`, without the `Stat` (3.9.0 and 3.8.4 do not). The czxid is
+ * then the zxid in the reply header. Containers and TTL nodes are answered as `create2`.
  */
 export type MultiResult =
   | { readonly op: "create"; readonly path: string }
@@ -31,17 +34,16 @@ export type MultiResult =
   | { readonly op: "error"; readonly code: number };
 
 /**
- * The results in the order of the steps. **A transaction that failed has `err` 0 in its reply header too**: every
- * result is then an `error`, with code 0 before the culprit, the culprit's own code, and
- * RuntimeInconsistency after it.
+ * The results in the order of the steps. **The reply header of a failed transaction has `err` 0 too.** Every result is
+ * then an `error`: code 0 before the step that failed, that step's own code, and RuntimeInconsistency after it.
  */
 export interface MultiResponse {
   readonly results: readonly MultiResult[];
 }
 
 /**
- * The culprit of a failed transaction; undefined when it was applied. Any `error` among the results
- * means that it was not: should a server name no culprit, the first of them stands for it.
+ * The step that made a transaction fail; `undefined` when the transaction was applied. Any `error` among the results
+ * means that it was not applied. If no result has a code other than 0, the first `error` counts as the failed step.
  */
 export function multiFailure(response: MultiResponse): { index: number; code: number } | undefined {
   let failure: { index: number; code: number } | undefined;

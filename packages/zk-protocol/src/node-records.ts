@@ -1,6 +1,6 @@
 import type { Reader, Writer } from "./jute.js";
 
-/** Bits of `Acl.perms`. Servers check CREATE and DELETE on the parent, the others on the node itself. */
+/** The bits of `Acl.perms`. Servers check CREATE and DELETE on the parent, and the others on the node itself. */
 export const Perms = {
   READ: 1,
   WRITE: 2,
@@ -10,24 +10,24 @@ export const Perms = {
   ALL: 31,
 } as const;
 
-/** One entry of an access control list: which client may do what. */
+/** One entry of an access control list: what a client may do. */
 export interface Acl {
   /** Bits of `Perms`. */
   readonly perms: number;
-  /** `world`, `digest`, `ip`, `auth`, `x509`, `sasl`. */
+  /** The scheme: `world`, `digest`, `ip`, `auth`, `x509` or `sasl`. */
   readonly scheme: string;
-  /** The client, in the words of the scheme: `anyone` for `world`, `user:hash` for `digest`. */
+  /** The client, as the scheme names it: `anyone` for `world`, `user:hash` for `digest`. */
   readonly id: string;
 }
 
-/** An entry as a client may send it: some write the empty id of the scheme `auth` as null. */
+/** An entry as a client may send it: some clients write the empty id of the scheme `auth` as null. */
 export interface RequestedAcl {
   readonly perms: number;
   readonly scheme: string | null;
   readonly id: string | null;
 }
 
-/** Every client may do everything: the default of Curator and of ZooKeeper's own client. */
+/** Every client may do everything. This is the default of Curator and of ZooKeeper's own client. */
 export const openAcl: readonly Acl[] = Object.freeze([
   Object.freeze({ perms: Perms.ALL, scheme: "world", id: "anyone" }),
 ]);
@@ -45,7 +45,7 @@ export function writeAcl(writer: Writer, acl: readonly RequestedAcl[] | null): v
   }
 }
 
-/** The entries that a server sends: no part of one is null. */
+/** Reads an ACL that a server sends: no part of an entry is null. */
 export function readAcl(reader: Reader): Acl[] | null {
   return readEntries(reader, () => ({
     perms: reader.int("acl.perms"),
@@ -55,8 +55,8 @@ export function readAcl(reader: Reader): Acl[] | null {
 }
 
 /**
- * Null is a value of its own here, as the list and in an entry: whether a server answers it with InvalidACL or with MarshallingError, or takes
- * it, depends on the scheme.
+ * Reads an ACL that a client sends. The list or parts of an entry may be null, which is a value of its own. A server may
+ * answer it with InvalidACL or with MarshallingError, or accept it; that depends on the scheme.
  */
 export function readRequestedAcl(reader: Reader): RequestedAcl[] | null {
   return readEntries(reader, () => ({
@@ -78,35 +78,38 @@ function readEntries<T>(reader: Reader, read: () => T): T[] | null {
   return entries;
 }
 
-/** What a server knows of a node besides its data. 68 bytes on the wire. */
+/** What a server stores about a node besides its data. 68 bytes on the wire. */
 export interface Stat {
   /**
-   * zxid of the creation. Unique per transaction and growing for the life of the ensemble, unlike a
-   * sequence number, which starts again when its parent is deleted: the fencing token.
+   * The zxid of the creation. It is unique for each transaction and grows for the life of the ensemble, so it serves as
+   * the fencing token. A sequence number starts again when its parent is deleted.
    */
   readonly czxid: bigint;
-  /** zxid of the last setData; of the creation if there was none. */
+  /** The zxid of the last setData, or of the creation if there was none. */
   readonly mzxid: bigint;
-  /** Creation, in milliseconds since 1970 by the server's clock. */
+  /** The time of the creation, in milliseconds since 1970 by the server's clock. */
   readonly ctime: bigint;
-  /** Last setData, in milliseconds since 1970 by the server's clock. */
+  /** The time of the last setData, in milliseconds since 1970 by the server's clock. */
   readonly mtime: bigint;
-  /** Counts setData; 0 after creation. */
+  /** The number of setData calls; 0 after the creation. */
   readonly version: number;
-  /** Creations plus deletions of children, wrapping at 32 bits. Not the counter that names sequential nodes. */
+  /**
+   * The number of creations and deletions of children, which wraps at 32 bits. It is not the counter that names
+   * sequential nodes.
+   */
   readonly cversion: number;
-  /** Counts setACL. */
+  /** The number of setACL calls. */
   readonly aversion: number;
-  /** Session of an ephemeral node, otherwise 0n. Containers and TTL nodes show 0n too: a client cannot tell them apart. */
+  /** The session of an ephemeral node, otherwise 0n. Containers and TTL nodes show 0n too: a client cannot distinguish them. */
   readonly ephemeralOwner: bigint;
-  /** Bytes of data; 0 for null as well as for empty. */
+  /** The number of bytes of data; 0 for null as well as for empty. */
   readonly dataLength: number;
   readonly numChildren: number;
-  /** zxid of the last creation or deletion of a child; of the own creation if there was none. */
+  /** The zxid of the last creation or deletion of a child, or of the node's own creation if there was none. */
   readonly pzxid: bigint;
 }
 
-/** What a `Stat` takes on the wire. */
+/** The bytes of a `Stat` on the wire. */
 export const statBytes = 68;
 
 export function writeStat(writer: Writer, stat: Stat): void {

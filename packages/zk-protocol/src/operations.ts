@@ -39,9 +39,9 @@ import * as requests from "./request-codecs.js";
 import * as responses from "./response-codecs.js";
 
 /**
- * Every operation with the record it sends and the record that answers it. `undefined` stands for
- * an empty body. The comments name the first release that knows the operation where that is not 3.4;
- * an older server answers Unimplemented **and closes the connection**.
+ * Every operation, with the record of its request and the record of its answer. `undefined` stands for an empty body. A
+ * comment names the first release that has the operation, if that is later than 3.4. An older server answers
+ * Unimplemented **and closes the connection**.
  */
 export interface Operations {
   create: { request: CreateRequest; response: PathRecord };
@@ -52,31 +52,31 @@ export interface Operations {
   getACL: { request: PathRecord; response: GetACLResponse };
   setACL: { request: SetACLRequest; response: StatResponse };
   getChildren: { request: PathWatchRequest; response: ChildrenResponse };
-  /** Goes through the leader, but takes no zxid. Any path will do; it is sent back. */
+  /** Goes through the leader, but takes no zxid. The server accepts any path, and sends it back. */
   sync: { request: SyncRecord; response: SyncRecord };
-  /** Always answered with the xid of pings, whatever xid it was sent with. */
+  /** Always answered with the xid of pings, whatever xid the request had. */
   ping: { request: undefined; response: undefined };
   getChildren2: { request: PathWatchRequest; response: Children2Response };
-  /** Only for use inside `multi`: on its own, 3.8.0 never answers it. */
+  /** Only for use inside `multi`: 3.8.0 never answers a `check` on its own. */
   check: { request: PathVersionRequest; response: undefined };
   multi: { request: MultiRequest; response: MultiResponse };
   /** 3.5.0. */
   create2: { request: CreateRequest; response: Create2Response };
-  /** Admin only. Not measured, written from ZooKeeper's record definitions. */
+  /** For administrators only. Written from ZooKeeper's record definitions, and not tried on a server. */
   reconfig: { request: ReconfigRequest; response: DataResponse };
-  /** 3.5. Of no use on 3.8.0: it says Ok when *any* session watches the path. */
+  /** 3.5. Of no use on 3.8.0, which answers Ok when *any* session watches the path. */
   checkWatches: { request: CheckWatchesRequest; response: undefined };
-  /** 3.5. NoWatcher when this connection has none of that type. */
+  /** 3.5. Answered with NoWatcher when this connection has no watch of that type. */
   removeWatches: { request: CheckWatchesRequest; response: undefined };
   /** 3.5.1. */
   createContainer: { request: CreateRequest; response: Create2Response };
-  /** Servers send it to themselves; the body is the bare path. From a client it is answered with BadArguments. */
+  /** Servers send it to themselves; the body is the path without a length. To a client the server answers BadArguments. */
   deleteContainer: { request: PathRecord; response: undefined };
-  /** 3.5.3, and only where the server has `extendedTypesEnabled`. */
+  /** 3.5.3, and only if the server has `extendedTypesEnabled`. */
   createTTL: { request: CreateTTLRequest; response: Create2Response };
   /** 3.6. */
   multiRead: { request: MultiReadRequest; response: MultiReadResponse };
-  /** Adds an identity to the *connection*: it must be sent again after every reconnect. */
+  /** Adds an identity to the *connection*. It must be sent again after every reconnect. */
   auth: { request: AuthRequest; response: undefined };
   setWatches: { request: SetWatchesRequest; response: undefined };
   sasl: { request: SaslRecord; response: SaslRecord };
@@ -90,7 +90,7 @@ export interface Operations {
   addWatch: { request: AddWatchRequest; response: AddWatchResponse };
   /** 3.7. */
   whoAmI: { request: undefined; response: WhoAmIResponse };
-  /** In transaction logs and between servers only. Clients open a session by a `ConnectRequest`. Not measured. */
+  /** In transaction logs and between servers only; clients open a session by a `ConnectRequest`. Not tried on a server. */
   createSession: { request: CreateSessionRequest; response: undefined };
   closeSession: { request: undefined; response: undefined };
 }
@@ -138,7 +138,7 @@ const names: ReadonlyMap<number, OpName> = new Map(
   (Object.keys(opCodes) as OpName[]).map((name) => [opCodes[name], name]),
 );
 
-/** Undefined for a code that is no operation. */
+/** The operation of a code; `undefined` for an unknown code. */
 export function opNameOf(code: number): OpName | undefined {
   return names.get(code);
 }
@@ -160,9 +160,9 @@ const writes: ReadonlySet<OpName> = new Set([
 ] satisfies OpName[]);
 
 /**
- * Whether the operation passes through the leader's proposals and so takes a zxid, also when it
- * fails. An answer to one proves that the session was alive at the quorum. `sync` is not among
- * them: it visits the leader, but nothing is proposed.
+ * Whether the leader proposes the operation, which then takes a zxid, also when it fails. An answer to such an operation
+ * proves that the session was alive at the quorum. `sync` is not one of them: it goes to the leader, but the leader
+ * proposes nothing.
  */
 export function isWrite(op: OpName): boolean {
   return writes.has(op);
@@ -238,24 +238,30 @@ const responseCodecs: { readonly [K in OpName]: RecordCodec<ResponseOf<K>> } = {
   closeSession: emptyRecord,
 };
 
-/** The body of a request: what follows the request header. Throws `RangeError` for a number that does not fit its field. */
+/**
+ * Encodes the body of a request, which follows the request header. Throws `RangeError` for a number that does not fit its
+ * field.
+ */
 export function encodeRequest<K extends OpName>(op: K, request: RequestOf<K>): Buffer {
   const writer = new Writer();
   writeRequest(writer, op, request);
   return writer.finish();
 }
 
-/** Like `encodeRequest`, behind what the writer has already. */
+/** Like `encodeRequest`, behind the bytes that the writer already has. */
 export function writeRequest<K extends OpName>(writer: Writer, op: K, request: RequestOf<K>): void {
   requestCodecs[op].write(writer, request);
 }
 
-/** Throws `ProtocolError` only, whatever the bytes; a server answers that with MarshallingError. */
+/**
+ * Decodes the body of a request. Throws nothing but `ProtocolError`, whatever the bytes; a server answers such a request
+ * with MarshallingError.
+ */
 export function decodeRequest<K extends OpName>(op: K, body: Uint8Array): RequestOf<K> {
   return requestCodecs[op].read(new Reader(body));
 }
 
-/** The body of a reply: what follows the reply header. A reply whose `err` is not 0 has none. */
+/** Encodes the body of a reply, which follows the reply header. A reply whose `err` is not 0 has no body. */
 export function encodeResponse<K extends OpName>(op: K, response: ResponseOf<K>): Buffer {
   const writer = new Writer();
   responseCodecs[op].write(writer, response);
@@ -263,8 +269,8 @@ export function encodeResponse<K extends OpName>(op: K, response: ResponseOf<K>)
 }
 
 /**
- * Call it for a reply with `err` 0 only. Throws `ProtocolError` only, whatever the bytes. For `multi`
- * look at `multiFailure` as well. `offset`: where the body begins in the bytes; default 0.
+ * Decodes the body of a reply. Call it only for a reply with `err` 0. Throws nothing but `ProtocolError`, whatever the
+ * bytes. For `multi` check `multiFailure` as well. `offset`: where the body begins in the bytes; default 0.
  */
 export function decodeResponse<K extends OpName>(op: K, bytes: Uint8Array, offset = 0): ResponseOf<K> {
   return responseCodecs[op].read(new Reader(bytes, offset));

@@ -3,7 +3,7 @@ import { InvalidPathError } from "./errors.js";
 const slash = 0x2f;
 const dot = 0x2e;
 
-/** What to call a UTF-16 unit that servers refuse; undefined for all others. */
+/** What kind of character a UTF-16 unit is that servers refuse; `undefined` for all other units. */
 function forbidden(unit: number): string | undefined {
   if (unit <= 0x1f || (unit >= 0x7f && unit <= 0x9f)) {
     return "control character";
@@ -26,12 +26,12 @@ function hex(character: string): string {
 }
 
 /**
- * Throws `InvalidPathError` unless a server would create a node of that path: a `/` in front and none
- * at the end, no empty component, none that is `.` or `..`, no control, private-use or special
- * characters and none beyond U+FFFF, such as emoji. The same rules as `PathUtils` in ZooKeeper.
+ * Throws `InvalidPathError` unless a server would create a node with this path. It must begin with `/` and not end with
+ * it. It must not have empty components, components `.` or `..`, control, private-use or special characters, or
+ * characters beyond U+FFFF, such as emoji. These are the rules of `PathUtils` in ZooKeeper.
  *
- * Servers check reads less strictly, and a sequential create after its number has been added: for
- * `/queue/` as the path of one, validate `/queue/0`.
+ * Servers check reads less strictly. They check the path of a sequential create after the number was added: for `/queue/`
+ * as such a path, validate `/queue/0`.
  */
 export function validatePath(path: string): void {
   if (typeof path !== "string") {
@@ -62,7 +62,7 @@ export function validatePath(path: string): void {
   }
 }
 
-/** Whether `validatePath` accepts it. */
+/** Whether `validatePath` accepts the path. */
 export function isValidPath(path: string): boolean {
   try {
     validatePath(path);

@@ -1,7 +1,4 @@
-/**
- * Bytes that are not what the protocol says. The only thing that decoders and `FrameReader` throw,
- * whatever bytes they are given.
- */
+/** The bytes do not agree with the protocol. Decoders and `FrameReader` throw nothing else, whatever bytes they get. */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
 }

@@ -1,8 +1,9 @@
 import type { Acl, RequestedAcl, Stat } from "./node-records.js";
 
 /**
- * `CreateRequest.flags`. Use `container` with createContainer and the `ttl` pair with createTTL only:
- * create with `container` succeeds but makes an ordinary persistent node that the server never cleans up.
+ * Values of `CreateRequest.flags`. Use `container` with createContainer only, and `ttl` and `ttlSequential` with
+ * createTTL only. create with `container` succeeds, but makes an ordinary persistent node that the server never cleans
+ * up.
  */
 export const CreateFlags = {
   persistent: 0,
@@ -14,30 +15,30 @@ export const CreateFlags = {
   ttlSequential: 6,
 } as const;
 
-/** `CheckWatchesRequest.type`. The last two are known from 3.9 on; before, servers call them malformed. */
+/** Values of `CheckWatchesRequest.type`. Servers know the last two from 3.9 on; earlier ones call them malformed. */
 export const WatcherType = { children: 1, data: 2, any: 3, persistent: 4, persistentRecursive: 5 } as const;
 
-/** `AddWatchRequest.mode`. */
+/** Values of `AddWatchRequest.mode`. */
 export const AddWatchMode = { persistent: 0, persistentRecursive: 1 } as const;
 
 export interface PathRecord {
   readonly path: string;
 }
 
-/** A server sends back whatever it gets, and null, too. */
+/** A server sends back the path that it got, also null. */
 export interface SyncRecord {
   readonly path: string | null;
 }
 
 export interface PathWatchRequest {
   readonly path: string;
-  /** Sets a one-shot watch together with the read. exists sets it on a missing node too, the other reads don't. */
+  /** Sets a one-shot watch together with the read. exists sets it on a missing node too; the other reads do not. */
   readonly watch: boolean;
 }
 
 export interface PathVersionRequest {
   readonly path: string;
-  /** -1: any. */
+  /** The version that the node must have; -1 for any. */
   readonly version: number;
 }
 
@@ -45,28 +46,28 @@ export interface CreateRequest {
   readonly path: string;
   /** Null and empty are stored and read back as different values. */
   readonly data: Uint8Array | null;
-  /** Null or empty is answered with InvalidACL. */
+  /** The server answers null or an empty list with InvalidACL. */
   readonly acl: readonly RequestedAcl[] | null;
   /** One of `CreateFlags`. */
   readonly flags: number;
 }
 
 export interface CreateTTLRequest extends CreateRequest {
-  /** Milliseconds since the last setData after which a childless node goes: 1 to 2^40 - 1. */
+  /** A node without children is deleted this many milliseconds after the last setData: 1 to 2^40 - 1. */
   readonly ttlMs: bigint;
 }
 
 export interface SetDataRequest {
   readonly path: string;
   readonly data: Uint8Array | null;
-  /** -1: any. */
+  /** The version that the node must have; -1 for any. */
   readonly version: number;
 }
 
 export interface SetACLRequest {
   readonly path: string;
   readonly acl: readonly RequestedAcl[] | null;
-  /** The version of the ACL (`Stat.aversion`); -1: any. */
+  /** The version that the ACL must have (`Stat.aversion`); -1 for any. */
   readonly version: number;
 }
 
@@ -83,16 +84,16 @@ export interface AddWatchRequest {
 }
 
 export interface SetWatchesRequest {
-  /** Last zxid seen before the connection broke: whatever changed after it fires at once. */
+  /** The last zxid seen before the connection broke. A watch fires at once if its node changed after that. */
   readonly relativeZxid: bigint;
   readonly dataWatches: readonly string[];
-  /** Watches of exists on nodes that were missing. */
+  /** Watches that exists set on missing nodes. */
   readonly existWatches: readonly string[];
   readonly childWatches: readonly string[];
 }
 
 export interface SetWatches2Request extends SetWatchesRequest {
-  /** Only registered: what changed in between is not reported for these and the next. */
+  /** These watches and the next are only registered: changes since the connection broke are not reported for them. */
   readonly persistentWatches: readonly string[];
   readonly persistentRecursiveWatches: readonly string[];
 }
@@ -100,7 +101,7 @@ export interface SetWatches2Request extends SetWatchesRequest {
 export interface AuthRequest {
   /** Always 0. */
   readonly type: number;
-  /** Null is answered with AuthFailed. */
+  /** The server answers null with AuthFailed. */
   readonly scheme: string | null;
   /** `user:password` in UTF-8 for the scheme `digest`. */
   readonly auth: Uint8Array | null;
@@ -111,7 +112,7 @@ export interface SaslRecord {
 }
 
 export interface PrefixRequest {
-  /** Textual prefix, not a directory. Null, "" and "/" mean all. */
+  /** A prefix of the text of the paths, not a directory. Null, "" and "/" mean all paths. */
   readonly prefix: string | null;
 }
 
@@ -119,7 +120,7 @@ export interface ReconfigRequest {
   readonly joiningServers: string | null;
   readonly leavingServers: string | null;
   readonly newMembers: string | null;
-  /** -1n: any. */
+  /** The version that the configuration must have; -1n for any. */
   readonly curConfigId: bigint;
 }
 
@@ -128,7 +129,7 @@ export interface CreateSessionRequest {
 }
 
 export interface Create2Response {
-  /** The path as created, with the sequence number. */
+  /** The path of the new node, with its sequence number. */
   readonly path: string;
   readonly stat: Stat;
 }
@@ -143,7 +144,7 @@ export interface DataResponse {
 }
 
 export interface ChildrenResponse {
-  /** Names, not paths, in no order. */
+  /** Names, not paths, in no particular order. */
   readonly children: string[];
 }
 
@@ -157,7 +158,7 @@ export interface GetACLResponse {
 }
 
 export interface EphemeralsResponse {
-  /** Full paths, of the asking session only. */
+  /** Full paths of the ephemeral nodes of the asking session only. */
   readonly ephemerals: string[];
 }
 
@@ -177,6 +178,6 @@ export interface ClientInfo {
 }
 
 export interface WhoAmIResponse {
-  /** The scheme `ip` is always among them. */
+  /** The identities of the client. One of the scheme `ip` is always among them. */
   readonly clientInfo: readonly ClientInfo[];
 }

@@ -20,7 +20,7 @@ import type {
   SyncRecord,
 } from "./records.js";
 
-/** The record of operations without a body. Whatever bytes are there are left alone. */
+/** The record of operations without a body. Bytes that are there anyway are ignored. */
 export const emptyRecord: RecordCodec<undefined> = {
   write() {},
   read() {
@@ -46,7 +46,7 @@ export const syncRecord: RecordCodec<SyncRecord> = {
   },
 };
 
-/** The bare path, without a length: a request that servers only send to themselves. */
+/** The path alone, without a length. Servers send this request only to themselves. */
 export const barePathRecord: RecordCodec<PathRecord> = {
   write(writer, record) {
     writer.raw(Buffer.from(record.path));

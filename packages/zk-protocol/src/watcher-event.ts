@@ -1,7 +1,7 @@
 import { Reader, Writer } from "./jute.js";
 import { ProtocolError } from "./protocol-error.js";
 
-/** What can happen to a watched node, with the number that travels. Servers send no others. */
+/** The changes that a watch reports, each with its number on the wire. Servers send no others. */
 export const WatchEventType = {
   created: 1,
   deleted: 2,
@@ -15,7 +15,7 @@ const names: ReadonlyMap<number, WatchEventType> = new Map(
   (Object.keys(WatchEventType) as WatchEventType[]).map((name) => [WatchEventType[name], name]),
 );
 
-/** `WatcherEvent.state` in every event that travels; client libraries make up the others for themselves. */
+/** The `WatcherEvent.state` of every event on the wire. Client libraries make up the other states themselves. */
 export const syncConnectedState = 3;
 
 /** The body of a frame whose reply header has the xid of events. */
@@ -35,8 +35,8 @@ export function encodeWatcherEvent(event: WatcherEvent): Buffer {
 }
 
 /**
- * Reads what follows the reply header. A type outside `WatchEventType` is a `ProtocolError`: to skip it
- * would be to lose a wake-up without a word.
+ * Decodes the body behind the reply header. Throws `ProtocolError` for a type outside `WatchEventType`: if such an event
+ * were skipped, a waiter could miss its wake-up without notice.
  */
 export function decodeWatcherEvent(body: Uint8Array): WatcherEvent {
   const reader = new Reader(body);
