@@ -39,7 +39,7 @@ export class Handshake {
     manager.sessionId = id;
     manager.sessionPassword = Buffer.from(password);
     manager.updateTimeout(timeoutMs);
-    manager.xid = 0; // nothing is in flight, so no xid can be taken for another
+    manager.xid = 0; // no request is in flight, so no xid can be mistaken for another
     this.#credentialsUnanswered = manager.credentials.length;
   }
 

@@ -70,7 +70,7 @@ export class LibrarySide {
    */
   answer(packet: LibraryPacket, header: ReplyHeader, frame: Buffer): void {
     const manager = this.#manager;
-    const zxid = Buffer.from(manager.zxid); // the library takes any, also the -1 of a refusal
+    const zxid = Buffer.from(manager.zxid); // the library would store any zxid, also the -1 of a refusal
     if (header.err !== 0 && libraryError(header.err).name === "UNKNOWN") {
       // The library would throw for this code, and the callback would be lost.
       manager.pendingQueue.shift();

@@ -15,8 +15,8 @@ export interface LinkListener {
    */
   watched(): WatchedPaths;
   /**
-   * The server knows the session. What is sent from within leaves behind the credentials and the watches, ahead of
-   * everything else.
+   * The server knows the session. Requests that are sent during this call leave behind the credentials and the watches,
+   * and ahead of all others.
    */
   greeted(): void;
   /**

@@ -98,7 +98,7 @@ export interface NodeIdentity {
   readonly pid: number | null;
 }
 
-/** `null` for data without the text that only our `identity` writes. */
+/** The identity in a node's data. `null` for data without the text that only our `identity` writes. */
 export function readIdentity(data: Uint8Array | null): NodeIdentity | null {
   const text = printable(data);
   const json = text === null ? undefined : addressPattern.exec(text)?.[2];

@@ -171,7 +171,7 @@ function queueOf(children: readonly string[], bases: readonly string[]): Queue {
   return queue;
 }
 
-/** -1 when the node is not in the queue. */
+/** The index of `own` in `order`; -1 when it is not in the queue. */
 function positionOf(
   own: string,
   order: readonly string[],

@@ -101,7 +101,7 @@ export class Entrance implements Watched<boolean> {
     try {
       return await Promise.race([this.#opening, broken]);
     } catch {
-      return false; // it failed for good, which is what `enter` then rejects with
+      return false; // the create failed for good, and `enter` then rejects
     } finally {
       forget();
     }

@@ -80,7 +80,7 @@ export class WatchRegistry {
       else table.set(event.path, asked);
     }
     for (const watch of fired) {
-      if (watch.phase !== "armed") continue; // dropped by one that was called before it
+      if (watch.phase !== "armed") continue; // a listener that was called before it has dropped it
       watch.phase = "over";
       this.#size -= 1;
       guarded(() => watch.fired(event.type));

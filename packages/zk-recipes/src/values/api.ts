@@ -17,9 +17,9 @@ export interface Versioned<T> {
  * not show that, or cannot be read within `connectTimeoutMs`, the call rejects with a `BackendError` that is not
  * retryable, and whose message says so.
  *
- * Calls also reject with `BackendError` when the server refuses, with `LayoutConflictError` when the node's data does not
- * have the size of the value, with `InvalidArgumentError` for a value of another type or range, and with
- * `ProviderClosedError`.
+ * Calls also reject with `BackendError` when the server refuses, and with `ProviderClosedError`. They reject with
+ * `LayoutConflictError` when the node's data does not have the size of the value, and with `InvalidArgumentError` for a
+ * value of another type or range.
  *
  * @example
  * ```ts

@@ -12,7 +12,7 @@ import type { OwnNode } from "../grant/own-node-watch.js";
 export type Children = Outcome<ResponseOf<"getChildren2">>;
 export type OwnNodes = readonly [OwnNode, ...OwnNode[]];
 
-/** What each node has that is made or looked for. */
+/** What a node to make and a node to look for have in common. */
 interface Placed {
   readonly parent: string;
 }

@@ -24,9 +24,9 @@ import type { SessionContext } from "../session-context.js";
  * after that delete, but before its event has come, deletes the node of the next holder. That holder is notified that its
  * hold is lost, but a third client may hold already.
  *
- * No delete can distinguish the two nodes: the version counts changes of the data, and starts from 0 with each node. (A
- * second, lasting node that counts the creates in every client's transactions could, and so could an ACL for each holder;
- * both cost more than this lock is worth.) Queue nodes have no such window: no name is ever used twice.
+ * No delete can distinguish the two nodes: the version counts changes of the data, and starts from 0 with each node. (Two
+ * designs could: a second, lasting node that counts the creates in every client's transactions, or an ACL for each
+ * holder. Both cost more than this lock is worth.) Queue nodes have no such window: no name is ever used twice.
  */
 export class NaiveAttempt extends SessionAttempt {
   override roundTrips = 0;
