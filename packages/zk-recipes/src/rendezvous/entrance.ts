@@ -44,7 +44,7 @@ export class Entrance implements Watched<boolean> {
   readonly #data: Uint8Array;
   readonly #parent: string;
   readonly #lockName: string;
-  /** One id for all sessions. A node of a session that is ending is so never counted beside the node of its successor. */
+  /** One id for all sessions. So a node of a session that is ending is never counted beside the node of its successor. */
   readonly #id: string;
   #changed: () => void = () => {};
   #place: Place | null = null;

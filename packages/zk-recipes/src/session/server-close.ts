@@ -6,7 +6,7 @@ import { noPaths, type WatchedPaths } from "../client/set-watches.js";
 
 /**
  * The end of a session of our own: closes it at the server, so that its nodes go now rather than at the session time-out.
- * It takes as many connections as it needs within the limit. At the limit it lets go of everything, whatever the server
+ * It takes as many connections as it needs within the limit. At the limit it ends the connection, whatever the server
  * does.
  */
 export class ServerClose implements LinkListener {

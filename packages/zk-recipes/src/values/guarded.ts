@@ -37,7 +37,7 @@ export async function guardedWrite(
   for (let tries = 1; ; tries++) {
     const context = await calls.connected(call);
     handle.assertHeld();
-    // Another session has no such node. The holder is notified of the end of its own session separately.
+    // Another session has no such node. The holder is notified separately that our session is over.
     if (context !== grant.context) throw Handle.holdOf(handle as Handle).lossError();
     const outcome = await outcomeOf(context.session, "multi", { ops: [...own, ...theirs] });
     const refused = outcome.ok ? refusalIn(outcome.value, own, theirs) : refusalOf(outcome.error);

@@ -46,7 +46,7 @@ export async function inspectPath(
       pending: found.waiters
         .filter(isShown)
         .map((person, position) => ({ ...participantInfo(person, takenAt), position })),
-      // The waiters of a naive mutex have no nodes. Only the server knows them, and it does not tell.
+      // The waiters of a naive mutex have no nodes. Only the server knows them, and it does not list them.
       pendingTotal: (found.kind ?? kind) === "naive-mutex" ? null : found.waiters.length,
     };
     if (snapshot.held.length > 0 || found.holders.length === 0 || look === looks) return snapshot;

@@ -165,8 +165,8 @@ export class Deletions {
   }
 
   /**
-   * The first repeats keep the process alive, because a caller may await the release. A look that is refused again and
-   * again does not.
+   * The timer keeps the process alive, because a caller may await the release. After a look that was refused for good
+   * more than once it does not.
    */
   #sendLater(deletion: Deletion): void {
     const { sentOn, pauseMs } = deletion;
