@@ -17,9 +17,12 @@ export interface AckedRunsOptions {
   readonly connection: NodeConnection;
   readonly runtime: Runtime;
   readonly times: LinkTimes;
-  /** Whether the connection is trusted, and leads to the master that all other requests go to. */
+  /** Whether the connection is trusted and leads to the same master as the connection for all other requests. */
   open(): boolean;
-  /** Asked while `open()`, when what the policy needs to know is known. */
+  /**
+   * Why a run must not be sent; `null` when it may be. Called only while `open()` is true, since only then the number of replicas
+   * is known.
+   */
   refusal(wait: WaitRequest): PolicyRefusal | null;
 }
 
@@ -27,16 +30,21 @@ interface Item {
   readonly run: ScriptRun;
   readonly wait: WaitRequest;
   readonly untilMs: Millis;
-  /** It may have run: only what is written behind it was forgotten, and the two are sent again together. */
+  /**
+   * The run was sent before and may have been executed: the server forgot only the script of the write behind it. Both are sent
+   * again together.
+   */
   readonly sent: boolean;
   resolve(result: RunResult): void;
 }
 
 /**
- * Runs that are followed by WAIT. A server takes nothing else from a connection that waits, so they have one of their own, and all
- * that come while one is waiting go together, with one WAIT behind them: a replica that is gone costs its time-out once or
- * twice, not once for each run. WAIT counts replicas that have everything that this connection wrote before it, so its count holds for
- * each; a run that writes nothing is followed by one that does.
+ * Runs scripts that are followed by WAIT. A server handles no other command of a connection that waits, so these runs have a
+ * connection of their own. All runs that arrive while one WAIT is pending are sent together afterwards, with one WAIT behind
+ * them. A replica that is gone therefore costs its time-out once or twice, and not once for each run.
+ *
+ * WAIT counts the replicas that have everything which this connection wrote before it, so one count holds for each run. Behind
+ * each run `writeAgain` is sent, since the run itself may write nothing.
  */
 export class AckedRuns {
   readonly connection: NodeConnection;
@@ -51,13 +59,13 @@ export class AckedRuns {
     this.#options = options;
   }
 
-  /** Never rejects. Waits a moment for the connection, which is made beside the other one. */
+  /** Never rejects. Waits up to `commandTimeoutMs` for this connection, which is opened beside the connection for commands. */
   run(run: ScriptRun, wait: WaitRequest): Promise<RunResult> {
     return new Promise((resolve) => {
       const { runtime, times } = this.#options;
       const untilMs = runtime.nowMs() + times.commandTimeoutMs;
       const item: Item = { run, wait, untilMs, sent: false, resolve };
-      // Now, not behind the WAIT that may be under way.
+      // Refuse now, and not only after a WAIT that may be pending.
       if (this.#options.open() && this.#refused(item)) return;
       this.#queue.push(item);
       if (this.#closed) this.#giveUp(Infinity);
@@ -65,13 +73,14 @@ export class AckedRuns {
     });
   }
 
-  /** Called when `open()` may have become true as well. */
+  /** To be called also when `open()` may have become true. */
   pump(): void {
     if (this.#busy || this.#queue.length === 0) return;
     if (this.#options.open() && !this.#closed) {
       this.#cancelGiveUp?.();
       this.#cancelGiveUp = undefined;
-      // Runs that came before anything was known of this server are looked at too: none may run and be refused afterwards.
+      // Runs may have been queued before anything was known of this server. Check them too, so that no run is executed and then
+      // refused.
       this.#queue = this.#queue.filter((item) => !this.#refused(item));
       if (this.#queue.length > 0) void this.#fly();
     } else {
@@ -106,12 +115,12 @@ export class AckedRuns {
       const outcome = flight.outcomes[at] ?? unanswered;
       const written = flight.outcomes[writingAt] ?? unanswered;
       const ranNot = forgotten(this.connection, item.run, outcome);
-      // Both are asked, since each keeps account of its own script.
+      // Call `forgotten` for both outcomes, since each call also updates what is known of its own script.
       if (forgotten(this.connection, writing, written) || ranNot)
         again.push({ ...item, sent: item.sent || !ranNot });
       else item.resolve(result(flight, item.sent ? unsure(outcome) : outcome, written));
     }
-    // First, as they were first.
+    // These go to the front, since they came first.
     this.#queue = [...again, ...this.#queue];
     this.#busy = false;
     if (this.#closed) this.#giveUp(Infinity);
@@ -159,7 +168,10 @@ const unanswered: Outcome = {
   error: new OutcomeUnknownError("it has no answer", { servers: [] }),
 };
 
-/** Of a run that may have run in a flight before: no error of a later one says that nothing was done. */
+/**
+ * For a run that an earlier flight may have executed. An error of a later flight does not show that nothing was done, so the
+ * outcome is unknown.
+ */
 function unsure(outcome: Outcome): Outcome {
   if (!("error" in outcome)) return outcome;
   const { error } = outcome;
@@ -167,7 +179,7 @@ function unsure(outcome: Outcome): Outcome {
   return { error: new OutcomeUnknownError(why, { servers: error.servers, cause: error }) };
 }
 
-/** A run whose WAIT has no count is not known to be anywhere but on the master: that is an unknown outcome too. */
+/** Without a count from WAIT, only the master is known to have the write. That is an unknown outcome too. */
 function result(flight: Flight, outcome: Outcome, written: Outcome): RunResult {
   const { sentMs, answeredMs, runId, outcomes } = flight;
   const waited = "error" in written ? written : (outcomes[outcomes.length - 1] ?? unanswered);

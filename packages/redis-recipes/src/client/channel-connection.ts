@@ -13,15 +13,19 @@ export interface ChannelConnectionOptions {
   readonly times: LinkTimes;
   readonly sharded: boolean;
   readonly meter?: RequestMeter | undefined;
-  /** A client to make the connection from; `null` while there is none. */
+  /** A client from which the connection is copied; `null` while there is none. */
   base(): Redis | null;
-  /** Its server is one of many: after a few vain attempts another one is asked for. */
+  /**
+   * The connection may lead to any of several servers: after `vainAttempts` failed attempts in a row another server is chosen.
+   */
   readonly movable: boolean;
-  /** `false` once its server has left the others: nothing that they publish reaches it any more. */
+  /**
+   * `false` once this client's server is no longer part of the cluster: messages that the other nodes publish do not reach it.
+   */
   hears(redis: Redis): boolean;
-  /** All channels that the server grants are subscribed again after a loss. */
+  /** Called after a loss, once every channel that the server grants is subscribed again. */
   onRenewed(): void;
-  /** The server does not serve a channel's slot. */
+  /** Called when the server no longer serves the slot of a channel. */
   onMoved(): void;
   warn(message: string): void;
 }
@@ -31,8 +35,8 @@ const deniedAgainMs: Millis = 5_000;
 const vainAttempts = 3;
 
 /**
- * A connection that carries subscriptions and nothing else. After each reconnect it subscribes all of its channels by itself, so that
- * each is known to be there before `onRenewed` is called.
+ * A connection that carries subscriptions and nothing else. After each reconnect it subscribes its channels itself, not through
+ * ioredis, so that it knows that each one is subscribed before it calls `onRenewed`.
  */
 export class ChannelConnection {
   readonly #options: ChannelConnectionOptions;
@@ -42,12 +46,12 @@ export class ChannelConnection {
   #closed = false;
   #epoch = 0;
   #vain = 0;
-  /** A channel was subscribed again after a loss: `onRenewed` is called once no channel is left to wait for. */
+  /** A channel was subscribed again after a loss. `onRenewed` is called once every other channel is subscribed or refused. */
   #again = false;
   #deniedTold = false;
-  /** When each channel that was refused is asked for again. */
+  /** For each channel that was refused: when it is subscribed again. */
   readonly #dueMs = new Map<Channel, Millis>();
-  /** When the timer rings. It may ring early where its channel is not waited for any more. */
+  /** When the timer rings. It may ring too early: its channel may have been removed meanwhile. */
   #nextDueMs: Millis = Infinity;
   #cancelPing: (() => void) | undefined;
   #cancelOpen: (() => void) | undefined;
@@ -73,7 +77,7 @@ export class ChannelConnection {
     channel.lost();
     const redis = this.#redis;
     if (redis?.status !== "ready") return;
-    // Its outcome does not matter: without an entry here its messages go nowhere.
+    // The outcome does not matter: messages of a channel without an entry in `#channels` are dropped.
     this.#metered(
       this.#options.sharded ? "sunsubscribe" : "unsubscribe",
       this.#options.sharded ? redis.sunsubscribe(channel.name) : redis.unsubscribe(channel.name),
@@ -81,14 +85,17 @@ export class ChannelConnection {
     this.#tellRenewed();
   }
 
-  /** What is known of the servers has changed: the channels of one that hears nothing any more are subscribed at another. */
+  /**
+   * Called when the known servers have changed. If the server of this connection has left the cluster, its channels are
+   * subscribed at another server.
+   */
   settle(): void {
     if (this.#redis === null || this.#options.hears(this.#redis)) return;
     this.#drop();
     this.#open();
   }
 
-  /** Ends the connection; ioredis dials again, and all channels are subscribed there. */
+  /** Ends the connection. ioredis connects again, and all channels are subscribed on the new connection. */
   redial(): void {
     this.#redis?.disconnect(true);
   }
@@ -137,14 +144,14 @@ export class ChannelConnection {
     this.#openLater();
   }
 
-  /** ioredis has ended the client without a call of `#drop()`: another one is made after a pause. */
+  /** ioredis ended the client although `#drop()` was not called. Another client is made after a pause. */
   #over(redis: Redis): void {
     if (redis !== this.#redis) return;
     this.#drop();
     this.#openLater();
   }
 
-  /** A slot went to another node: this server has ended its channels, or is about to say so. */
+  /** A slot has moved to another node. This server has ended the subscriptions of that slot, or is about to report it. */
   #moved(redis: Redis): void {
     if (redis !== this.#redis) return;
     this.#allLost();
@@ -161,7 +168,7 @@ export class ChannelConnection {
     const redis = this.#redis;
     if (redis === null || channels.length === 0) return;
     const epoch = this.#epoch;
-    // One command for each, in one write: a channel that is refused takes no other with it.
+    // Send one command for each channel, all in one write, so that a refused channel does not make the others fail.
     redis.stream.cork();
     const attempts = channels.map(({ name }) =>
       this.#options.sharded
@@ -179,7 +186,7 @@ export class ChannelConnection {
     this.#tellRenewed();
   }
 
-  /** A channel that is refused is asked for again for as long as it takes, and the others do not wait for it. */
+  /** A refused channel is retried until it is granted. The other channels do not wait for it. */
   #tellRenewed(): void {
     const settled = (channel: Channel): boolean => channel.live || this.#dueMs.has(channel);
     if (!this.#again || ![...this.#channels.values()].every(settled)) return;
@@ -239,7 +246,7 @@ export class ChannelConnection {
     }
     this.#nextDueMs = Infinity;
     this.#armDue(nextMs);
-    // A connection that is not there subscribes all of its channels when it is.
+    // If there is no connection now, all channels are subscribed once it is ready.
     if (this.#redis?.status === "ready") void this.#subscribe(due);
   };
 
@@ -253,7 +260,7 @@ export class ChannelConnection {
     this.#cancelPing?.();
     this.#cancelPing = this.#options.runtime.setTimer(channelPingMs, () => {
       if (redis !== this.#redis || redis.status !== "ready") return;
-      // An answer that does not come shows in the socket's time-out.
+      // A missing answer is noticed by the time-out of the socket.
       redis.ping().catch(() => {});
       this.#armPing(redis);
     });

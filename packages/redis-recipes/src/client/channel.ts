@@ -1,7 +1,7 @@
-/** A channel with listeners in this process, and whether the server has the subscription. */
+/** A channel that has listeners in this process; it also knows whether the server has the subscription. */
 export class Channel {
   readonly name: string;
-  /** `null` while it is not known whether the servers have sharded channels. */
+  /** Whether the channel is sharded. `null` while it is not known whether the servers support sharded channels. */
   readonly sharded: () => boolean | null;
   readonly listeners: Set<(message: string) => void> = new Set();
   #live = false;
@@ -24,7 +24,7 @@ export class Channel {
     return this.#ready;
   }
 
-  /** Whether it was there before, so that messages may be missing. */
+  /** Marks the channel as subscribed. Returns whether it was subscribed before, so that messages may have been missed. */
   subscribed(): boolean {
     const again = this.#before;
     this.#live = true;
@@ -63,7 +63,7 @@ export class Channel {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // No caller has to handle the rejection.
+    // A rejection that no caller handles must not become an unhandled one.
     this.#ready.catch(() => {});
   }
 }

@@ -15,27 +15,33 @@ import { closeClient, type Topology, type TopologyEvents } from "./topology.js";
 const clusterProbes: readonly Command[] = [["pubsub", "shardnumsub"], clusterState];
 const mendMs = 250;
 const mendCapMs = 1_000;
-/** A master without slots that no ASK has named for so long is let go: holds whose slot is on its way to it are renewed sooner. */
+/**
+ * A master without slots is dropped when no ASK has named it for this long. Holds in a slot that is being moved to it are renewed
+ * more often than that.
+ */
 const apartMs = 60_000;
 
 /**
- * The masters of a cluster. ioredis keeps the map of the slots and the connections to the nodes; commands are sent to a node's own
- * connection, never through the cluster client, which would send a command again whose answer was lost.
+ * The masters of a cluster. ioredis keeps the slot map and the connections to the nodes. Commands are sent on each node's own
+ * connection and never through the cluster client, because that client would resend a command whose answer was lost.
  */
 export class ClusterTopology implements Topology {
   readonly #cluster: Cluster;
   readonly #own: boolean;
   readonly #seeds: readonly string[];
-  /** Empty with a given client, whose seeds may be of any form. */
+  /** Empty for a given client, whose seeds may have any form. */
   readonly #addresses: readonly RedisAddress[];
   readonly #options: Pick<MasterNodeOptions, "runtime" | "policy" | "times" | "holding" | "meter">;
   readonly #events: TopologyEvents;
   readonly #nodes = new Map<Redis, MasterNode>();
-  /** Masters that the map of the slots does not have yet, by address, and when an ASK has named each last: their first slot is on its way. */
+  /**
+   * Masters that the slot map does not list yet, by address, because their first slot is still being moved to them. `askedMs`:
+   * when an ASK last named the master.
+   */
   readonly #apart = new Map<string, { readonly node: MasterNode; askedMs: Millis }>();
   readonly #tried = new WeakSet<MasterNode>();
   readonly #knownRunIds = new Set<string>();
-  /** What was opened here and is being closed. */
+  /** The close of each client that was opened here, while it is under way. */
   readonly #closing = new Set<Promise<void>>();
   #settled = false;
   #shape = "";
@@ -99,7 +105,7 @@ export class ClusterTopology implements Topology {
     return key === undefined ? null : this.#nodeAt(key);
   }
 
-  /** ioredis keeps nodes under the addresses of `natMap`, and servers name each other by their own. */
+  /** ioredis keys its nodes by the addresses of `natMap`, while servers name each other by their own addresses. */
   redirect(address: RedisAddress, kind: "moved" | "ask"): MasterNode | null {
     const named = `${address.host}:${address.port}`;
     const { natMap } = this.#cluster.options;
@@ -107,7 +113,7 @@ export class ClusterTopology implements Topology {
       const to = (typeof natMap === "function" ? natMap(named) : natMap?.[named]) ?? address;
       return this.#nodeAt(`${to.host}:${to.port}`) ?? (kind === "ask" ? this.#nodeApart(to) : null);
     } catch (error) {
-      // A function of the user's of a given client.
+      // `natMap` of a given client may be a function of the user, which may throw.
       this.#lastCause = error;
       return null;
     }
@@ -123,7 +129,7 @@ export class ClusterTopology implements Topology {
     return trusted[Math.floor(runtime.random() * trusted.length)]?.commands.redis ?? null;
   }
 
-  /** By the map of the slots: the nodes in it publish to each other. Without a map nothing says that it does not. */
+  /** Decided by the slot map: the nodes in it publish to each other. While there is no map, the answer is `true`. */
   hears(redis: Redis): boolean {
     const nodes = this.#cluster.nodes("all");
     return nodes.length === 0 || nodes.some((each) => keyOf(each) === keyOf(redis));
@@ -144,7 +150,7 @@ export class ClusterTopology implements Topology {
     await Promise.all(this.#closing);
   }
 
-  /** The map of the slots was read: take up masters that are new, let go of those that are none any more. */
+  /** The slot map was read: add the new masters, and drop the nodes that are no longer masters. */
   readonly #refreshed = (): void => {
     if (this.#closed) return;
     this.#refused = false;
@@ -168,7 +174,7 @@ export class ClusterTopology implements Topology {
   };
 
   readonly #failed = (error: unknown): void => {
-    // An error with `lastNodeError` says that every node that is known was asked; any other error is of one node.
+    // An error with `lastNodeError` means that every known node was asked. Any other error concerns one node.
     const last = (error as { lastNodeError?: unknown } | null)?.lastNodeError;
     this.#lastCause = last ?? error;
     if (last !== undefined) {
@@ -224,8 +230,8 @@ export class ClusterTopology implements Topology {
   }
 
   /**
-   * ioredis has no connection to a master that serves no slot, and keeps none that is made for it. So this one is of our own, for the keys
-   * that are there already. It is let go once the map has the master.
+   * Opens a connection of our own to a master that serves no slot yet, for the keys that have already been moved there. ioredis
+   * has no connection to such a master, and closes one that is made for it. Ours is closed once the slot map lists the master.
    */
   #nodeApart({ host, port }: RedisAddress): MasterNode | null {
     const key = `${host}:${port}`;
@@ -265,7 +271,7 @@ export class ClusterTopology implements Topology {
     for (const each of [node.commands.redis, ...node.close()]) this.#closes(closeClient(each));
   }
 
-  /** The first connection of all is complete once each master was tried: from then on what is missing is an outage. */
+  /** The first connection counts as complete once each master was tried. From then on a missing master is an outage. */
   #try(node: MasterNode): void {
     this.#tried.add(node);
     this.#settled ||= [...this.#nodes.values()].every((each) => this.#tried.has(each));
@@ -283,7 +289,10 @@ export class ClusterTopology implements Topology {
     void closing.then(() => this.#closing.delete(closing));
   }
 
-  /** ioredis makes no new connection to a node that went, until it reads the map of the slots again. */
+  /**
+   * After the loss of a node ioredis does not connect to it again until it reads the slot map. So the map is read again, at
+   * growing intervals, until every master is trusted.
+   */
   #mend(): void {
     if (this.#closed || this.#cancelMend !== undefined) return;
     const delayMs = Math.min(mendMs * 2 ** this.#mends, mendCapMs);
@@ -302,7 +311,7 @@ export class ClusterTopology implements Topology {
     return null;
   }
 
-  /** Changes when a slot changes hands. */
+  /** A text that changes whenever a slot moves to another master. */
   #shapeOfSlots(): string {
     const parts: string[] = [];
     let last: string | undefined;
@@ -326,7 +335,7 @@ function addressOf({ options }: Redis): string {
 async function closeCluster(cluster: Cluster): Promise<void> {
   cluster.on("error", () => {});
   const nodes = cluster.nodes("all").map(closeClient);
-  // It has no end to wait for when it has no nodes; the connections of a refresh under way end by themselves.
+  // A cluster without nodes emits no end event that could be awaited. The connections of a refresh under way end by themselves.
   cluster.disconnect();
   await Promise.all(nodes);
 }

@@ -3,7 +3,7 @@ import type { Millis } from "@holdfast/core";
 import { isRefusal } from "./errors.js";
 import type { RedisAddress } from "./target.js";
 
-/** Why an address cannot be connected to; `null` when it can. Never rejects. */
+/** Resolves with the reason why the address cannot be reached, or with `null` when it can. Never rejects. */
 function dial({ host, port }: RedisAddress, limitMs: Millis): Promise<Error | null> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
@@ -18,8 +18,8 @@ function dial({ host, port }: RedisAddress, limitMs: Millis): Promise<Error | nu
 }
 
 /**
- * Why none of the addresses can be connected to; `null` when one can. ioredis says of a sentinel or node that it could not ask
- * no more than "Connection is closed".
+ * Resolves with the reason why none of the addresses can be reached, or with `null` when one can. ioredis reports only
+ * "Connection is closed" for a sentinel or node that it could not ask.
  */
 export async function dialAll(
   addresses: readonly RedisAddress[],

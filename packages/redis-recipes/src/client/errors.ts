@@ -6,7 +6,7 @@ export interface LinkErrorDetails {
   readonly cause?: unknown;
 }
 
-/** The request was not sent: nothing happened at the server, and it may be sent again. */
+/** The request was not sent, so nothing happened at the server. It may be sent again. */
 export class NotSentError extends BackendError {
   override readonly name = "NotSentError";
   constructor(why: string, details: LinkErrorDetails) {
@@ -14,7 +14,7 @@ export class NotSentError extends BackendError {
   }
 }
 
-/** The request was written and no answer came, or not on that connection: it may or may not have been executed. */
+/** The request was written, but no answer came on that connection. It may or may not have been executed. */
 export class OutcomeUnknownError extends BackendError {
   override readonly name = "OutcomeUnknownError";
   constructor(why: string, details: LinkErrorDetails) {
@@ -22,19 +22,20 @@ export class OutcomeUnknownError extends BackendError {
   }
 }
 
-/** What one master lacks. */
+/** How many replicas one master lacks. */
 export interface ReplicaShortage {
   /** How many replicas the option `acks` asks for. */
   readonly needed: number;
   /** The option `replicas`. */
   readonly configured: number;
-  /** How many are connected, as the master said within the last second or two. */
+  /** How many are connected, as the master reported within the last second or two. */
   readonly connected: number;
 }
 
 /**
- * Fewer replicas are connected to the master than the option `acks` needs. Refused before anything was sent, so nothing happened
- * at the server. Not tried again, however long the caller would wait: an operator has to decide whether to wait for replicas.
+ * Fewer replicas are connected to the master than the option `acks` needs. The request is refused before anything is sent, so
+ * nothing happened at the server. It is not retried, however long the caller would wait, because an operator has to decide
+ * whether to wait for replicas.
  */
 export class TooFewReplicasError extends BackendError implements ReplicaShortage {
   override readonly name = "TooFewReplicasError";
@@ -42,7 +43,7 @@ export class TooFewReplicasError extends BackendError implements ReplicaShortage
   readonly needed: number;
   /** The option `replicas`. */
   readonly configured: number;
-  /** How many are connected, as the master said within the last second or two. */
+  /** How many are connected, as the master reported within the last second or two. */
   readonly connected: number;
 
   constructor({ needed, configured, connected }: ReplicaShortage, details: LinkErrorDetails) {
@@ -58,11 +59,11 @@ export class TooFewReplicasError extends BackendError implements ReplicaShortage
 }
 branded(TooFewReplicasError, "TooFewReplicasError");
 
-/** What the first word of an error reply says of the request. */
+/** What the first word of an error reply says about the request. */
 export type RefusalKind =
   | "moved" // another node serves the slot
-  | "ask" // another node has the key of a slot on its way
-  | "try-again" // a slot on its way: the keys are on two nodes
+  | "ask" // the slot is being moved, and another node has the key by now
+  | "try-again" // the slot is being moved, and the keys are on two nodes
   | "not-master" // a replica: the connection leads to the wrong server now
   | "busy" // loading, a long script, no majority of the cluster, out of memory: it may pass
   | "no-script"
@@ -90,12 +91,12 @@ const kinds: ReadonlyMap<string, RefusalKind> = new Map([
 const passing: ReadonlySet<RefusalKind> = new Set(["moved", "ask", "try-again", "not-master", "busy"]);
 
 /**
- * The server said no. Redis refuses a command as a whole, and scripts of ours call what can fail before their first
- * write: nothing was changed. Retryable where the refusal is one that passes.
+ * The server refused the command. Nothing was changed: Redis refuses a command as a whole, and our scripts make every call that
+ * can fail before their first write. Retryable where the reason for the refusal may pass.
  */
 export class ReplyError extends BackendError {
   override readonly name: string = "ReplyError";
-  /** What the first word of the reply says of the request. */
+  /** What the first word of the reply says about the request. */
   readonly kind: RefusalKind;
   /** The reply as the server sent it. */
   readonly reply: string;
@@ -109,8 +110,8 @@ export class ReplyError extends BackendError {
 }
 
 /**
- * Nothing happened at the server, so there is nothing to take back: not sent, or refused by what refuses a command as a whole. A
- * refusal for good may come from the middle of a script, such as a missing right.
+ * Whether nothing happened at the server, so that there is nothing to undo: the request was not sent, or it was refused as a
+ * whole. Other refusals, such as a missing right, may come from the middle of a script.
  */
 export function nothingDone(error: unknown): boolean {
   return error instanceof NotSentError || (error instanceof ReplyError && error.retryable);
@@ -123,7 +124,10 @@ export function refusalKind(reply: string): RefusalKind {
   return kinds.get(word) ?? "other";
 }
 
-/** The rules denied what a script called: Redis up to 7.1, and after it Redis and Valkey. */
+/**
+ * Whether ACL rules denied a call inside a script. The first text is that of Redis up to 7.1, the second that of later Redis and
+ * of Valkey.
+ */
 export function isDeniedInScript(reply: string): boolean {
   return (
     reply.startsWith("ERR The user executing the script can't ") ||
@@ -140,7 +144,7 @@ export function redirection(reply: string): { readonly host: string; readonly po
   return Number.isInteger(port) && port > 0 ? { host: target.slice(0, colon), port } : null;
 }
 
-/** A server or host says no, or no host has the name: a longer wait does not help. */
+/** Whether a server or host refused, or no host has that name. Waiting longer does not help then. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code, errors } = error as { code?: unknown; errors?: unknown };
@@ -158,7 +162,7 @@ const refusals: ReadonlySet<string> = new Set([
   "ERR AUTH",
 ]);
 
-/** What every error about a lock on Redis says of it. `lockName`: as the caller gave it. */
+/** What every error about a lock on Redis carries. `lockName`: as the caller gave it. */
 export function ofLock(lockName: string): { readonly lockName: string; readonly backend: "redis" } {
   return { lockName, backend: "redis" };
 }

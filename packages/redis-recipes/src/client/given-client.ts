@@ -5,19 +5,19 @@ import { defaultTimes, type LinkTimes, silenceMs } from "./settings.js";
 import type { RedisTarget } from "./target.js";
 
 /**
- * What `redisLocks` asks of a client that it is given: a `Redis` or `Cluster` of ioredis, version 5 or later. The classes themselves
- * differ from one major version to the next, and this package has a version of its own.
+ * What `redisLocks` needs from a client that it is given: a `Redis` or `Cluster` of ioredis, version 5 or later. The type is
+ * structural because the classes differ between major versions, and this package brings its own version of ioredis.
  */
 export interface IoredisClient {
   /** The status of an ioredis client: `"wait"`, `"connecting"`, `"ready"` and others. */
   readonly status: string;
-  /** The options that it was made with. Those that are not safe for locks are named in a process warning. */
+  /** The options that it was made with. A process warning names those that are not safe for locks. */
   readonly options: object;
   /** Sends one command. */
   call(...args: never[]): unknown;
   /** Sends several commands together. */
   pipeline(...args: never[]): unknown;
-  /** Makes another client with the same options, which this package closes. */
+  /** Makes another client with the same options. This package closes that one. */
   duplicate(...args: never[]): unknown;
   /** Adds a listener. */
   on(...args: never[]): unknown;
@@ -36,7 +36,10 @@ const methods = [
   "connect",
 ] as const satisfies readonly (keyof IoredisClient)[];
 
-/** Throws `InvalidArgumentError` for what is no ioredis client, and for options that would change what our commands say. */
+/**
+ * Throws `InvalidArgumentError` for a value that is not an ioredis client, and for options that would change the meaning of our
+ * commands.
+ */
 export function checkGivenClient(client: unknown): RedisTarget {
   const what = "redisLocks: client";
   const given = client as Partial<Pick<Redis, "status" | "options">> & { readonly [method: string]: unknown };
@@ -71,11 +74,11 @@ export function checkGivenClient(client: unknown): RedisTarget {
 
 export interface UnsafeOption {
   readonly option: string;
-  /** What it costs, and what to set. */
+  /** What the option costs, and what to set instead. */
   readonly advice: string;
 }
 
-/** The options of a given client that are not those of ours, and what each costs a holder of locks. */
+/** The options of a given client that differ from ours in a way that is unsafe, and what each one costs a holder of locks. */
 export function unsafeOptions(
   client: Redis | Cluster,
   times: LinkTimes = defaultTimes,
@@ -143,12 +146,12 @@ export function unsafeOptions(
   return found;
 }
 
-/** Whether the owner of a given client has it dial again where a server says that it is a replica. */
+/** Whether the owner of a given client lets it reconnect when a server says that it is a replica. */
 export function endsOnReplicas({ options }: Redis): boolean {
   return reconnectsOn(options, "READONLY You can't write against a read only replica.");
 }
 
-/** Asks with an error as ioredis makes it. A function that throws all the same has not said yes. */
+/** Calls the user's `reconnectOnError` with an error such as ioredis makes. A function that throws counts as a no. */
 function reconnectsOn(options: RedisOptions, refusal: string): boolean {
   const command = { name: "evalsha", args: [] };
   try {
@@ -163,8 +166,9 @@ function above(value: Millis | null | undefined, mostMs: Millis): boolean {
 }
 
 /**
- * A function of the user's is not called: it may count the attempts, write a log, or end the process after too many. That of ioredis itself,
- * whose pauses grow to seconds, is what a client of the same version gets that is given none. Such a client never connects.
+ * Whether reconnects may come too late, or not at all. A `retryStrategy` of the user is not called, since it may count attempts,
+ * write a log, or end the process after too many of them. Only the default of ioredis is recognised, whose pauses grow to
+ * seconds: a duplicate without the option has it. That duplicate never connects.
  */
 function slowRetry(client: Redis): boolean {
   const { retryStrategy } = client.options;

@@ -18,7 +18,7 @@ class OneServer extends AbstractConnector {
   override async connect(): ReturnType<AbstractConnector["connect"]> {
     const { path, host, port, family, tls } = this.#options;
     this.connecting = true;
-    // A client that is disconnected in the turn in which it was made opens no connection.
+    // Wait for the next tick, so that a client which is disconnected in the turn in which it was made opens no connection.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     if (!this.connecting) throw new Error("Connection is closed.");
     const given = Object.entries(path ? { path } : { host, port, family });
@@ -26,7 +26,7 @@ class OneServer extends AbstractConnector {
       given.filter(([, value]) => value != null),
     ) as unknown as TcpNetConnectOpts;
     this.stream = tls ? connectTls({ ...where, ...tls }) : connectTcp(where);
-    // ioredis reports it where the stream is over before ioredis has it.
+    // ioredis reports `firstError` when the stream fails before ioredis has received it.
     this.stream.on("error", (error) => {
       this.firstError = error;
     });
@@ -35,13 +35,15 @@ class OneServer extends AbstractConnector {
 }
 
 /**
- * The option `Connector` of each client of ours: it connects as the other options say, each stream has an error listener for all of its
- * life, and an error ends its stream. ioredis 6.0.0 listens to a stream for one error alone, and a TLS stream can have two: that the
- * certificate is not trusted, and the alert of a server that met the end of our bytes in the middle of the handshake. The second one,
- * without a listener, ends the process. Nor does a TLS stream end by itself when it has read an alert: nothing comes on it any more, and
- * the client would wait for `socketTimeout`. A client reports only the first error of each stream.
+ * Makes the option `Connector` for each of our clients. It connects as the other options say. It gives each stream an error
+ * listener for the stream's whole life, and destroys the stream on an error.
  *
- * `own`: the same option of a client that is its user's.
+ * ioredis 6.0.0 listens to a stream for a single error, but a TLS stream can emit two: first that the certificate is not trusted,
+ * then the alert of a server that saw our side close in the middle of the handshake. Without a listener the second one would end
+ * the process. A TLS stream also does not end by itself after it has read an alert: no more data comes, and the client would wait
+ * for `socketTimeout`. A client reports only the first error of each stream.
+ *
+ * `own`: the `Connector` option of a user's client.
  */
 export function heardStreams(own: Connector | undefined): Connector {
   return class {
@@ -60,7 +62,7 @@ export function heardStreams(own: Connector | undefined): Connector {
   } as unknown as Connector;
 }
 
-/** A client of ours that connects to where `base`, which may be a user's, connects to, and writes in the same database. */
+/** A client of ours that connects to the same server as `base`, which may be a user's client, and writes in the same database. */
 export function copyOf(base: Redis, settings: Omit<RedisOptions, "replyMapping">): Redis {
   const own = { Connector: heardStreams(base.options.Connector), db: selectedDb(base) };
   return base.duplicate({ ...settings, ...own } as RedisOptions);

@@ -40,7 +40,7 @@ export interface LineOptions {
   /** Default `defaultTimes`. */
   readonly times?: LinkTimes;
   readonly shardedPubSub: "auto" | "on" | "off";
-  /** Whether something is held, whose holder has to hear of a failover at once. Default: always. */
+  /** Whether something is held, so that its holder has to be notified of a failover at once. Default: always. */
   readonly holding?: () => boolean;
   readonly meter?: RequestMeter | undefined;
   onState(state: SessionState): void;
@@ -48,11 +48,11 @@ export interface LineOptions {
   readonly warn?: Warn;
 }
 
-/** A run that is sent elsewhere more often than that goes in circles. */
+/** A run that is redirected more often than this goes in circles. */
 const maxRedirections = 5;
-/** A node of a cluster that was only just heard of is waited for this long. */
+/** How long a run waits for a cluster node that has just become known. */
 const newNodeWaitMs: Millis = 500;
-/** The map of the slots that a node gave was old: another node is asked after this. */
+/** When a node gave an old slot map, another node is asked for it after this time. */
 const mapAgainMs: Millis = 50;
 
 export class IoredisLine implements RedisLine {
@@ -80,7 +80,8 @@ export class IoredisLine implements RedisLine {
       !isCluster(target) || shardedPubSub === "off" ? false : shardedPubSub === "on" ? true : null;
     if (target.kind === "given-redis" || target.kind === "given-cluster")
       warnOfUnsafeOptions(target.client, times, warn);
-    // The topology below calls none of these before this constructor is done: for a given client that is ready, it calls in a later turn.
+    // The topology made below calls none of these before this constructor has returned: with a given client that is ready
+    // already, it calls in a later turn of the event loop.
     const events: TopologyEvents = {
       trusted: (node, info, probed) => this.#trusted(node, info, probed),
       notice: (what) => this.#tell(what),
@@ -136,8 +137,8 @@ export class IoredisLine implements RedisLine {
       const run = { script, keys, args, asking: false };
       const ask = (node: MasterNode): void => this.#ask(script, run, node, wait, resolve, reject);
       const known = this.#topology.nodeOf(slot);
-      // One server: whether it can be asked is known now, and core waits for the connection itself. Nothing is awaited then, so
-      // that what was asked before a `close()` was sent before it.
+      // With one server it is known now whether it can be asked, and core itself waits for the connection. Nothing is awaited in
+      // this case, so that every request made before a `close()` is sent before it.
       if (known !== null && (slot === null || known.trusted)) {
         ask(known);
         return;
@@ -222,7 +223,7 @@ export class IoredisLine implements RedisLine {
     this.#set("suspended");
   }
 
-  /** Follows MOVED and ASK: a server that sends one of them has not executed anything. */
+  /** Follows MOVED and ASK. A server that answers with one of them has not executed anything. */
   #ask<R>(
     script: Script<R>,
     run: ScriptRun,
@@ -251,7 +252,7 @@ export class IoredisLine implements RedisLine {
     turn: number,
   ): Promise<RunResult> {
     const { outcome } = result;
-    // Where there is one server alone, no other is known, and none will be.
+    // With a single server no other server is known, and none will become known.
     if (!isRedirected(outcome) || turn > maxRedirections || this.#slotOf(run.keys) === null) return result;
     const { reply } = outcome.error;
     const kind = outcome.error.kind === "ask" ? "ask" : "moved";
@@ -269,8 +270,9 @@ export class IoredisLine implements RedisLine {
   }
 
   /**
-   * Waits until the map has this node for the keys. The caller asks the map whether an answer is of the master that counts: an answer that
-   * is ahead of the map would be taken for one of a replaced master. Nodes may not agree yet, so the wait has a limit.
+   * Waits until the slot map names this node for the keys. The caller compares an answer's run id with the master that the map
+   * names, and would take an answer that is ahead of the map for one of a replaced master. The wait has a limit, since the nodes
+   * may not agree yet.
    */
   async #learns(keys: readonly string[], node: MasterNode): Promise<void> {
     const slot = this.#slotOf(keys);
@@ -278,7 +280,7 @@ export class IoredisLine implements RedisLine {
     await this.#nodeSoon(known, { asks: true });
   }
 
-  /** Throws what the server refused with, and what `parse` throws. */
+  /** Throws the refusal of the server, and what `parse` throws. */
   #answer<R>(script: Script<R>, result: RunResult): Answer<R> {
     const { outcome, sentMs, answeredMs, runId, askedBy, acknowledged } = result;
     if ("error" in outcome) throw outcome.error;
@@ -301,8 +303,10 @@ export class IoredisLine implements RedisLine {
   }
 
   /**
-   * `null` when it is not trusted within the limit, or this is closed meanwhile. `asks`: the map of the slots is read until it has the node.
-   * That is a while after each reading, and not in its turn, in which ioredis would not read it again.
+   * Resolves with `null` when the node is not trusted within the limit, or when the line is closed meanwhile.
+   *
+   * `asks`: the slot map is read again until it has the node. Each further reading starts a moment after the last one: in the
+   * turn in which a reading ends, ioredis would not start another.
    */
   #nodeSoon(
     find: () => MasterNode | null,

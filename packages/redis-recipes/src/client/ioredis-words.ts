@@ -4,14 +4,14 @@ import { type LinkErrorDetails, NotSentError, OutcomeUnknownError, type ReplyErr
 import { refusalOf } from "./rights.js";
 
 /**
- * Whether ioredis writes a command that it is given in this turn. It goes by both: the status lags behind a stream that has ended. Where
- * this is false a command would be refused, or wait in the offline queue of a given client.
+ * Whether ioredis writes a command that it gets in this turn. Both conditions are needed, since the status lags behind a stream
+ * that has ended. Where this is `false`, a command would be refused, or would wait in the offline queue of a given client.
  */
 export function takesCommands(redis: Redis): boolean {
   return redis.status === "ready" && redis.stream?.writable === true;
 }
 
-/** The database in which a client writes: the one selected last, which ioredis selects again when it connects again. */
+/** The database in which a client writes: the one selected last. ioredis selects it again after a reconnect. */
 export function selectedDb(redis: Redis): number {
   const { prevCondition, condition, options } = redis as Pick<Redis, "options"> & {
     readonly prevCondition?: { readonly select: number } | null;
@@ -20,7 +20,7 @@ export function selectedDb(redis: Redis): number {
   return (prevCondition ?? condition)?.select ?? options?.db ?? 0;
 }
 
-/** The words with which ioredis 6.0.0 refuses a command before it writes anything. */
+/** The texts with which ioredis 6.0.0 refuses a command before it writes anything. */
 const refusals = [
   "Stream isn't writeable",
   "Connection in subscriber mode",
@@ -28,9 +28,9 @@ const refusals = [
 ] as const;
 
 /**
- * What an error says of the one command that ioredis settled with it, where `takesCommands` was true in the turn of the call. Any
- * error that is not known to mean that nothing was written leaves the outcome unknown: "Connection is closed." among them, with which
- * ioredis settles commands that were written before, and refuses those of a client that had ended at the call.
+ * The failure of one command that ioredis settled with this error. `takesCommands` must have been true in the turn of the call.
+ * The outcome is unknown unless the error is known to mean that nothing was written. This includes "Connection is closed.":
+ * ioredis settles written commands with it, and also refuses the commands of a client that had ended at the call.
  */
 export function failureOf(
   error: Error,

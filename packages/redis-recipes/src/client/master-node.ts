@@ -19,11 +19,11 @@ import type { ServerInfo } from "./server-info.js";
 import { duplicateSettings, type LinkTimes } from "./settings.js";
 import { unsuitable } from "./suitable.js";
 
-/** What a provider asks of replicas. */
+/** How many replicas a provider needs. */
 export interface ReplicaPolicy {
-  /** Configured for each master. */
+  /** How many replicas are configured for each master. */
   readonly replicas: number;
-  /** Needed for a grant; 0: WAIT is never sent. */
+  /** How many must acknowledge a grant; with 0, WAIT is never sent. */
   readonly acks: number;
   readonly waitTimeoutMs: Millis;
 }
@@ -33,34 +33,37 @@ export interface MasterNodeOptions {
   readonly servers: () => readonly string[];
   readonly policy: ReplicaPolicy;
   readonly times: LinkTimes;
-  /** Something is held, whose holder has to hear of a failover at once. */
+  /** Whether something is held, so that its holder has to be notified of a failover at once. */
   readonly holding: () => boolean;
   readonly meter?: RequestMeter | undefined;
-  /** The connection for commands may be ended where it leads to a replica. */
+  /** Whether the connection for commands may be ended when it leads to a replica. */
   readonly redial: boolean;
-  /** The client for commands is ours, and makes a new connection by itself: a connection of it may be ended. */
+  /** Whether the client for commands is ours and reconnects by itself, so that its connection may be ended. */
   readonly interruptible: boolean;
-  /** The client for commands is ours, and sends none twice. */
+  /** Whether the client for commands is ours, so that it sends no command twice. */
   readonly own: boolean;
-  /** Commands for each new connection, whose answers are about all servers together; the probe of rights follows them. */
+  /** Commands for each new connection. Their answers concern all servers together. The probe of rights follows them. */
   readonly probes: readonly Command[];
   readonly cluster: boolean;
   onTrusted(node: MasterNode, info: ServerInfo, probed: readonly Outcome[]): void;
-  /** The server says to the connection for commands that it is a replica. */
+  /** Called when the server on the connection for commands says that it is a replica. */
   onReplica?(): void;
   onBroken(node: MasterNode): void;
   onFailed(node: MasterNode): void;
 }
 
-/** When a connection that leads to another master than the one for commands is made again, where the one for commands has to stay. */
+/**
+ * The two connections may lead to different masters. If the connection for commands must not be ended, the other one is ended
+ * after this time.
+ */
 const realignMs: Millis = 200;
 
-/** A master as this provider talks to it: one connection for commands, and one for those that wait for replicas. */
+/** One master as this provider sees it: a connection for commands, and one for runs that wait for replicas. */
 export class MasterNode {
   readonly commands: NodeConnection;
   readonly #acked: AckedRuns | null;
   readonly #options: MasterNodeOptions;
-  /** `null`: not asked yet. */
+  /** Why the server refused WAIT. `null`: it did not refuse it, or was not asked yet. */
   #waitRefused: string | null = null;
 
   constructor(redis: Redis, options: MasterNodeOptions) {
@@ -97,14 +100,14 @@ export class MasterNode {
     return this.commands.runId;
   }
 
-  /** `done` is called once. Throws only where `acks` is not set and `wait` is given all the same. */
+  /** `done` is called once. Throws only if `wait` is given although `acks` is not set. */
   run(run: ScriptRun, wait: WaitRequest | undefined, done: (result: RunResult) => void): void {
     if (wait === undefined) this.#once(run, done);
     else if (this.#acked === null) throw this.#noPolicy();
     else void this.#acked.run(run, wait).then(done);
   }
 
-  /** One flight, and a second one for those whose script was forgotten. */
+  /** Sends one flight, and a second one for the runs whose script the server had forgotten. */
   async runAll(runs: readonly ScriptRun[]): Promise<readonly RunResult[]> {
     const first = await this.commands.flight(runs.map((run) => scriptCommand(this.commands, run)));
     const results = runs.map((_, index) => resultOf(first, index));
@@ -122,7 +125,10 @@ export class MasterNode {
     return results;
   }
 
-  /** Closes what was opened here; the client for commands is its maker's. */
+  /**
+   * Stops using all connections. Returns the clients that were opened here, for the caller to close; the client for commands is
+   * not among them.
+   */
   close(): readonly Redis[] {
     this.commands.close();
     this.#acked?.close();
@@ -160,10 +166,11 @@ export class MasterNode {
     const own = copyOf(redis, duplicateSettings(common.times, waitTimeoutMs));
     const connection: NodeConnection = new NodeConnection(own, {
       ...common,
-      // This connection is always ours. In a cluster the map of the slots says where it leads, so that dialling again changes nothing.
+      // The client of this connection is always ours. In a cluster the slot map decides where it leads, so that connecting again
+      // would change nothing.
       redial: !this.#options.cluster,
       own: true,
-      // How many replicas there are has to be known before each grant.
+      // The number of replicas has to be known before each grant.
       holding: () => true,
       extraWaitMs: waitTimeoutMs,
       probes: [["wait", 0, 0]],
@@ -185,8 +192,8 @@ export class MasterNode {
   }
 
   /**
-   * One of the two connections is trusted anew. Around a failover they may lead to two masters: nothing that waits for replicas is
-   * sent then, and the one that is older is made again.
+   * Called when one of the two connections has become trusted again; `older` is the other one. Around a failover they may lead to
+   * two masters. Then nothing that waits for replicas is sent, and the older connection is made again.
    */
   #align(acked: AckedRuns, older: NodeConnection): void {
     const { connection } = acked;
@@ -196,7 +203,7 @@ export class MasterNode {
     else this.#options.runtime.setTimer(realignMs, () => connection.redis.disconnect(true));
   }
 
-  /** Known before anything is sent, with the numbers. */
+  /** Refuses before anything is sent, so that the error can name the numbers. */
   #refusal({ replicas: needed }: WaitRequest, info: ServerInfo | null): PolicyRefusal | null {
     if (this.#waitRefused !== null) {
       return new UnsupportedError(

@@ -6,7 +6,7 @@ import { ClusterNodeError, ServerTooOldError } from "./suitable.js";
 /** The error for a caller that waited in vain for a connection. */
 export function noConnection({ tookMs, refused, servers, lastCause, detail }: VainWait): BackendError {
   const details = { servers, cause: lastCause };
-  // Each waiter gets an error of its own, of the class that says what to change.
+  // Each waiter gets an error object of its own, of the class that says what to change.
   if (lastCause instanceof ServerTooOldError) return new ServerTooOldError(lastCause.version, details);
   if (lastCause instanceof ClusterNodeError) return new ClusterNodeError(details);
   if (lastCause instanceof MissingRightError) {
@@ -17,7 +17,7 @@ export function noConnection({ tookMs, refused, servers, lastCause, detail }: Va
     if (denied instanceof MissingRightError) return denied;
   }
   const what = refused ? "every server refused" : "no master answered";
-  // Credentials do not mend themselves.
+  // Wrong credentials do not become right by waiting.
   const retryable = !/WRONGPASS|NOAUTH|NOPERM/.test(detail);
   return new BackendError(
     `no connection to Redis at ${servers.join(",")} after ${tookMs} ms, ${what}${detail}`,

@@ -16,82 +16,90 @@ export interface NodeConnectionOptions {
   readonly runtime: Runtime;
   readonly servers: () => readonly string[];
   readonly times: LinkTimes;
-  /** On top of the time a command may take, where commands block by design. */
+  /** Added to the time that a command may take, for connections on which commands block by design. */
   readonly extraWaitMs: Millis;
   /**
-   * A connection that leads to a replica is ended, so that ioredis dials again: the sentinels, or the name behind which there is
-   * another primary by now. A server that became a replica keeps its connections, and would be asked for its role for ever.
+   * Whether a connection that leads to a replica is ended. ioredis then asks the sentinels again, or resolves the name again,
+   * behind which there may be another primary by now. A server that becomes a replica keeps its connections, so that this one
+   * would otherwise ask the replica for its role for ever.
    */
   readonly redial: boolean;
-  /** The client is ours: it writes each command once, on the connection that it has in that turn. */
+  /** Whether the client is ours: then it writes each command once, on the connection that it has in that turn. */
   readonly own: boolean;
-  /** Whether it is to be asked for its role each second: something is held. Else an answer of late is enough. */
+  /** Whether something is held, so that the server is asked for its role each second. Otherwise a recent answer is enough. */
   readonly holding: () => boolean;
-  /** Hears of each command of a flight. */
+  /** Is notified of each command of a flight. */
   readonly meter?: RequestMeter | undefined;
-  /** Asked beside INFO on each new connection. */
+  /** Commands that are sent together with INFO on each new connection. */
   readonly probes?: readonly Command[];
-  /** Why a master cannot be trusted all the same; `null` when it can. */
+  /** Why a server that is a master still cannot be trusted; `null` when it can. */
   unsuitable?(info: ServerInfo, probed: readonly Outcome[]): Error | null;
   onTrusted(info: ServerInfo, probed: readonly Outcome[]): void;
-  /** Was trusted and is not any more. */
+  /** The connection was trusted and no longer is. */
   onBroken(): void;
-  /** The server at the other end says that it is a replica. */
+  /** The server on this connection says that it is a replica. */
   onReplica?(): void;
-  /** An attempt to connect has failed; `lastCause` and `refused` say how. */
+  /** An attempt to connect has failed; `lastCause` and `refused` say why. */
   onFailed(): void;
 }
 
-/** A command that was written, and where. */
+/** A command that was written, and the connection on which it was written. */
 interface Sent extends Unanswered {
   readonly epoch: number;
   readonly stream: Redis["stream"];
   readonly what: Command | ScriptRun;
   readonly meters: MeteredFlight | undefined;
-  /** `false`: it is not given up before its connection ends, as the question for the role. */
+  /** `false` for the question for the role: it is not given up before its connection ends. */
   readonly watched: boolean;
-  /** `null` once it was called. */
+  /** `null` after it was called. */
   done: ((outcome: Outcome, nowMs: Millis) => void) | null;
 }
 
-/** What ioredis calls to limit the time without a byte. */
+/** The method that ioredis calls to limit the time without a byte. */
 interface Limited {
   setSocketTimeout: () => void;
 }
 
 const againMs: Millis = 200;
-/** What a server says of itself: `loading` is in the last one. One command each, as servers that are too old take one section. */
+/**
+ * The sections of INFO by which a server introduces itself; `loading` is in the last one. One command each, since servers that
+ * are too old take only one section.
+ */
 const sections: readonly Command[] = ["server", "replication", "memory", "persistence"].map((section) => [
   "info",
   section,
 ]);
 
 /**
- * One connection to one server. It is trusted, and takes commands, from when its run id was read and its role was `master` until
- * it breaks; a command is answered on the connection on which it was written, or its outcome is unknown.
+ * One connection to one server. It becomes trusted, and takes commands, once it has read the server's run id and the role
+ * `master`. It stays trusted until it breaks. A command is answered on the connection on which it was written, or its outcome is
+ * unknown.
  */
 export class NodeConnection {
   readonly redis: Redis;
   /** Scripts that this server is known to have. */
   readonly scripts: Set<string> = new Set();
-  /** What the server's clock showed when it was asked who it is; `null` before that, and where it does not say. */
+  /**
+   * What the server's clock showed when the server introduced itself. `null` before that, and where the server does not report
+   * its time.
+   */
   clock: ClockReading | null = null;
   #info: ServerInfo | null = null;
   #lastCause: unknown;
   #refused = false;
-  /** Counts connections: an answer of another one is not an answer. */
+  /** Counts the connections. An answer that arrives in another epoch than its command does not count. */
   #epoch = 0;
-  /** The connection that is being asked who it is. */
+  /** The epoch in which the server is being asked who it is; `null` when no such question is open. */
   #introducing: number | null = null;
   #closed = false;
-  /** From when ioredis begins to connect to the close of that connection. */
+  /** True from when ioredis begins to connect until that connection closes. */
   #attempting = false;
   #unansweredSinceMs: Millis | null = null;
   readonly #unanswered: AnswerWatch<Sent>;
   readonly #queue: WriteQueue;
-  /** The database that has the keys. Other code that has a given client may select another one there. */
+  /** The database that has the keys. Other code that uses a given client may select another one on it. */
   readonly #db: number;
-  /** The stream whose write waits for the end of this turn. */
+  /** The stream that is corked until the end of this turn, so that its commands leave in one write. */
   #corked: Redis["stream"] | null = null;
   #cancelPing: (() => void) | undefined;
   #cancelAgain: (() => void) | undefined;
@@ -135,7 +143,7 @@ export class NodeConnection {
     return this.#options.servers();
   }
 
-  /** Where this connection leads, as the system says; where it does not, what was configured. */
+  /** The address of the server, as the operating system reports it; else the configured servers. */
   get peer(): string {
     const { remoteAddress: host, remotePort: port } = (this.redis.stream ?? {}) as Partial<Socket>;
     return host === undefined || port === undefined
@@ -149,8 +157,8 @@ export class NodeConnection {
   }
 
   /**
-   * Run id of the server that executes what is written now, for the arguments of scripts that pass it on to other clients. Empty for a
-   * given client, which may send a command again on a later connection, to another server.
+   * Run id of the server that executes what is written now, for scripts that pass it on to other clients. Empty for a given
+   * client, because such a client may send a command again on a later connection to another server.
    */
   get vouchedRunId(): string {
     return this.#options.own ? (this.runId ?? "") : "";
@@ -160,12 +168,12 @@ export class NodeConnection {
     return this.#lastCause;
   }
 
-  /** The last attempt was answered with a no, by the host or by Redis. */
+  /** Whether the host or Redis itself refused the last attempt to connect. */
   get refused(): boolean {
     return this.#refused;
   }
 
-  /** Never rejects: each command has an outcome of its own. */
+  /** Never rejects: each command has its own outcome. */
   flight(commands: readonly Command[]): Promise<Flight> {
     if (!this.#queue.full) return this.#flight(commands);
     return new Promise((resolve) => this.#queue.add(() => resolve(this.#flight(commands))));
@@ -177,7 +185,10 @@ export class NodeConnection {
     return this.#send(commands, info.runId, { metered: true });
   }
 
-  /** Like `flight`, for one script, which is what is asked most. `done` is called once, and at once where nothing can be sent. */
+  /**
+   * Like `flight`, for a single script, which is the most frequent request. `done` is called once, and at once when nothing can
+   * be sent.
+   */
   one(run: ScriptRun, done: (result: RunResult) => void): void {
     if (this.#queue.full) this.#queue.add(() => this.#one(run, done));
     else this.#one(run, done);
@@ -200,7 +211,7 @@ export class NodeConnection {
     });
   }
 
-  /** Stops listening; the code that made the client closes it. */
+  /** Stops listening to the client. The code that made the client closes it. */
   close(): void {
     this.#closed = true;
     this.#stop();
@@ -225,23 +236,29 @@ export class NodeConnection {
     this.scripts.clear();
     this.#info = null;
     this.#unansweredSinceMs = null;
-    // Each connection has a stream of its own.
+    // Each connection has its own stream.
     this.redis.stream.off("data", this.#heard).on("data", this.#heard);
     if (this.#options.own) writeTextsAsOne(this.redis.stream as Socket);
     this.#limitSilence("here");
     void this.#introduce();
   };
 
-  /** Emitted in the turn in which SELECT is written: what was asked before is in the right database, and nothing is asked after it. */
+  /**
+   * ioredis emits `select` in the turn in which it writes SELECT. Earlier commands are in the right database. No later one is
+   * sent before the server has been asked again.
+   */
   readonly #selected = (): void => {
     this.#breakOff();
     if (this.#writable) void this.#introduce();
   };
 
   /**
-   * For `socketTimeout` ioredis sets a timer and a listener for each command that finds its connection idle. So it is only while a connection
-   * of ours is made: from then on `AnswerWatch`, whose one timer is there anyway, ends one whose server is silent. The method is replaced and
-   * not the option, because ioredis renews a limit that runs whatever the option says by then, and that limit would be a millisecond.
+   * Decides which side ends a connection whose server is silent: ioredis, or `AnswerWatch` here. For `socketTimeout` ioredis sets
+   * a timer and a listener for each command that finds its connection idle. So our clients use it only while a connection is
+   * being made. From then on `AnswerWatch` takes over, which needs one timer anyway.
+   *
+   * The method is replaced and not the option: ioredis restarts a running limit even when the option is unset by then, and would
+   * then use one millisecond.
    */
   #limitSilence(where: "here" | "in ioredis"): void {
     if (!this.#options.own) return;
@@ -264,8 +281,9 @@ export class NodeConnection {
   };
 
   /**
-   * When a client is closed on purpose, its end follows the close of its connection. At an end without such a close, ioredis 6.0.0 has
-   * given up in the middle of an attempt, because news of a failover came while it asked a sentinel. This connection then connects again.
+   * When a client is closed on purpose, its connection closes first and its end follows. An end without such a close means that
+   * ioredis 6.0.0 gave up in the middle of an attempt, because news of a failover arrived while it asked a sentinel. The client
+   * is then connected again here.
    */
   readonly #over = (): void => {
     const abrupt =
@@ -286,7 +304,10 @@ export class NodeConnection {
     if (!this.#closed) this.#options.onFailed();
   }
 
-  /** Connecting has failed. No end follows where sentinels are asked in vain: there is no connection yet that could end. */
+  /**
+   * An attempt to connect has failed. When ioredis asks the sentinels in vain, no connection closes afterwards, since there is
+   * none yet.
+   */
   readonly #failed = (error: unknown): void => {
     this.#note(error);
     if (!this.#closed && this.#info === null) this.#options.onFailed();
@@ -304,11 +325,11 @@ export class NodeConnection {
     if (!this.#closed) this.#options.onBroken();
   }
 
-  /** Reads who is there before anything it says is believed. */
+  /** Asks the server who it is. Nothing else that it says is believed before. */
   async #introduce(): Promise<void> {
     const epoch = this.#epoch;
     this.#cancelAgain?.();
-    // A new connection asks anew; on the same one, one question at a time is enough.
+    // Each new connection asks again. On one connection, one question at a time is enough.
     if (this.#introducing === epoch) return;
     this.#introducing = epoch;
     const { probes = [] } = this.#options;
@@ -359,7 +380,10 @@ export class NodeConnection {
     this.#turnDown(error, info);
   }
 
-  /** An answer, and not the one that is needed: nothing is gained by waiting for the rest of the time. */
+  /**
+   * The server answered, but it cannot be used. Report the failure now, since waiting for the rest of the time would gain
+   * nothing.
+   */
   #turnDown(error: Error, info: ServerInfo | null): void {
     this.#note(error);
     this.#refused ||= info !== null;
@@ -378,7 +402,10 @@ export class NodeConnection {
     });
   }
 
-  /** Bytes of the server came within `answeredMs`, and no ping is unanswered. While nothing is held that is enough: the next request finds a replica or a frozen server. */
+  /**
+   * Whether bytes arrived within `answeredMs` and no ping is unanswered. This is enough while nothing is held: the next request
+   * will notice a replica or a frozen server.
+   */
   get #answeredLately(): boolean {
     return (
       this.#unansweredSinceMs === null &&
@@ -386,12 +413,15 @@ export class NodeConnection {
     );
   }
 
-  /** Asks for the role instead of a mere PING: a holder that writes nothing before its next renewal hears of a failover within a second. */
+  /**
+   * Asks for the role instead of sending PING. So a holder that writes nothing before its next renewal is notified of a failover
+   * within a second.
+   */
   async #ping(): Promise<void> {
     const { runtime, extraWaitMs, times } = this.#options;
     const since = this.#unansweredSinceMs;
     if (since !== null) {
-      // A given client may have no time-out of its own: then this is how a frozen server is noticed.
+      // A given client may have no time-out of its own. Then a frozen server is noticed here.
       const silentMs = runtime.nowMs() - Math.max(since, this.#unanswered.heardMs);
       if (silentMs >= silenceMs(times) + extraWaitMs) this.#breakOff();
       return;
@@ -419,7 +449,7 @@ export class NodeConnection {
     this.#cancelAgain = undefined;
   }
 
-  /** Written in one piece, whether trusted or not. */
+  /** Writes all commands in one piece, whether the connection is trusted or not. */
   #send(
     commands: readonly Command[],
     runId: string,
@@ -467,7 +497,7 @@ export class NodeConnection {
     return this.redis.call(...commandOf(this, what));
   }
 
-  /** What is asked in one turn of the event loop leaves in one write. */
+  /** Corks the stream, so that all commands of one turn of the event loop leave in one write. */
   #corkTurn(): void {
     const { stream } = this.redis;
     if (this.#corked === stream) return;
@@ -482,7 +512,10 @@ export class NodeConnection {
     this.#corked = null;
   };
 
-  /** Judged when it settles, not when the whole flight has: the connection may be another one by then. */
+  /**
+   * The outcome is decided when this command settles, not when the whole flight has settled: by then the connection may have been
+   * replaced.
+   */
   #answered(sent: Sent, error: Error | null, reply: unknown): void {
     const outcome = this.#outcome(sent, error, reply);
     const nowMs = this.#options.runtime.nowMs();
@@ -501,7 +534,7 @@ export class NodeConnection {
     this.#queue.writeMore();
   }
 
-  /** Once: an answer may still come for what was missed. */
+  /** Calls `done` at most once: a command that was given up may still be answered. */
   #done(sent: Sent, outcome: Outcome, nowMs: Millis): void {
     const { done } = sent;
     sent.done = null;
@@ -511,21 +544,21 @@ export class NodeConnection {
   #outcome({ epoch, stream, what }: Sent, error: Error | null, reply: unknown): Outcome {
     if (error !== null) {
       const failure = failureOf(error, this.#where(), commandOf(this, what));
-      // A given client may have written it on the connection before, and been refused only when it sent it again. A server that
-      // refuses several commands of one flight ends the epoch with the first of them, and not the connection.
+      // A given client may have written the command on an earlier connection, and have been refused only when it sent it again.
+      // When a server refuses several commands of one flight, the first refusal ends the epoch but not the connection.
       const again =
         failure instanceof NotSentError
           ? epoch !== this.#epoch
           : failure instanceof ReplyError && stream !== this.redis.stream;
       return { error: again ? this.#unknown("it was sent before the connection was replaced") : failure };
     }
-    // A given client may have sent it again on its next connection, and perhaps it ran twice.
+    // A given client may have sent the command again on its next connection, so that it may have run twice.
     if (epoch !== this.#epoch)
       return { error: this.#unknown("the connection was replaced before its answer came") };
     return { reply };
   }
 
-  /** It said so itself: whatever is asked next must not go there. */
+  /** The server itself said that it is a replica, so nothing more may be sent to it. */
   #demoted(): void {
     if (this.#info === null) return;
     this.#epoch++;
@@ -551,8 +584,8 @@ export class NodeConnection {
 }
 
 /**
- * A socket turns what was corked into bytes text by text, which takes a fifth of the time of a busy client. Here the texts become one
- * first. Their order is that of the stream, whatever else writes to it.
+ * Makes one text of all corked texts before the socket turns them into bytes. The socket would convert each text by itself, which
+ * takes a fifth of the time of a busy client. Their order stays that of the stream, whatever else writes to it.
  */
 function writeTextsAsOne(socket: Socket): void {
   const apart = socket._writev;

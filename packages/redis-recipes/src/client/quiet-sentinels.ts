@@ -7,11 +7,12 @@ interface Inner {
 }
 
 /**
- * ioredis listens to every sentinel for news of a failover, on connections without an error listener, so that it prints their errors
- * when a sentinel goes. These errors are of no use here: the master's own connection shows what matters.
+ * Keeps the failover detector of ioredis quiet and harmless. To hear of a failover, ioredis keeps a connection to every sentinel.
+ * These connections have no error listener, so ioredis prints their errors when a sentinel goes away. The errors are of no use
+ * here: the connection to the master shows what matters.
  *
- * ioredis goes on to listen while it asks sentinels for the next master, and news that comes then ends the client for good (6.0.0). The
- * answer to the question names the next master, so no listener is needed until there is a connection again.
+ * While ioredis asks the sentinels for the next master it still listens, and news that arrives then ends the client for good
+ * (6.0.0). The sentinel's answer names the next master anyway, so the listeners are dropped until there is a connection again.
  */
 export class QuietSentinels extends SentinelConnector {
   override connect(
@@ -19,7 +20,7 @@ export class QuietSentinels extends SentinelConnector {
   ): ReturnType<SentinelConnector["connect"]> {
     const inner = this as unknown as Inner;
     inner.failoverDetector?.cleanup();
-    // Otherwise each of many tries in an outage would end its connections once more, with a timer and a listener for each.
+    // Without this, each further attempt in an outage would end the same connections again, with a timer and a listener for each.
     inner.failoverDetector = null;
     return super.connect(emitter);
   }
@@ -27,7 +28,7 @@ export class QuietSentinels extends SentinelConnector {
 
 const inherited = (SentinelConnector.prototype as unknown as Inner).connectToSentinel;
 
-// Private in its types, so that it cannot be overridden in the class.
+// `connectToSentinel` is private in the types of ioredis, so the class cannot override it.
 Object.defineProperty(QuietSentinels.prototype, "connectToSentinel", {
   value(this: Inner, endpoint: unknown, options?: object): Redis {
     const { Connector } = this.options;

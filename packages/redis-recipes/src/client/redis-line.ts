@@ -6,21 +6,21 @@ import type { ClockReading } from "./server-info.js";
 /** The reply of one script, and what is known of the server that gave it. */
 export interface Answer<R> {
   readonly reply: R;
-  /** Monotonic; when the request that was answered was written. */
+  /** By the monotonic clock: when the answered request was written. */
   readonly sentMs: Millis;
   readonly answeredMs: Millis;
-  /** Run id of the master that answered, read on this very connection before the request. */
+  /** Run id of the master that answered; it was read on the same connection before the request. */
   readonly runId: string;
   /**
-   * Run id of the master that has the slot by the map and sent us on by ASK: while a slot is on its way, the keys that have
-   * arrived are answered for by the other one.
+   * Run id of the master that has the slot in the slot map and that answered with ASK. While a slot is being moved, the other
+   * master answers for the keys that have arrived there.
    */
   readonly askedBy?: string;
-  /** Replicas that acknowledged; `null` when the run did not ask for them. */
+  /** The number of replicas that acknowledged; `null` when the run did not ask for them. */
   readonly acknowledged: number | null;
 }
 
-/** `WAIT` in the same flight: until so many replicas have it, or for so long. */
+/** WAIT in the same flight: until `replicas` replicas have acknowledged, or for at most `timeoutMs`. */
 export interface WaitRequest {
   readonly replicas: number;
   readonly timeoutMs: Millis;
@@ -36,30 +36,37 @@ export interface ScriptCall {
 }
 
 export interface Subscription {
-  /** The server has the subscription, as far as is known. */
+  /** Whether the server has the subscription, as far as is known. */
   readonly live: boolean;
-  /** While the server has the subscription: resolved. A fresh promise from each loss until it is there again. Rejects when the line closes. */
+  /**
+   * Resolved while the server has the subscription. After each loss it is a new promise, which resolves when the channel is
+   * subscribed again. Rejects when the line closes.
+   */
   readonly ready: Promise<void>;
   end(): void;
 }
 
 /**
- * What may have been missed. `commands`: the connection was gone and leads to the same master again. `master`: it leads to
- * another one, or to the same after a restart. `subscriptions`: messages may be missing; all channels are subscribed again.
+ * What may have been missed. `commands`: the connection was lost, and now leads to the same master again. `master`: it now leads
+ * to another master, or to the same one after a restart. `subscriptions`: messages may have been missed; all channels are
+ * subscribed again.
  */
 export type LineNotice = "commands" | "subscriptions" | "master";
 
 /**
- * A provider's connections to Redis: everything that talks to it. `state` is `connected` when a master was found and its run id and
- * role are known; `suspended` while it was once and is not; never `lost`, since a lease is not bound to a connection.
+ * All connections of one provider to Redis. `state` is `connected` once a master was found and its run id and role are known. It
+ * is `suspended` when that was so before and no longer is. It is never `lost`, since a lease is not bound to a connection.
  *
- * In a cluster `connected` says that some master is; `masterOf` answers for each slot.
+ * In a cluster `connected` means that some master is connected; `masterOf` answers for each slot.
  */
 export interface RedisLine extends BackendLink {
   /**
-   * Rejects with `OutcomeUnknownError` (sent, no answer), `NotSentError` (nothing happened) or `ReplyError` (the server said no),
-   * and with what `script.parse` throws. EVALSHA, once more with EVAL on NOSCRIPT, following MOVED and ASK: order is not
-   * kept then. Runs with `wait` travel on a connection of their own, as WAIT blocks it: no order between them and others.
+   * Runs a script. Sends EVALSHA, and EVAL once more after NOSCRIPT; follows MOVED and ASK. A run that is sent again loses its
+   * place in the order. Runs with `wait` use a connection of their own, because WAIT blocks it: there is no order between them
+   * and other runs.
+   *
+   * Rejects with `OutcomeUnknownError` (sent, but not answered), `NotSentError` (nothing happened), `ReplyError` (refused by the
+   * server), and with what `script.parse` throws.
    */
   run<R>(
     script: Script<R>,
@@ -68,41 +75,45 @@ export interface RedisLine extends BackendLink {
     options?: RunOptions,
   ): Promise<Answer<R>>;
 
-  /** Many runs of one script at once, one flight for each node; answers in the order given. Never rejects. */
+  /** Runs one script many times at once, in one flight for each node. The answers are in the order of `runs`. Never rejects. */
   runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): Promise<readonly (Answer<R> | Error)[]>;
 
-  /** `null` unless this is a cluster. */
+  /** The slot of a key; `null` unless this is a cluster. */
   slotOf(key: string): number | null;
 
-  /** Run id of the master that serves the key now; `null` while none is known. A grant of another run id is in doubt. */
+  /** Run id of the master that serves the key now; `null` while none is known. A grant made by another run id is in doubt. */
   masterOf(key: string): string | null;
 
-  /** What the clock of the master that serves the key showed when it was connected to; `null` while none is known, and where it does not say. */
+  /**
+   * What the clock of the key's master showed when the connection to it was made. `null` while no master is known, and where it
+   * does not report its time.
+   */
   clockAt(key: string): ClockReading | null;
 
-  /** What reaches Java clients on Redisson's channels. `publish` until connected. */
+  /** The command that reaches Java clients on Redisson's channels. `publish` until connected. */
   readonly publishCommand: "publish" | "spublish";
 
   /**
-   * `redisson`: a channel of Redisson's, sharded where its clients use sharded ones; `plain`: never sharded. Listeners hear
-   * what was published while `ready` was resolved; what they throw goes to `process.emitWarning`.
+   * Subscribes to a channel. `redisson`: a channel of Redisson's, sharded if Redisson's clients use sharded channels; `plain`:
+   * never sharded. The listener receives what is published while `ready` is resolved. What it throws goes to
+   * `process.emitWarning`.
    */
   subscribe(channel: string, kind: "plain" | "redisson", listener: (message: string) => void): Subscription;
 
   /**
-   * Called before `state` is `connected` again, and for `subscriptions` after all channels are there again. Not for the first
-   * connection. The result takes the listener back.
+   * Calls the listener before `state` becomes `connected` again, and, for `subscriptions`, after all channels are subscribed
+   * again. It is not called for the first connection. Returns a function that removes the listener.
    */
   onRenewed(listener: (what: LineNotice) => void): () => void;
 
   /**
-   * In a cluster: the connection to a master broke, and `masterOf` is `null` for what it serves, while others may still answer.
-   * Outside of a cluster `state` shows it. The result removes the listener.
+   * In a cluster: calls the listener when the connection to one master broke. `masterOf` is then `null` for that master's keys,
+   * while other masters may still answer. Outside a cluster `state` shows the same. Returns a function that removes the listener.
    */
   onBroken(listener: () => void): () => void;
 
   readonly closed: boolean;
 
-  /** Bounded by `waitMs`; closes what was opened here, never a client that was given. */
+  /** Takes at most `waitMs`. Closes what was opened here, never a given client. */
   close(waitMs: Millis): Promise<void>;
 }

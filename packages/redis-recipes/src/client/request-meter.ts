@@ -5,21 +5,21 @@ import { NotSentError, OutcomeUnknownError, ReplyError } from "./errors.js";
 import { scriptNameOf } from "./script-command.js";
 
 export interface RequestSettled {
-  /** The name of the script, or of the command where it is no script. */
+  /** The name of the script, or of the command where it is not a script. */
   readonly op: string;
-  /** From when the command was written to its answer, or to when its caller stops waiting for it. */
+  /** From the write of the command to its answer, or to the moment when its caller stops waiting for it. */
   readonly tookMs: Millis;
   readonly outcome: LockEventMap["request-settled"]["outcome"];
 }
 
-/** Hears of each command that was written, once; of those that keep a connection up (INFO, PING) it does not. */
+/** Is notified once of each command that was written, except of those that keep a connection up (INFO, PING). */
 export interface RequestMeter {
   /** Asked before anything is measured. */
   readonly wanted: boolean;
   settled(request: RequestSettled): void;
 }
 
-/** Reports to the listeners of a provider. */
+/** A meter that emits `request-settled` to the listeners of a provider. */
 export function requestMeter(events: EventHub): RequestMeter {
   return {
     get wanted() {
@@ -29,7 +29,7 @@ export function requestMeter(events: EventHub): RequestMeter {
   };
 }
 
-/** Commands of one write; each is reported once, however late its answer is. */
+/** The commands of one write. Each is reported once, however late its answer is. */
 export class MeteredFlight {
   readonly #meter: RequestMeter;
   readonly #commands: readonly Command[];
@@ -49,7 +49,7 @@ export class MeteredFlight {
     this.#tell(command, "reply" in outcome ? "ok" : outcomeOf(outcome.error), nowMs);
   }
 
-  /** The caller waits no longer: commands without an answer are reported as unknown. */
+  /** The caller stops waiting: commands without an answer are reported as `unknown`. */
   over(nowMs: Millis): void {
     for (const command of this.#commands) {
       if (this.#told.has(command)) continue;
@@ -63,9 +63,9 @@ export class MeteredFlight {
   }
 }
 
-/** Reports a command that is no script of ours. */
+/** Reports a command that is not one of our scripts. */
 export function tellSettled(meter: RequestMeter, op: string, tookMs: Millis, error: unknown): void {
-  // ioredis keeps the name even where it is another copy of it that made the error.
+  // Compare the name and not the class: the error may come from another copy of ioredis.
   const refused = error instanceof Error && error.name === "ReplyError";
   meter.settled({ op, tookMs, outcome: error === null ? "ok" : refused ? "error" : "unknown" });
 }

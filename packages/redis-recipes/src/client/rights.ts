@@ -4,8 +4,8 @@ import type { Command, Outcome } from "./commands.js";
 import { isDeniedInScript, type LinkErrorDetails, ReplyError } from "./errors.js";
 
 /**
- * What the scripts call, with arguments that are complete, as a call that changes nothing. An ACL user needs all of them, whatever it
- * locks with.
+ * One complete call, which changes nothing, for each command that the scripts use. An ACL user needs the rights to all of them,
+ * whichever kinds of lock it uses.
  */
 const scriptCalls = [
   ...[
@@ -50,20 +50,23 @@ const scriptCalls = [
 ];
 export const scriptCommands: readonly string[] = scriptCalls.map((call) => call.split(" ", 1)[0] as string);
 
-/** ioredis asks for the last two; without the answers no connection to a node lasts. */
+/** The last two are asked by ioredis: without their answers no connection to a node lasts. */
 const clusterCalls = ["asking", "cluster slots", "cluster info"];
 
-/** Without these calls locks work and are slow: no message says that one gets free. */
+/** Without these calls locks work, but slowly: no message says that a lock was freed. */
 const tellingCalls = ["publish holdfast_grant:0 0", "subscribe holdfast_grant:0", "pubsub numsub 0"];
 const shardedCalls = ["spublish holdfast_grant:0 0", "ssubscribe holdfast_grant:0", "pubsub shardnumsub 0"];
 
 /**
- * An ACL user may not do what locks need. Refused when connecting, where a command is missing: a script that may not do its last
- * step would leave half of it done. Not tried again.
+ * The ACL user lacks a right that locks need. A missing command is noticed when connecting, because a script that may not do its
+ * last step would leave its work half done. Not retried.
  */
 export class MissingRightError extends ReplyError {
   override readonly name = "MissingRightError";
-  /** The rights as `ACL SETUSER` takes them, such as `+pexpire` or `~{orders}:*`; of several keys any may be the one that was meant. */
+  /**
+   * The rights as `ACL SETUSER` takes them, such as `+pexpire` or `~{orders}:*`. Where there are several keys, any of them may be
+   * the one that was denied.
+   */
   readonly rights: readonly string[];
 
   constructor(rights: readonly string[], reply: string, details: LinkErrorDetails) {
@@ -73,13 +76,16 @@ export class MissingRightError extends ReplyError {
 }
 branded(MissingRightError, "MissingRightError");
 
-/** The error for a refusal; `command`: what was refused. */
+/** The error for a refusal; `command`: the command that was refused. */
 export function refusalOf(reply: string, details: LinkErrorDetails, command: Command | null): ReplyError {
   const rights = missingIn(reply, command);
   return rights === null ? new ReplyError(reply, details) : new MissingRightError(rights, reply, details);
 }
 
-/** Redis has said each of these in two ways: one up to 7.1, and another, which Valkey has taken over, from 7.2 on. */
+/**
+ * The rights that a denial names; `null` when the reply is not a denial. Each denial has two texts: one of Redis up to 7.1, and
+ * one of Redis from 7.2 on, which Valkey uses too.
+ */
 function missingIn(reply: string, command: Command | null): readonly string[] | null {
   const keys = keysOf(command);
   const [key = ""] = keys;
@@ -92,7 +98,7 @@ function missingIn(reply: string, command: Command | null): readonly string[] | 
   // The only keys that a script derives itself are those of read holds.
   if (inScript) return [`~${suffixed(key, "*")}`];
   if (keys.length === 0) return null;
-  // The key of a read hold is another one each time.
+  // The key of a read hold differs each time.
   return keys.map((each) => `~${each.includes(":rwlock_timeout:") ? suffixed(key, "*") : each}`);
 }
 
@@ -101,7 +107,7 @@ function keysOf(command: Command | null): readonly string[] {
   return command.slice(3, 3 + Number(command[2])).map(String);
 }
 
-/** Asks whether this user may do what locks need; on each new connection, since rights are read anew there. */
+/** Asks whether this ACL user may do what locks need. Asked on each new connection, because rights are read anew there. */
 export function rightsProbe({ acks, cluster }: { acks: boolean; cluster: boolean }): Command {
   const needed = ["evalsha 0 0", "ping", ...(acks ? ["wait 0 0"] : []), ...(cluster ? clusterCalls : [])];
   const telling = [...tellingCalls, ...(cluster ? shardedCalls : [])];
@@ -109,9 +115,11 @@ export function rightsProbe({ acks, cluster }: { acks: boolean; cluster: boolean
 }
 
 /**
- * Changes nothing, as the server knows: it is a script without writes, in which ACL rules are asked before that one. Commands that
- * take keys are called, since no key is known that this user may access and the two denials differ in their text. Of the others
- * the server is asked, always with arguments that are complete: Redis 7.0 crashes when it looks for keys behind the last one.
+ * The probe changes nothing, and the server knows it, since it is a script without writes. Inside such a script the server checks
+ * the ACL rules of a command first, and only then refuses a write. Commands that take keys are really called: no key is known
+ * that this user may access, and the text of the reply tells a denied command from a denied key. For the other commands the
+ * script asks the server, always with complete arguments, because Redis 7.0 crashes when it looks for keys behind the last
+ * argument.
  */
 const probe = `#!lua flags=no-writes
 local missing = {{}, {}}
@@ -144,15 +152,15 @@ return missing
 `;
 
 export interface MissingRights {
-  /** Nothing works without. */
+  /** Rights without which nothing works. */
   readonly needed: readonly string[];
-  /** Waiters poll without. */
+  /** Rights without which waiters have to poll. */
   readonly telling: readonly string[];
 }
 
 const none: MissingRights = { needed: [], telling: [] };
 
-/** What the answer to the probe says is missing. */
+/** What is missing according to the answer to the probe. */
 export function missingRights(outcome: Outcome | undefined): MissingRights {
   if (outcome === undefined || !("reply" in outcome) || !Array.isArray(outcome.reply)) return none;
   const [needed, telling] = outcome.reply as unknown[];

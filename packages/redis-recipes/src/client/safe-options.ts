@@ -5,30 +5,33 @@ import { defaultTimes, retryDelay, silenceMs } from "./settings.js";
 export interface SafeClientOptions {
   /** A command whose answer was lost is not sent again, so that it never runs twice. */
   readonly maxRetriesPerRequest: 0;
-  /** With `maxRetriesPerRequest: 0` no command is left to send again. With `false`, ioredis 6.0.0 never settles a command whose connection broke. */
+  /**
+   * `true`: with `maxRetriesPerRequest: 0` no command is left to send again. With `false`, ioredis 6.0.0 never settles a command
+   * whose connection broke.
+   */
   readonly autoResendUnfulfilledCommands: true;
-  /** A command fails while there is no connection. Queued, it would run after the lock that it belongs to is gone. */
+  /** A command fails while there is no connection. If it were queued, it would run after the lock that it belongs to is gone. */
   readonly enableOfflineQueue: false;
-  /** Commands of locks are sent together already. */
+  /** Commands of locks are already sent together. */
   readonly enableAutoPipelining: false;
   /** How long a command may go without an answer: 1,000. */
   readonly commandTimeout: Millis;
-  /** After so long without a byte the connection to a frozen server is dropped: 3,000. */
+  /** The connection to a frozen server is dropped after this time without a byte: 3,000. */
   readonly socketTimeout: Millis;
   /** How long one attempt to connect may take: 500. */
   readonly connectTimeout: Millis;
-  /** With sentinels: a master that was replaced while it was frozen is left. */
+  /** With sentinels: leaves a master that was replaced while it was frozen. */
   readonly failoverDetector: true;
-  /** Pauses between attempts to connect are 200 ms at most, which a lease outlasts. */
+  /** Pauses between attempts to connect are at most 200 ms, which a lease outlasts. */
   readonly retryStrategy: (times: number) => Millis;
-  /** A primary behind a name is left when it becomes a replica. */
+  /** Leaves a primary behind a name when it becomes a replica. */
   readonly reconnectOnError: (error: Error) => boolean;
 }
 
 /**
- * Options that make a client of one's own safe for locks: with them `redisLocks({ client })` has no warning `HF_UNSAFE_OPTION` to emit. In a
- * cluster they are the `redisOptions`. Spread them first, and what is your own behind them; a provider with another `commandTimeoutMs` needs a
- * `commandTimeout` of at most five times that, and three times that as `socketTimeout`.
+ * Options that make your own client safe for locks: with them `redisLocks({ client })` emits no warning `HF_UNSAFE_OPTION`. In a
+ * cluster they are the `redisOptions`. Spread them first, and put your own options behind them. If the provider has another
+ * `commandTimeoutMs`, set `commandTimeout` to at most five times that value, and `socketTimeout` to three times that value.
  *
  * @example
  * ```ts

@@ -6,19 +6,19 @@ import type { Command, Outcome } from "./commands.js";
 import { ReplyError, type TooFewReplicasError } from "./errors.js";
 import { evalshaCommand } from "./wire-command.js";
 
-/** One run of one script, before it is known which form it is sent in. */
+/** One run of a script, before it is decided whether it is sent as EVAL or EVALSHA. */
 export interface ScriptRun {
   readonly script: Script<unknown>;
   readonly keys: readonly string[];
   readonly args: ScriptArgs;
-  /** The slot is on its way to this node. */
+  /** The slot is being moved to this node, so ASKING goes in front of the command. */
   readonly asking: boolean;
 }
 
-/** Why a run that waits for replicas is not even sent. */
+/** Why a run that waits for replicas is not sent. */
 export type PolicyRefusal = TooFewReplicasError | UnsupportedError;
 
-/** A run, and what became of it. */
+/** The result of one run. */
 export interface RunResult {
   readonly outcome: Outcome | { readonly error: PolicyRefusal };
   readonly sentMs: Millis;
@@ -29,7 +29,7 @@ export interface RunResult {
   readonly acknowledged: number | null;
 }
 
-/** A connection, as far as its server's scripts go. */
+/** The part of a connection that knows which scripts its server has. */
 interface ScriptStore {
   /** Scripts that the server is known to have, by digest. */
   readonly scripts: Set<string>;
@@ -37,10 +37,10 @@ interface ScriptStore {
 }
 
 const digests = new WeakMap<Script<unknown>, string>();
-/** The names of scripts by digest and by text, as commands carry them. They are as many as there are scripts. */
+/** The name of each script, by its digest and by its text, as commands carry them. It has two entries for each script. */
 const names = new Map<string, string>();
 
-/** `undefined` for a body that is no script of ours. */
+/** `undefined` for a body that is not one of our scripts. */
 export function scriptNameOf(body: string): string | undefined {
   return names.get(body);
 }
@@ -57,8 +57,8 @@ function digestOf(script: Script<unknown>): string {
 }
 
 /**
- * The command has the script's text the first time that this connection runs it, which loads it, and its digest from then on. So a first run
- * costs no round trip more.
+ * The command carries the script's text until the server is known to have the script, and its digest from then on. EVAL also
+ * loads the script, so a first run costs no additional round trip.
  */
 export function scriptCommand(connection: ScriptStore, { script, keys, args }: ScriptRun): Command {
   const digest = digestOf(script);
@@ -74,7 +74,7 @@ export function scriptCommand(connection: ScriptStore, { script, keys, args }: S
   return command;
 }
 
-/** The same as bytes, for a client of ours; `null` where the text of the script has to go along. */
+/** The same command as bytes, for a client of ours; `null` where the text of the script has to be sent. */
 export function wireCommand(
   connection: ScriptStore,
   { script, keys, args }: ScriptRun,
@@ -84,7 +84,10 @@ export function wireCommand(
   return evalshaCommand(script, digest, keys, args, connection.vouchedRunId);
 }
 
-/** Whether the server has forgotten the script (SCRIPT FLUSH) and the run must be sent again. Keeps account of what it has. */
+/**
+ * Whether the server has forgotten the script (SCRIPT FLUSH), so that the run must be sent again. Also updates which scripts the
+ * server is known to have.
+ */
 export function forgotten(
   connection: ScriptStore,
   { script }: ScriptRun,

@@ -2,7 +2,7 @@ import type { Millis } from "@holdfast/core";
 
 export type ServerRole = "master" | "replica";
 
-/** Server time, and between which two moments of our monotonic clock it was read. */
+/** A server's time, and the two moments of our monotonic clock between which it was read. */
 export interface ClockReading {
   /** The time by the server's clock, ms with fractions. */
   readonly serverMs: number;
@@ -10,23 +10,23 @@ export interface ClockReading {
   readonly answeredMs: Millis;
 }
 
-/** What is read of a server before anything it says is trusted. */
+/** What is read from a server before anything else that it says is trusted. */
 export interface ServerInfo {
   readonly runId: string;
   readonly role: ServerRole;
-  /** One node of a cluster, which serves some of the names. */
+  /** Whether it is one node of a cluster, which serves only some of the names. */
   readonly clustered: boolean;
-  /** Replicas that are connected and in step, as the master says. */
+  /** Replicas that are connected and in step, according to the master. */
   readonly connectedReplicas: number;
   readonly loading: boolean;
   readonly version: string;
   /** `null` where the server does not report it. */
   readonly evictionPolicy: string | null;
-  /** Its time when it was asked; `null` where it does not report it. */
+  /** The server's time when it was asked; `null` where it does not report it. */
   readonly serverMs: number | null;
 }
 
-/** Parses the answers to INFO, whatever sections; `null` where the run id or the role is missing. */
+/** Parses the answers to INFO for any sections. `null` where the run id or the role is missing. */
 export function parseServerInfo(...texts: readonly unknown[]): ServerInfo | null {
   const fields = fieldsOf(texts);
   const runId = fields.get("run_id");
@@ -35,7 +35,7 @@ export function parseServerInfo(...texts: readonly unknown[]): ServerInfo | null
   return {
     runId,
     role,
-    // Redis and Valkey have names of their own for it.
+    // Redis and Valkey use different field names.
     clustered: (fields.get("redis_mode") ?? fields.get("server_mode")) === "cluster",
     connectedReplicas: countOnline(fields),
     loading: (fields.get("loading") ?? "0") !== "0",
@@ -70,7 +70,10 @@ function fieldsOf(texts: readonly unknown[]): ReadonlyMap<string, string> {
   return fields;
 }
 
-/** `connected_slaves` counts those that are still copying the data as well: they acknowledge nothing yet. */
+/**
+ * Counts the replicas in step. `connected_slaves` also counts replicas that are still copying the data, which acknowledge nothing
+ * yet.
+ */
 function countOnline(fields: ReadonlyMap<string, string>): number {
   let online = 0;
   for (const [field, value] of fields) {

@@ -8,44 +8,47 @@ type ClusterSettings = Omit<ClusterOptions, "redisOptions"> & {
   redisOptions: Omit<NonNullable<ClusterOptions["redisOptions"]>, "replyMapping">;
 };
 
-/** How often a connection shows that it works, and leads to a master, while something is held over it. */
+/** How often a connection is checked while something is held over it: that it works, and that it leads to a master. */
 export const pingMs: Millis = 1_000;
 /**
- * While nothing is held, an answer within this time is enough: no holder has to hear of a failover, and the answer to the next request
- * shows it. The time is longer than waiters, whose requests all write, are silent by default.
+ * While nothing is held, an answer within this time is enough: no holder has to be notified of a failover, and the answer to the
+ * next request will show it. By default waiters are never silent for this long, and each of their requests writes.
  */
 export const answeredMs: Millis = 2_500;
-/** How often a connection that carries subscriptions shows that it works. What is missed meanwhile is learnt by heartbeats and renewals. */
+/**
+ * How often a connection that carries subscriptions is checked. Messages that are missed meanwhile are made up for by heartbeats
+ * and renewals.
+ */
 export const channelPingMs: Millis = 5_000;
-/** The options of these names. */
+/** The values of the provider options of these names. */
 export interface LinkTimes {
-  /** One attempt to connect. */
+  /** How long one attempt to connect may take. */
   readonly dialTimeoutMs: Millis;
-  /** When a server has answered nothing for so long, what was asked before has an unknown outcome. */
+  /** When a server has answered nothing for this long, the earlier requests have an unknown outcome. */
   readonly commandTimeoutMs: Millis;
 }
 
 export const defaultTimes: LinkTimes = { dialTimeoutMs: 500, commandTimeoutMs: 1_000 };
 
-/** A connection without a byte for so long, while something is asked, is dropped. */
+/** How long a connection may receive no byte, while a request waits for its answer, before it is dropped. */
 export function silenceMs({ commandTimeoutMs }: LinkTimes): Millis {
   return Math.max(3_000, 3 * commandTimeoutMs);
 }
 
-/** A reconnect is tried again after at most this; longer pauses would outlast a failover. */
+/** The longest pause before the next attempt to connect. A longer pause would outlast a failover. */
 const retryCapMs: Millis = 200;
 
 export const retryDelay = (attempt: number): Millis => Math.min(20 * attempt, retryCapMs);
 
 /**
- * The ioredis options that locks need. The defaults send an unanswered command again on the next connection, so that it
- * may run twice, queue commands while there is no connection, and never leave a server that is frozen.
+ * The ioredis options that locks need. With the defaults, ioredis sends an unanswered command again on the next connection, so
+ * that it may run twice. It queues commands while there is no connection, and never leaves a frozen server.
  *
- * There is no `commandTimeout`: it would be a timer for each command, and count the time that a command spends behind others that are
- * being answered. `NodeConnection` and the collector's `Link` have limits of their own.
+ * There is no `commandTimeout`: it would need a timer for each command, and would also count the time in which a command waits
+ * behind others that are being answered. `NodeConnection` and the collector's `Link` have limits of their own.
  *
- * `autoResendUnfulfilledCommands` stays `true`: with `false`, ioredis 6.0.0 never settles a command whose connection broke;
- * with `maxRetriesPerRequest: 0` none is left to send again.
+ * `autoResendUnfulfilledCommands` stays `true`: with `false`, ioredis 6.0.0 never settles a command whose connection broke. With
+ * `maxRetriesPerRequest: 0` no command is left to send again.
  */
 export function commandSettings(times: LinkTimes = defaultTimes, extraWaitMs: Millis = 0): Settings {
   const { dialTimeoutMs } = times;
@@ -62,18 +65,19 @@ export function commandSettings(times: LinkTimes = defaultTimes, extraWaitMs: Mi
     enableOfflineQueue: false,
     enableAutoPipelining: false,
     autoResendUnfulfilledCommands: true,
-    // `ChannelConnection` subscribes again, so that each channel is known to be there before listeners are notified.
+    // `ChannelConnection` subscribes again itself, so that each channel is known to be subscribed before listeners are notified.
     autoResubscribe: false,
     lazyConnect: true,
-    // CLIENT SETINFO would need a right that servers before 7.2 do not know, and fill the ACL log of those that do.
+    // CLIENT SETINFO would need a right that servers before 7.2 do not know, and would fill the ACL log of servers that know it.
     disableClientInfo: true,
     maxLoadingRetryTime: 500,
   };
 }
 
 /**
- * The options of a duplicate, which would otherwise have what the options of a given client say. With its `reconnectOnError`, a refused
- * channel would end the connection, and each of the next ones, since all channels are subscribed again there.
+ * The options of a duplicate. They override those that it would take over from a given client. With the given client's
+ * `reconnectOnError`, a refused channel would end the connection, and every later connection too, since all channels are
+ * subscribed again there.
  */
 export function duplicateSettings(times: LinkTimes, extraWaitMs: Millis = 0): Settings {
   return {
@@ -84,7 +88,7 @@ export function duplicateSettings(times: LinkTimes, extraWaitMs: Millis = 0): Se
   } as Settings;
 }
 
-/** The client for commands; the others are duplicates of it. */
+/** The options of the client for commands; the other clients are duplicates of it. */
 export function clientOptions(
   target: RedisTarget & { readonly kind: "single" | "sentinel" },
   times: LinkTimes = defaultTimes,
@@ -106,7 +110,10 @@ export function clientOptions(
   };
 }
 
-/** ioredis keeps the map of the slots; commands are sent to the nodes directly, so its own redirections play no part. */
+/**
+ * The options of a cluster client. ioredis keeps the slot map. Commands are sent to the nodes directly, so ioredis's own
+ * redirections are not used.
+ */
 export function clusterOptions(
   target: RedisTarget & { readonly kind: "cluster" },
   times: LinkTimes = defaultTimes,
@@ -119,9 +126,10 @@ export function clusterOptions(
   } = commandSettings(times);
   return {
     clusterRetryStrategy: retryDelay,
-    // ioredis needs it for its own questions, which it would refuse itself while a node is only connecting.
+    // ioredis needs the queue for its own requests, which it would otherwise refuse while a node is still connecting.
     enableOfflineQueue: true,
-    // Our own check asks the same of each node. That of ioredis drops all connections when it may not ask, before the reason is known.
+    // Our own check asks each node the same. The check of ioredis drops all connections when it lacks the right to ask, before
+    // the reason is known.
     enableReadyCheck: false,
     lazyConnect: true,
     scaleReads: "master",

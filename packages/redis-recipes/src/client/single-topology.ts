@@ -6,14 +6,14 @@ import { clientOptions, type LinkTimes } from "./settings.js";
 import { type RedisAddress, type RedisTarget, serversOf } from "./target.js";
 import { closeClient, type Topology, type TopologyEvents } from "./topology.js";
 
-/** One master at a time: a single server, or the one that sentinels name. */
+/** One master at a time: a single server, or the master that sentinels name. */
 export class SingleTopology implements Topology {
   readonly servers: readonly string[];
   readonly #node: MasterNode;
   readonly #own: Redis | null;
   readonly #sentinels: boolean;
   #lastRunId: string | null = null;
-  /** The connection for commands has led to a replica, and so may the one for messages. */
+  /** The connection for commands has led to a replica, so the one for messages may lead there too. */
   #replicaMet = false;
   #dialling = false;
   #closed = false;
@@ -32,7 +32,7 @@ export class SingleTopology implements Topology {
     this.#node = new MasterNode(client, {
       ...options,
       servers: () => this.servers,
-      // A given client carries its owner's commands too: those are not ours to interrupt, unless its owner has said so.
+      // A given client also carries its owner's commands. We may end its connection only if its owner has allowed that.
       redial: this.#own !== null || endsOnReplicas(client),
       interruptible: this.#own !== null,
       own: this.#own !== null,
@@ -70,7 +70,7 @@ export class SingleTopology implements Topology {
   get refused(): boolean {
     if (this.#unreachable !== null) return this.#unreachable.refused;
     const { refused, lastCause } = this.#node.commands;
-    // A master that refuses is what a failover begins with: the sentinels will name another.
+    // A failover begins with a master that refuses: the sentinels will name another one.
     return refused && !(this.#sentinels && refusedByMaster(lastCause));
   }
 
@@ -119,7 +119,10 @@ export class SingleTopology implements Topology {
   }
 }
 
-/** Whether the master refused: ioredis passes on the system's error as it is then; for sentinels it makes an error text of its own. */
+/**
+ * Whether the master refused the connection. For a master, ioredis passes on the error of the system unchanged; for sentinels it
+ * makes an error text of its own.
+ */
 function refusedByMaster(cause: unknown): boolean {
   return (cause as { readonly syscall?: unknown } | null)?.syscall === "connect";
 }

@@ -17,7 +17,7 @@ export interface SubscriptionsOptions {
   warn(message: string): void;
 }
 
-/** All that a provider listens to: one connection for plain channels, and one for each master that has sharded ones. */
+/** All subscriptions of a provider: one connection for plain channels, and one for each master that has sharded channels. */
 export class Subscriptions {
   readonly #options: SubscriptionsOptions;
   readonly #channels = new Map<string, Channel>();
@@ -32,7 +32,7 @@ export class Subscriptions {
   }
 
   subscribe(name: string, sharded: () => boolean | null, listener: (message: string) => void): Subscription {
-    // A function of its own: the same listener given twice is called twice, and each ends its own.
+    // Wrap the listener, so that the same function given twice is called twice, and each subscription ends only its own.
     const own = (message: string): void => listener(message);
     let channel = this.#channels.get(name);
     if (channel === undefined) {
@@ -45,7 +45,7 @@ export class Subscriptions {
     return new ListenerSubscription(channel, () => this.#end(channel, own));
   }
 
-  /** The map of the slots, or what is known of the servers, has changed. */
+  /** Called when the slot map or the known servers have changed. */
   settle(): void {
     this.#plain.settle();
     for (const channel of this.#channels.values()) this.#place(channel);
@@ -57,8 +57,8 @@ export class Subscriptions {
   }
 
   /**
-   * The plain channels are subscribed on a new connection. Where a primary became a replica the old one lives on and still hears, but the
-   * scripts of the new primary count only who listens at that server.
+   * Subscribes the plain channels on a new connection. After a primary has become a replica, the old connection lives on and
+   * still receives messages. But the scripts of the new primary count only the subscribers at that server.
    */
   redial(): void {
     this.#plain.redial();
@@ -85,7 +85,7 @@ export class Subscriptions {
     if (sharded === null) return;
     const now = this.#places.get(channel);
     const right = sharded ? this.#shardOf(channel.name) : this.#plain;
-    // A channel without a master for its slot stays where it is, until there is one.
+    // While no master is known for its slot, a channel stays where it is.
     if (right === null || right === now) return;
     now?.remove(channel);
     this.#places.set(channel, right);
@@ -113,7 +113,7 @@ export class Subscriptions {
       sharded: node !== null,
       base: () => (node === null ? topology().subscriptionBase() : node.commands.redis),
       movable: cluster && node === null,
-      // A master that has gone takes its slots along, and each channel follows its slot.
+      // When a master goes, its slots move to other masters, and each sharded channel follows its slot.
       hears: (redis) => node !== null || topology().hears(redis),
       onRenewed,
       onMoved: () => topology().outdated(),

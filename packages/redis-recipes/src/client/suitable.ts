@@ -5,10 +5,10 @@ import { type LinkErrorDetails, NotSentError } from "./errors.js";
 import { MissingRightError, missingRights } from "./rights.js";
 import type { ServerInfo } from "./server-info.js";
 
-/** What is tested. Older ones lack what scripts and the probe of rights call. */
+/** The oldest version that is tested. Older servers lack commands that scripts and the probe of rights use. */
 const oldest = [7, 0] as const;
 
-/** The server is older than what is tested with. Not tried again. */
+/** The server is older than the oldest tested version. Not retried. */
 export class ServerTooOldError extends BackendError {
   override readonly name = "ServerTooOldError";
   /** The version that the server gives. */
@@ -25,7 +25,7 @@ export class ServerTooOldError extends BackendError {
 }
 branded(ServerTooOldError, "ServerTooOldError");
 
-/** One node of a cluster was given as if it were all there is: it refuses the names of the other nodes. Not tried again. */
+/** One node of a cluster was given as a single server. It would refuse the names that other nodes serve. Not retried. */
 export class ClusterNodeError extends BackendError {
   override readonly name = "ClusterNodeError";
 
@@ -38,7 +38,7 @@ export class ClusterNodeError extends BackendError {
 }
 branded(ClusterNodeError, "ClusterNodeError");
 
-/** Asked of each node of a cluster: one that sees too little of the others serves nothing. */
+/** Sent to each node of a cluster: a node that sees too few of the others serves nothing. */
 export const clusterState: Command = ["cluster", "info"];
 
 export interface Probed {
@@ -47,7 +47,7 @@ export interface Probed {
   readonly state: Outcome | undefined;
 }
 
-/** Why a master cannot be trusted with locks; `null` when it can. */
+/** Why locks cannot be trusted to a master; `null` when they can. */
 export function unsuitable(
   { version, clustered }: ServerInfo,
   { rights, state }: Probed,
@@ -67,7 +67,7 @@ export function unsuitable(
   return new NotSentError("the cluster is down: its nodes do not serve all slots", details);
 }
 
-/** A version that cannot be read is believed. */
+/** A version that cannot be parsed counts as new enough. */
 function isTooOld(version: string): boolean {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(version) ?? [];
   if (major === undefined || minor === undefined) return false;

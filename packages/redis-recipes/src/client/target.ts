@@ -11,7 +11,9 @@ export interface RedisAddress {
   readonly port: number;
 }
 
-/** Where a server that names itself `host:port` is reached from here, behind NAT for example. */
+/**
+ * Maps the `host:port` by which a server names itself to the address at which it is reached from here, for example behind NAT.
+ */
 export type NatMap = Readonly<Record<string, RedisAddress>>;
 
 export interface Credentials {
@@ -21,7 +23,7 @@ export interface Credentials {
   readonly tls: ConnectionOptions | undefined;
 }
 
-/** What to connect to, and as whom. */
+/** What to connect to, and with which credentials. */
 export type RedisTarget =
   | {
       readonly kind: "single";
@@ -51,13 +53,13 @@ export function isCluster(target: RedisTarget): boolean {
   return target.kind === "cluster" || target.kind === "given-cluster";
 }
 
-/** The database that has the keys. Of a given client, the one that is selected now. */
+/** The database that has the keys. For a given client: the one that is selected now. */
 export function databaseOf(target: RedisTarget): number {
   if (target.kind === "given-redis") return selectedDb(target.client);
   return "db" in target ? target.db : 0;
 }
 
-/** The servers as errors name them, before anything is known of others. */
+/** The servers as errors name them while no others are known. */
 export function serversOf(target: RedisTarget): readonly string[] {
   switch (target.kind) {
     case "single":

@@ -5,57 +5,64 @@ import type { LineNotice } from "./redis-line.js";
 import type { ServerInfo } from "./server-info.js";
 import type { RedisAddress } from "./target.js";
 
-/** Which masters there are, and which of them serves what. */
+/** Which masters there are, and which of them serves which slot. */
 export interface Topology {
   readonly servers: readonly string[];
-  /** A master is known and trusted; in a cluster, each has also been tried once. */
+  /** Whether a master is known and trusted. In a cluster, each master must also have been tried once. */
   readonly connected: boolean;
   readonly lastCause: unknown;
-  /** Every server said no when last tried. */
+  /** Whether every server refused when it was last tried. */
   readonly refused: boolean;
   slotOf(key: string): number | null;
-  /** `null` where none is known for the slot. */
+  /** `null` where no master is known for the slot. */
   nodeOf(slot: number | null): MasterNode | null;
-  /** The node that a MOVED or ASK names. `null` where the map of the slots lacks the one that a MOVED names: it is to be read again. */
+  /**
+   * The node that a MOVED or ASK names. `null` when a MOVED names a node that the slot map lacks: the map has to be read again.
+   */
   redirect(to: RedisAddress, kind: "moved" | "ask"): MasterNode | null;
-  /** An answer showed that the map of the slots is old. */
+  /** To be called when an answer showed that the slot map is old. */
   outdated(): void;
-  /** The client of a master, to make a subscription connection from. */
+  /** The client of a master, from which a connection for subscriptions is copied. */
   subscriptionBase(): Redis | null;
-  /** Whether what is published anywhere reaches the server of this client. */
+  /** Whether the server of this client receives what is published at any server. */
   hears(redis: Redis): boolean;
-  /** Resolves when what was opened here is closed. Given clients stay. */
+  /** Resolves when everything that was opened here is closed. Given clients stay open. */
   close(): Promise<void>;
 }
 
 export interface TopologyEvents {
-  /** A master is trusted; `probed` are the answers to the topology's probes. */
+  /** A master has become trusted; `probed`: the answers to the topology's probes. */
   trusted(node: MasterNode, info: ServerInfo, probed: readonly Outcome[]): void;
   notice(what: LineNotice): void;
-  /** A master is reached again by an address that led to a replica meanwhile: other connections may still lead there. */
+  /**
+   * A master is reached again by an address that led to a replica meanwhile. Other connections may still lead to that replica.
+   */
   relocated(): void;
-  /** One master of several is not trusted any more. */
+  /** One master of several is no longer trusted. */
   broken(): void;
-  /** `connected`, `nodeOf` or the causes may be different now. */
+  /** `connected`, `nodeOf` or the causes may have changed. */
   changed(): void;
 }
 
-/** Ends a client of ours. What was written before is still sent; a server that does not answer holds it up for half a second. */
+/**
+ * Ends a client of ours. Commands that were written before are still sent. A server that does not answer delays the end by half a
+ * second.
+ */
 export function closeClient(redis: Redis): Promise<void> {
   return new Promise((resolve) => {
-    // Whatever it has to say of its end is of no interest any more, but must not go unheard: ioredis prints it.
+    // Errors of a closing client do not matter any more, but they need a listener: otherwise ioredis prints them.
     redis.on("error", () => {});
     if (redis.status === "end") {
       resolve();
       return;
     }
     redis.once("end", () => {
-      // Ends a sentinel connection that was made in the meantime, which nothing else would end.
+      // Ends a sentinel connection that was made meanwhile, which nothing else would end.
       redis.disconnect();
       resolve();
     });
     redis.disconnect();
-    // Between two attempts there is nothing that could end: the next one is called off.
+    // Between two attempts to connect there is no connection that could end. `disconnect` has cancelled the next attempt.
     if (redis.status === "reconnecting" || redis.status === "close") resolve();
   });
 }

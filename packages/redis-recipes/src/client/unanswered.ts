@@ -1,12 +1,15 @@
 import type { Millis, Runtime } from "@holdfast/core";
 
-/** So long an answer may lie unread in the socket of a process that is late itself: it is read before the timers run again. */
+/**
+ * How long an answer may lie unread in the socket when this process itself is late. After this the socket is read before timers
+ * run again.
+ */
 const unreadMs: Millis = 1;
 
-/** Something that was written and has no answer yet. */
+/** Something that was written and is not answered yet. */
 export interface Unanswered {
   readonly sentMs: Millis;
-  /** Words of the command. */
+  /** The number of words of the command. */
   readonly words: number;
 }
 
@@ -14,34 +17,37 @@ interface AnswerWatchOptions<T> {
   readonly limitMs: Millis;
   /** At least `limitMs`; `Infinity`: no silence is too long. */
   readonly silentMs: Millis;
-  /** Its outcome is unknown. An answer may still come. */
+  /** The outcome of `unanswered` is unknown. An answer may still come. */
   late(unanswered: T): void;
-  /** The server has been silent for too long: neither this will be answered, which was written first, nor what was written behind it. */
+  /**
+   * The server has been silent for too long. Neither `unanswered`, which was written first, nor anything written after it will be
+   * answered.
+   */
   dead(unanswered: T): void;
 }
 
 /**
- * What one connection waits for, until the server has been silent for `limitMs`. A server that is still answering what was asked before is
- * busy and not silent, however long its line has become: if its answers were given up for their age alone, the same would be asked
- * again, and the line would grow until no answer came in time. The same holds for one long answer, such as that to a batch of
- * heartbeats: as long as more of it comes, it is waited for.
+ * The unanswered commands of one connection. They are given up when the server has been silent for `limitMs`. A server that still
+ * answers earlier commands is busy and not silent, however long its queue has become. If commands were given up for their age
+ * alone, they would be sent again, and the queue would grow until no answer came in time. The same holds for one long answer,
+ * such as that to a batch of heartbeats: while more of it arrives, it is waited for.
  *
- * What was given up so may still be answered. Where it is not, and no byte comes for `silentMs`, the server is dead.
+ * A command that was given up may still be answered. If it is not, and no byte comes for `silentMs`, the server counts as dead.
  *
- * One timer serves all, and is not moved by each: it rings at the earliest time at which one can be late, and looks.
+ * One timer serves all commands, and is not set again for each. It rings when the first command can be late, and then checks.
  */
 export class AnswerWatch<T extends Unanswered> {
   readonly #runtime: Pick<Runtime, "nowMs" | "setTimer">;
   readonly #options: AnswerWatchOptions<T>;
   /** In the order in which they were written. */
   readonly #waiting = new Set<T>();
-  /** What was late and has no answer yet, in that order too. */
+  /** Commands that were late and are still unanswered, in the order in which they were written. */
   readonly #missed = new Set<T>();
   #words = 0;
   #heardMs: Millis = -Infinity;
   #cancel: (() => void) | undefined;
   #closed = false;
-  /** The limit has passed, and what lies unread may still be read. */
+  /** The limit has passed. The next look, one turn later, decides, after what lies unread in the socket has been read. */
   #lastLook = false;
 
   constructor(runtime: Pick<Runtime, "nowMs" | "setTimer">, options: AnswerWatchOptions<T>) {
@@ -49,7 +55,7 @@ export class AnswerWatch<T extends Unanswered> {
     this.#options = options;
   }
 
-  /** When bytes of the server last came. */
+  /** When the last bytes of the server came. */
   get heardMs(): Millis {
     return this.#heardMs;
   }
@@ -65,7 +71,7 @@ export class AnswerWatch<T extends Unanswered> {
     if (this.#cancel === undefined) this.#arm(this.#options.limitMs);
   }
 
-  /** Bytes of the server came: a long answer takes its time on a slow link, and its server is not silent meanwhile. */
+  /** Called when bytes of the server arrive. A long answer takes time on a slow link, and its server is not silent meanwhile. */
   heard(): void {
     this.#heardMs = this.#runtime.nowMs();
   }
@@ -76,13 +82,13 @@ export class AnswerWatch<T extends Unanswered> {
     if (this.#closed && this.#waiting.size === 0) this.#cancel?.();
   }
 
-  /** Nothing is written any more: the timer does not outlast what is waited for. */
+  /** Called when nothing more will be written: the timer ends with the last command that is waited for. */
   close(): void {
     this.#closed = true;
     if (this.#waiting.size === 0) this.#cancel?.();
   }
 
-  /** What is done in a look may have set the timer. */
+  /** Replaces the timer: a listener that was called during a look may have set it already. */
   #arm(delayMs: Millis): void {
     this.#cancel?.();
     this.#cancel = this.#runtime.setTimer(delayMs, this.#look, { ref: true });
@@ -117,7 +123,7 @@ export class AnswerWatch<T extends Unanswered> {
       this.#arm(Math.min(this.#lastLook ? unreadMs : limitMs - silentMs, this.#deadAtMs - nowMs));
       return;
     }
-    // Never further away than what is written next can be late.
+    // Ring no later than `limitMs` from now, when the next command to be written could be late.
     if (this.#deadAtMs < Infinity && !this.#closed) this.#arm(Math.min(limitMs, this.#deadAtMs - nowMs));
   };
 

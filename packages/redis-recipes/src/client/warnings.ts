@@ -6,7 +6,7 @@ import type { LinkTimes } from "./settings.js";
 
 export type Warn = (message: string, code: string) => void;
 
-/** Emits a warning like the others of ours, with a code to filter by. */
+/** Emits a process warning in the form of all our warnings, with a code to filter by. */
 export const warnProcess: Warn = (message, code) => {
   process.emitWarning(message, { type: "HoldfastWarning", code });
 };
@@ -20,7 +20,7 @@ export function warnOfUnsafeOptions(client: Redis | Cluster, times: LinkTimes, w
   }
 }
 
-/** Says once of each server what in its configuration endangers locks. */
+/** Warns once for each server about settings that endanger locks. */
 export class ServerChecks {
   readonly #warn: Warn;
   readonly #policy: ReplicaPolicy;
@@ -31,7 +31,7 @@ export class ServerChecks {
     this.#warn = warn;
   }
 
-  /** `missing`: rights without which no message says that a lock gets free. */
+  /** `missing`: rights without which no message says that a lock was freed. */
   check(server: string, info: ServerInfo, missing: readonly string[]): void {
     const { evictionPolicy, connectedReplicas, runId } = info;
     if (evictionPolicy !== null && evictionPolicy !== "noeviction") {
@@ -58,7 +58,7 @@ export class ServerChecks {
     }
   }
 
-  /** Reads the answer of a script: scripts that publish say when they could not. The warning comes once, whatever the channel. */
+  /** Reads the answer of a script: a script that publishes reports when it could not. Warns once, whatever the channel. */
   published(answer: unknown): void {
     if (Array.isArray(answer)) {
       for (const each of answer) this.published(each);

@@ -2,8 +2,8 @@ import { Command } from "ioredis";
 import { SameWords, type Script, type ScriptArgs } from "../scripts/script.js";
 
 /**
- * A command of ioredis that is given as its bytes. ioredis itself makes them anew from all arguments of each call; of a run of a script
- * most are the same each time.
+ * An ioredis command that is given as its bytes. ioredis would encode all arguments again for each call, although most arguments
+ * of a script run are the same each time.
  */
 class WireCommand extends Command {
   readonly #wire: string;
@@ -27,13 +27,13 @@ function bulks(args: readonly (string | number)[], runId: string, runIdAt: numbe
   const memo = args instanceof SameWords ? args : undefined;
   if (memo?.encoded?.runId === runId) return memo.encoded.wire;
   const bulkOf = (arg: string | number, place: number) => bulk(place === runIdAt ? runId : arg);
-  // In one piece, as it is kept: a text that grows is a tree of its parts.
+  // Join the parts into one flat text, because it is kept: a text that grows by `+=` is stored as a tree of its parts.
   const wire = Array.from(args, bulkOf).join("");
   if (memo !== undefined) memo.encoded = { runId, wire };
   return wire;
 }
 
-/** A run of a script that the server has. `runId`: what the connection vouches for. */
+/** The command for a run of a script that the server has. `runId`: the run id that the connection vouches for. */
 export function evalshaCommand(
   script: Script<unknown>,
   digest: string,

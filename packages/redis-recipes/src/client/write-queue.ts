@@ -2,13 +2,16 @@ import type { Runtime } from "@holdfast/core";
 import { inSlices } from "@holdfast/core/internal";
 
 /**
- * Commands of so many words together are without an answer at most; what more is asked is written as answers come. A client that gives back
- * 100,000 locks would else find ten thousand answers in its socket at once, and read all of them in one turn of the event loop. So many are
- * about 80 releases, or the renewals of 200 locks: with 10 ms to the server 8,000 releases a second, which is more than one client can make.
+ * The most words that unanswered commands of one connection may have together. Further commands are written as answers come.
+ * Otherwise a client that releases 100,000 locks would find ten thousand answers in its socket at once, and would read all of
+ * them in one turn of the event loop. 1,000 words are about 80 releases, or the renewals of 200 locks. With 10 ms to the server
+ * this allows 8,000 releases a second, which is more than one client can make.
  */
 const mostWords = 1_000;
 
-/** What one connection writes, in order. `words`: of the commands that were written and have no answer yet. */
+/**
+ * What one connection writes, in order. `words`: the number of words of the commands that were written and are not answered yet.
+ */
 export class WriteQueue {
   readonly #runtime: Pick<Runtime, "nowMs">;
   readonly #words: () => number;
@@ -19,7 +22,9 @@ export class WriteQueue {
     this.#words = words;
   }
 
-  /** What is to be written waits for its turn. As nearly always nothing does, it is asked first, and costs no function. */
+  /**
+   * Whether a write has to wait for its turn. Callers ask this first: nearly always nothing waits, and then no function is made.
+   */
   get full(): boolean {
     return this.#later.size > 0 || this.#words() >= mostWords;
   }
@@ -28,7 +33,7 @@ export class WriteQueue {
     this.#later.add(write);
   }
 
-  /** To be called whenever there are fewer words without an answer. */
+  /** To be called whenever unanswered commands have become fewer. */
   writeMore(): void {
     for (const write of this.#later) {
       if (this.#words() >= mostWords) return;
@@ -37,7 +42,7 @@ export class WriteQueue {
     }
   }
 
-  /** Nothing more can be written: each finds that there is no connection. */
+  /** Nothing more can be written: each waiting write is called, and finds that there is no connection. */
   giveUp(): void {
     inSlices(this.#runtime, this.#later, (write) => {
       this.#later.delete(write);
