@@ -1,4 +1,4 @@
-// All of core, so that a service installs and imports one package.
+// Re-exports all of core, so that a service installs and imports one package.
 export * from "@holdfast/core";
 export { type ReplicaShortage, TooFewReplicasError } from "./client/errors.js";
 export type { IoredisClient } from "./client/given-client.js";

@@ -1,8 +1,8 @@
 import { latchChannel, prefixed } from "./names.js";
 
 /**
- * Redisson's channels. Its subscribers read every message as a decimal number and fail on anything else, so nothing but the
- * messages below ever goes there.
+ * Redisson's channels. Redisson's subscribers read every message as a decimal number and fail on anything else, so only the
+ * messages of `redissonMessages` and counts of permits are published on them.
  */
 export const redissonChannels = {
   /** A mutex was freed. */
@@ -10,7 +10,7 @@ export const redissonChannels = {
   /** A fair lock was freed and this owner is next. */
   fairWaiter: (name: string, owner: string): string => `${prefixed("redisson_lock__channel", name)}:${owner}`,
   readWrite: (name: string): string => prefixed("redisson_rwlock", name),
-  /** Both kinds of semaphore: the number of free permits, never below zero. */
+  /** Both kinds of semaphore; the message is the number of free permits, never below zero. */
   semaphore: (name: string): string => prefixed("redisson_sc", name),
   latch: (name: string): string => latchChannel(name),
 } as const;
@@ -28,22 +28,29 @@ export const redissonMessages = {
   latchSet: "1",
 } as const;
 
-/** How scripts publish on Redisson's channels: what the Java side of the fleet subscribes with. `both` wakes a mixed fleet. */
+/**
+ * With which command scripts publish on Redisson's channels, to match how the Java clients of the fleet subscribe. `both` wakes a
+ * mixed fleet.
+ */
 export type RedissonPublish = "publish" | "spublish" | "both" | "none";
 
-/** Begins the name of every grant channel; ACL users need `&holdfast_grant:*`. */
+/** The start of every grant channel's name. ACL users need `&holdfast_grant:*`. */
 export const grantChannelPrefix = "holdfast_grant:";
 
-/** One channel for each provider, however many locks it waits for. Always plain, also in a cluster. */
+/** The one channel of a provider, however many locks it waits for. Always plain, also in a cluster. */
 export function grantChannel(uuid: string): string {
   return grantChannelPrefix + uuid;
 }
 
-/** Channels of what Redisson does not have; plain unless said otherwise, and the message carries nothing: look again. */
+/**
+ * Channels for what Redisson does not have. They are plain unless stated otherwise. A message only says that the receiver should
+ * look again.
+ */
 export const ourChannels = {
   /**
-   * Asks all holders of permits of a semaphore, of either kind, to let go. Sharded where Redisson's channels are. Databases of one server share
-   * its channels, and the holders in another one have permits of another semaphore.
+   * Asks all holders of permits of a semaphore, of either kind, to release them. Sharded where Redisson's channels are. Databases
+   * of one server share its channels, so the database is part of the name: holders in another database have permits of another
+   * semaphore.
    */
   permitsWanted: (name: string, db = 0): string =>
     prefixed(db === 0 ? "holdfast_permits_wanted" : `holdfast_permits_wanted_${db}`, name),

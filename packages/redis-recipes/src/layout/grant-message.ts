@@ -1,22 +1,25 @@
-/** What arrives on a provider's grant channel: JSON, numbers that matter as decimal text. Each is a hint with a date. */
+/**
+ * A message on a provider's grant channel: JSON, with important numbers as decimal text. Each message is only a hint, and may be
+ * out of date.
+ */
 export type GrantMessage =
-  /** The lock was handed over to this owner, with the claim lease: see `expiresServerMs`. */
+  /** The lock was handed over to this owner, with the claim lease. See `expiresServerMs` for its end. */
   | (Named & {
       readonly type: "granted";
       readonly token: bigint;
       readonly pttlMs: number;
       /** Server time at the hand-over, ms with fractions. */
       readonly serverMs: number;
-      /** Run id of the server that wrote it; `""` where it may not read that, and then the grant has to be confirmed. */
+      /** Run id of the server that made the grant; `""` where the script may not read it. Then the grant has to be confirmed. */
       readonly runId: string;
     })
-  /** The lock was freed and this wait is first: one heartbeat now. */
+  /** The lock was freed and this wait is first, so that it should send one heartbeat now. */
   | (Named & { readonly type: "nudge" })
-  /** An operator freed the lock under this holder. */
+  /** An operator ended this holder's hold. */
   | (Named & { readonly type: "stolen" })
-  /** A client asks this holder to let go. */
+  /** A client asks this holder to release. */
   | (Named & { readonly type: "revoke" })
-  /** Another client asks for what this holder may only keep for the next owner of its provider. */
+  /** Another client wants the lock, which this holder may keep only for the next owner of its provider. */
   | (Named & { readonly type: "wanted" });
 
 interface Named {
@@ -27,7 +30,7 @@ interface Named {
 
 const plain = new Set(["nudge", "stolen", "revoke", "wanted"]);
 
-/** `null` for anything else: each client that may publish can put anything on a channel. */
+/** `null` for anything else, since every client that may publish can send anything on a channel. */
 export function parseGrantMessage(text: string): GrantMessage | null {
   let value: Record<string, unknown>;
   try {
@@ -53,8 +56,8 @@ export function parseGrantMessage(text: string): GrantMessage | null {
 }
 
 /**
- * When the server ends a hold, by the server's clock. Redis keeps whole milliseconds, and a TTL counts from the whole
- * millisecond in which it was read.
+ * When the server ends a hold, by the server's clock. Redis keeps whole milliseconds, and a TTL counts from the whole millisecond
+ * in which it was read.
  */
 export function expiresServerMs(answer: { readonly serverMs: number; readonly pttlMs: number }): number {
   return Math.floor(answer.serverMs) + answer.pttlMs;

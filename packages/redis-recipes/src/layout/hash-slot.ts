@@ -1,7 +1,7 @@
 /** Number of slots of a Redis cluster. */
 export const slotCount = 16_384;
 
-/** CRC-16/XMODEM (polynomial 0x1021, start 0), by which a cluster spreads its keys. */
+/** CRC-16/XMODEM (polynomial 0x1021, start 0), by which a cluster assigns keys to slots. */
 function crc16(bytes: Uint8Array): number {
   let crc = 0;
   for (const byte of bytes) {
@@ -13,8 +13,8 @@ function crc16(bytes: Uint8Array): number {
 }
 
 /**
- * What of a key decides its slot: the text between the first `{` and the first `}` after it, unless that is empty or there
- * is none; then the whole key.
+ * The part of a key that decides its slot: the text between the first `{` and the first `}` after it. Where there is no such
+ * text, or it is empty, the whole key.
  */
 export function hashTag(key: string): string {
   const open = key.indexOf("{");

@@ -1,18 +1,18 @@
 import { prefixed, suffixed } from "./names.js";
 
-/** Redisson's plain mutex, with our queue beside it. The same keys carry the re-entrant mutex and leadership. */
+/** Redisson's plain mutex, with our queue beside it. The re-entrant mutex and leadership use the same keys. */
 export interface MutexKeys {
-  /** Hash: one field, owner to hold count. Redisson's. */
+  /** Hash with one field: the owner, and its hold count. Redisson's. */
   readonly lock: string;
-  /** String: the last fencing token. Redisson's `RFencedLock` counts on in it. */
+  /** String: the last fencing token. Redisson's `RFencedLock` continues from it. */
   readonly token: string;
   /** List: our waiters, oldest first, each `<owner> <leaseMs>`. Ours. */
   readonly waiters: string;
   /** Sorted set: waiting owner, and the server time in ms until which it counts as alive. Ours. */
   readonly alive: string;
   /**
-   * String: how many direct hand-offs there were in a row. Of a read-write lock also `r<server ms>`: until when readers may pass
-   * a waiting writer. Ours.
+   * String: how many hand-offs there were in a row and when the first was, or until when it is Java's turn (`j<server ms>`). For
+   * a read-write lock also `r<server ms>`: until when readers may pass a waiting writer. Ours.
    */
   readonly run: string;
 }
@@ -32,15 +32,18 @@ export function mutexKeyList(keys: MutexKeys): readonly string[] {
   return [keys.lock, keys.token, keys.waiters, keys.alive, keys.run];
 }
 
-/** Redisson's fair lock; the queue and its deadlines are shared with Java, the liveness of our own entries is kept beside. */
+/**
+ * Redisson's fair lock. Java clients share the queue and its deadlines. How long our own entries count as alive is kept beside
+ * them.
+ */
 export interface FairKeys {
   readonly lock: string;
   readonly token: string;
   /** List: owners in order. Redisson's, no TTL. */
   readonly queue: string;
-  /** Sorted set: owner, and the ms after which any client may sweep it. Redisson's, no TTL. */
+  /** Sorted set: the owner, and the time in ms after which any client may remove it. Redisson's, no TTL. */
   readonly deadlines: string;
-  /** Sorted set: our own waiting owners alone. Ours. */
+  /** Sorted set: only our own waiting owners. Ours. */
   readonly alive: string;
 }
 
@@ -58,9 +61,9 @@ export function fairKeyList(keys: FairKeys): readonly string[] {
   return [keys.lock, keys.token, keys.queue, keys.deadlines, keys.alive];
 }
 
-/** Redisson's read-write lock. The queue is that of our writers. */
+/** Redisson's read-write lock. The queue holds only our writers. */
 export interface ReadWriteKeys extends MutexKeys {
-  /** Begins every read-hold key: append `<owner>:rwlock_timeout:<level>`. */
+  /** The start of every read-hold key; `<owner>:rwlock_timeout:<level>` follows. */
   readonly holdPrefix: string;
 }
 
@@ -68,22 +71,25 @@ export function readWriteKeys(name: string): ReadWriteKeys {
   return { ...mutexKeys(name), holdPrefix: suffixed(name, "") };
 }
 
-/** The key of one read hold: string `1`, its TTL the lease of that hold. Level 1 for ours always, Redisson counts re-entries. */
+/**
+ * The key of one read hold: a string `1` whose TTL is the lease of that hold. Our holds always have level 1; Redisson counts
+ * re-entries.
+ */
 export function readHoldKey(name: string, owner: string, level = 1): string {
   return suffixed(name, `${owner}:rwlock_timeout:${level}`);
 }
 
-/** In the order in which scripts take them that are about the hold of one reader. */
+/** In the order in which scripts for the hold of one reader take them. */
 export function readHoldKeyList(name: string, owner: string): readonly string[] {
   return [...mutexKeyList(mutexKeys(name)), readHoldKey(name, owner)];
 }
 
 /** Redisson's semaphore without leases. */
 export interface SemaphoreKeys {
-  /** String: free permits, may be below zero. */
+  /** String: the number of free permits; it may be below zero. */
   readonly permits: string;
   readonly token: string;
-  /** Begins the marker of one take: append the owner. Ours; makes takes and gives safe to send again. */
+  /** The start of the key of a take's marker; the owner follows. Ours; makes takes and gives safe to send again. */
   readonly markerPrefix: string;
 }
 
@@ -99,7 +105,7 @@ export function semaphoreKeys(name: string): SemaphoreKeys {
 export interface PermitKeys {
   /** String: free permits. */
   readonly permits: string;
-  /** Sorted set: permit id of 16 raw bytes, and when it expires in ms. */
+  /** Sorted set: the permit id of 16 raw bytes, and the time in ms at which it expires. */
   readonly grants: string;
   readonly token: string;
 }
@@ -120,8 +126,8 @@ export function permitKeyList(keys: PermitKeys): readonly string[] {
 export const neverExpiresMs = 922_337_203_685_477;
 
 /**
- * Leadership is a mutex on a name of our own, so it never meets a lock of the same name. Redisson has no election.
- * `labels` is a hash, owner to label, of the candidates and the leader.
+ * Leadership is a mutex under a name of our own, so it never collides with a lock of the same name. Redisson has no election.
+ * `labels` is a hash from owner to label, for the candidates and the leader.
  */
 export interface ElectionKeys extends MutexKeys {
   readonly labels: string;
@@ -132,7 +138,7 @@ export function electionKeys(name: string): ElectionKeys {
   return { ...mutexKeys(lock), labels: prefixed("holdfast_labels", name) };
 }
 
-/** Shut while the key exists. Redisson has no barrier. */
+/** The barrier is shut while the key exists. Redisson has no barrier. */
 export interface BarrierKeys {
   readonly shut: string;
 }
@@ -141,7 +147,7 @@ export function barrierKeys(name: string): BarrierKeys {
   return { shut: prefixed("holdfast_barrier", name) };
 }
 
-/** A text. Redisson would keep it in an `RBucket`, whose name is the key itself. */
+/** A text. Redisson would keep it in an `RBucket`, which uses the plain name as its key. */
 export interface RecordKeys {
   readonly text: string;
 }
@@ -152,9 +158,9 @@ export function recordKeys(name: string): RecordKeys {
 
 /** Redisson has no double barrier. */
 export interface DoubleBarrierKeys {
-  /** String `1`: the barrier was full, and each member that comes passes until all have left. */
+  /** String `1`: the barrier became full. Each member that comes passes until all have left. */
   readonly full: string;
-  /** Sorted set: who is in, and the server time in ms until which it counts as alive. */
+  /** Sorted set: the members that are in, and the server time in ms until which each counts as alive. */
   readonly members: string;
 }
 

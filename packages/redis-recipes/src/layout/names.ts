@@ -2,30 +2,31 @@ import { InvalidArgumentError } from "@holdfast/core";
 import { slotOfKey } from "./hash-slot.js";
 
 /**
- * Redisson's derivation of a key or channel in front of a name. It looks for the character `{` alone, not for a hash tag that
- * is well formed: `a{b` gives `P:a{b`, which a cluster keeps elsewhere than `a{b}`-like names. Never repaired here: a repaired
- * name would not meet Java. `checkClusterName` refuses what cannot work.
+ * Redisson's derivation of a key or channel by a prefix. Redisson looks only for the character `{`, not for a well-formed hash
+ * tag: `a{b` gives `P:a{b`, which a cluster keeps elsewhere than `a{b}`-like names. This is not repaired here, since a repaired
+ * name would differ from Java's. `checkClusterName` refuses names that cannot work.
  */
 export function prefixed(prefix: string, name: string): string {
   return name.includes("{") ? `${prefix}:${name}` : `${prefix}:{${name}}`;
 }
 
-/** Redisson's derivation of a key behind a name. See `prefixed`. */
+/** Redisson's derivation of a key by a suffix. See `prefixed`. */
 export function suffixed(name: string, suffix: string): string {
   return name.includes("{") ? `${name}:${suffix}` : `{${name}}:${suffix}`;
 }
 
-/** The countdown latch alone adds braces always, also around a name that has some. */
+/** The channel of a countdown latch. It is the only derivation that always adds braces, also around a name that has some. */
 export function latchChannel(name: string): string {
   return `redisson_countdownlatch__channel__{${name}}`;
 }
 
-/** Which further names an object of a kind derives, for the check of a name. */
+/** What a name is used for. It decides which further names are derived and checked. */
 export type NameUse = "lock" | "latch";
 
 /**
- * Throws for a name whose derived keys a cluster would keep in another slot than the name itself: no script could touch both. Of a
- * latch that is its channel, which Java's scripts name as a key: around braces it adds its own, so names with a hash tag have it elsewhere.
+ * Throws for a name whose derived keys a cluster would keep in another slot than the name itself, since no script could touch
+ * both. For a latch the derived key is its channel, which Java's scripts name as a key. The channel adds its own braces around
+ * the name, so names with a hash tag have it in another slot.
  */
 export function checkClusterName(name: string, use: NameUse): void {
   const slot = slotOfKey(name);

@@ -1,9 +1,10 @@
 /**
- * Owners on the wire are `<uuid>:<decimal>`, as Redisson's `<client uuid>:<thread id>`, and no script of Redisson reads more into
- * them. Ours say whose they are all the same: Redisson draws random UUIDs, whose version digit is 4; the UUID of our
- * providers has version 8, "for custom use". By that alone scripts and readers know which holders listen on a grant channel.
+ * Makes the UUID of a provider from a random UUID. Owners on the wire are `<uuid>:<decimal>`, like Redisson's `<client
+ * uuid>:<thread id>`, and no script of Redisson reads more into them. Ours can still be recognised: Redisson draws random UUIDs,
+ * whose version digit is 4, while the UUIDs of our providers have version 8, "for custom use". From this alone scripts and
+ * readers know which holders listen on a grant channel.
  *
- * `keeps`: the provider may keep locks for their next owner. Random UUIDs have the variant 8 to b, that of such a provider is e.
+ * `keeps`: the provider may keep locks for their next owner. Random UUIDs have the variant 8 to b; that of such a provider is e.
  */
 export function wireUuid(randomUuid: string, keeps = false): string {
   const uuid = randomUuid.toLowerCase();
@@ -15,7 +16,7 @@ export function wireUuid(randomUuid: string, keeps = false): string {
 
 const keepingVariant = "e";
 
-/** A wire owner: drawn fresh for each grant of the backend, never used again. */
+/** A wire owner: a new one for each grant of the backend, never used again. */
 export function wireOwner(uuid: string, counter: number | bigint): string {
   return `${uuid}:${counter}`;
 }
@@ -23,16 +24,16 @@ export function wireOwner(uuid: string, counter: number | bigint): string {
 export interface WireOwner {
   /** The client: a provider of ours or a Redisson instance. */
   readonly uuid: string;
-  /** Ours: a counter. Redisson's: the thread id. */
+  /** For our owners a counter, for Redisson's the thread id. */
   readonly number: string;
   readonly ours: boolean;
-  /** Ours, of a provider that may keep locks: what it holds it may hold for no owner. */
+  /** Whether it belongs to a provider of ours that may keep locks. Such a provider may hold a lock for no owner. */
   readonly mayKeep: boolean;
 }
 
 const shape = /^([0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{12}):(\d+)$/i;
 
-/** `null` for what neither we nor Redisson write. */
+/** `null` for text that neither we nor Redisson write. */
 export function parseOwner(owner: string): WireOwner | null {
   const found = shape.exec(owner);
   if (!found) return null;
@@ -41,17 +42,17 @@ export function parseOwner(owner: string): WireOwner | null {
   return { uuid: found[1] as string, number: found[4] as string, ours, mayKeep };
 }
 
-/** Whether the owner is one of a provider of ours, in whatever process. */
+/** Whether the owner belongs to a provider of ours, in any process. */
 export function isOurs(owner: string): boolean {
   return parseOwner(owner)?.ours === true;
 }
 
-/** The field of a writer in the hash of a read-write lock. The reader's field is the bare owner. */
+/** The field of a writer in the hash of a read-write lock. The field of a reader is the owner alone. */
 export function writerField(owner: string): string {
   return `${owner}:write`;
 }
 
-/** The owners of one provider as they are on the wire. */
+/** Draws the wire owners of one provider. */
 export class WireOwners {
   readonly uuid: string;
   #drawn = 0;
@@ -61,12 +62,15 @@ export class WireOwners {
     this.uuid = wireUuid(randomUuid, keeps);
   }
 
-  /** Fresh for each grant of the backend, in RedLock for each round of votes, and never used again however that ends. */
+  /**
+   * A new owner for each grant of the backend, and in RedLock for each round of votes. It is never used again, whatever the
+   * outcome.
+   */
   fresh(): string {
     return wireOwner(this.uuid, ++this.#drawn);
   }
 
-  /** Whether it was drawn here, however long ago. */
+  /** Whether this object drew the owner, however long ago. */
   hasDrawn(owner: string): boolean {
     const parsed = parseOwner(owner);
     return parsed?.uuid === this.uuid && Number(parsed.number) <= this.#drawn;

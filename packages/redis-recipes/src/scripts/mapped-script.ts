@@ -1,8 +1,8 @@
 import type { CallScript } from "./script.js";
 
 /**
- * The same script, its answers in other words; that it could not publish stays in them. Made once for each script: what the line knows of
- * one, it knows by the object.
+ * The same script with its answers in other words; a `publishError` is kept. Call it once for each script: the line keeps what it
+ * knows about a script by the script object.
  */
 export function mappedScript<G, A, B extends object>(
   script: CallScript<G, A>,

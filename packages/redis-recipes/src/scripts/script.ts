@@ -1,42 +1,48 @@
-/** Keys or arguments that are the same in each call of a lock, and do not change: encoded once. */
+/** Keys or arguments that never change between the calls for one lock, so that they are encoded once. */
 export class SameWords<W extends string | number = string | number> extends Array<W> {
-  /** The words as they were written last, and for which server: see `Script.runIdAt`. A `WeakMap` of 100,000 locks would take 300 ms to grow. */
+  /**
+   * The words as last encoded, and for which run id: see `Script.runIdAt`. A `WeakMap` instead would take 300 ms to grow to
+   * 100,000 locks.
+   */
   encoded: { readonly runId: string; readonly wire: string } | undefined;
 }
 
-/** Arguments of one call, in order. Those in a list of their own are the same in each call of a lock, or of a request. */
+/**
+ * Arguments of one call, in order. An inner list holds arguments that are the same in each call for a lock, or in each call for a
+ * request.
+ */
 export type ScriptArgs = readonly (string | number | readonly (string | number)[])[];
 
-/** A Lua script of ours, with the one way to read its answer. */
+/** One of our Lua scripts, with the function that reads its answer. */
 export interface Script<R> {
-  /** Kebab-case; for events, errors and counts of commands. */
+  /** Kebab-case; used in events, errors and counts of commands. */
   readonly name: string;
   readonly lua: string;
   /**
-   * Keys of one call. Of a batch script: keys of one entry, and a call has that many for each of its entries. The number sent with
-   * the call is always that of the keys given.
+   * The number of keys of one call. For a batch script: the keys of one entry, and a call has that many for each of its entries.
+   * The number that is sent with a call is always that of the keys given.
    */
   readonly keyCount: number;
   /**
-   * Which of its arguments, counted from 0, is the run id of the server that runs it. The connection writes it there, where it can
-   * vouch for it: see `NodeConnection.vouchedRunId`.
+   * The index, from 0, of the argument that is the run id of the server which runs the script. The connection fills it in where
+   * it can vouch for it: see `NodeConnection.vouchedRunId`.
    */
   readonly runIdAt?: number;
   /** Throws `ReplyShapeError` for an answer that the script cannot give. */
   parse(raw: unknown): R;
 }
 
-/** A script with its arguments by name, in the order in which the Lua reads them. */
+/** A script that takes its arguments by name, and puts them in the order in which the Lua reads them. */
 export interface CallScript<A, R> extends Script<R> {
   args(given: A): (string | number)[];
 }
 
-/** A script that does the same for many keys of one slot: arguments of the call first, then those of each entry. */
+/** A script that does the same for many keys of one slot. The arguments of the call come first, then those of each entry. */
 export interface BatchScript<C, E, R> extends Script<readonly R[]> {
   args(common: C, entries: readonly E[]): (string | number)[];
 }
 
-/** The answer does not have the script's shape: another script under its hash, or a proxy that rewrites answers. */
+/** The answer does not have the script's shape: the digest belongs to another script, or a proxy rewrites answers. */
 export class ReplyShapeError extends Error {
   constructor(script: string, what: string, raw: unknown) {
     super(`script ${script} answered ${what}: ${JSON.stringify(raw)?.slice(0, 200)}`);
@@ -44,7 +50,7 @@ export class ReplyShapeError extends Error {
   }
 }
 
-/** Reads one answer from left to right; anything missing, left over or of another type is an error. */
+/** Reads one answer from left to right. Anything missing, left over or of another type is an error. */
 export class Reply {
   readonly #script: string;
   readonly #raw: readonly unknown[];
@@ -56,7 +62,7 @@ export class Reply {
     this.#raw = raw;
   }
 
-  /** RESP3 clients may hand out buffers for text when asked to; ours never ask, so text it has to be. */
+  /** RESP3 clients can return text as buffers when asked to. Ours never ask, so the value must be a string. */
   text(): string {
     const value = this.#take();
     if (typeof value !== "string") throw this.#wrong("no text");
@@ -73,19 +79,19 @@ export class Reply {
     return this.integer() === 1;
   }
 
-  /** A fencing token: decimal text, since it may be near 2^53. */
+  /** A fencing token. It is decimal text, since it may be near 2^53. */
   token(): bigint {
     const value = this.text();
     if (!/^\d{1,16}$/.test(value)) throw this.#wrong("no token");
     return BigInt(value);
   }
 
-  /** Server time, sent in microseconds. */
+  /** The server time in ms, which is sent in microseconds. */
   serverMs(): number {
     return this.integer() / 1000;
   }
 
-  /** Whether something is left to be read. */
+  /** Whether anything is left to read. */
   get more(): boolean {
     return this.#next < this.#raw.length;
   }
@@ -128,8 +134,8 @@ type Parts<R extends { readonly status: string; readonly serverMs: number }> = {
 };
 
 /**
- * Reads answers of the common form: a status, server time, and what this status has behind it. `parts` reads that, in the order of the
- * answer.
+ * Reads answers of the common form: a status, the server time, and the values of that status, which `parts` reads in the order of
+ * the answer.
  */
 export function answerReader<R extends { readonly status: string; readonly serverMs: number }>(
   script: string,
@@ -146,7 +152,7 @@ export function answerReader<R extends { readonly status: string; readonly serve
   };
 }
 
-/** Reads the answers of batch scripts: one for each entry, by `read`. */
+/** Reads the answers of batch scripts: one for each entry, with `read`. */
 export function eachReader<R>(script: string, read: (raw: unknown) => R): (raw: unknown) => readonly R[] {
   return (raw) => {
     if (!Array.isArray(raw)) throw new ReplyShapeError(script, "no array", raw);
@@ -154,10 +160,10 @@ export function eachReader<R>(script: string, read: (raw: unknown) => R): (raw: 
   };
 }
 
-/** A status that says it all. */
+/** For a status without further values. */
 export const nothingMore = (): Record<never, never> => ({});
 
-/** Server time after which a request does nothing, as scripts read it. */
+/** The server time after which a request does nothing, in the form that scripts read. */
 export function notAfterUs(notAfterMs: number | null): number {
   return notAfterMs === null ? 0 : Math.floor(notAfterMs * 1000);
 }

@@ -2,10 +2,11 @@ import { evenWhenFull } from "./lua/even-when-full.js";
 import { ReplyShapeError, type Script } from "./script.js";
 
 /**
- * Writes one of its keys again as it is: a string, which the token is, or else the time that a key has left. Whether there was one.
+ * Writes one of its keys again without a change: the first string, such as the token, or else the remaining time of a key.
+ * Answers whether it found such a key.
  *
- * From Redis 7.2 on, WAIT asks the replicas for what the connection has written last. Behind a script that had nothing to write, such as a
- * second copy of an acquire, that is something older, which replicas without the grant have too.
+ * From Redis 7.2 on, WAIT asks the replicas for the last write of the connection. If a script wrote nothing, such as the second
+ * copy of an acquire, that is an older write, which replicas without the grant may have too.
  */
 export const writeAgain: Script<boolean> = {
   name: "write-again",

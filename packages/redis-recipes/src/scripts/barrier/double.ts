@@ -3,11 +3,11 @@ import { publish } from "../lua/publish.js";
 import { type CallScript, notAfterUs, Reply } from "../script.js";
 
 export interface DoubleBarrierArgs {
-  /** `enter` makes or keeps an entry, `stay` keeps one that is there, `leave` gives it up, `read` only looks. */
+  /** `enter` makes or keeps an entry, `stay` keeps an existing one, `leave` removes it, `read` only looks. */
   readonly action: "enter" | "stay" | "leave" | "read";
   readonly member: string;
   readonly parties: number;
-  /** How long a member counts after it was heard. */
+  /** How long a member counts as present after its last request. */
   readonly aliveMs: number;
   readonly notAfterMs: number | null;
   readonly changes: string;
@@ -17,18 +17,19 @@ export interface DoubleBarrierAnswer {
   /** `gone`: `stay` found no entry. */
   readonly status: "done" | "gone" | "late";
   readonly serverMs: number;
-  /** Once full it stays so until the last has left. */
+  /** Once the barrier was full, this stays `true` until the last member has left. */
   readonly full: boolean;
-  /** The members that are in now; dead ones are dropped. */
+  /** The members that are in now, without dead ones. */
   readonly members: readonly string[];
   readonly publishError: string;
 }
 
 /**
- * Everything that is done with a double barrier. Safe to send again.
+ * All requests to a double barrier. Safe to send again.
  *
- * Keys: full, members. Arguments: action, member, parties, alive window ms, not after (us, 0 for none), channel of changes. Answer: status, server
- * time, whether full, members, publish error. Both keys vanish ten windows after the last was heard. Redisson has no double barrier.
+ * Keys: full, members. Arguments: action, member, parties, alive window ms, not after (us, 0 for none), channel of changes.
+ * Answer: status, server time, whether full, members, publish error. Both keys expire ten alive windows after the last `enter` or
+ * `stay`. Redisson has no double barrier.
  */
 export const doubleBarrier: CallScript<DoubleBarrierArgs, DoubleBarrierAnswer> = {
   name: "double-barrier",

@@ -5,7 +5,7 @@ import { answerReader, type CallScript, notAfterUs, nothingMore } from "../scrip
 
 export interface GateArgs {
   readonly action: "shut" | "open" | "read";
-  /** A copy that comes later, from a connection long given up, would undo what was done since. */
+  /** Without this limit a late copy, from a connection that was given up long ago, would undo what was done since. */
   readonly notAfterMs: number | null;
   readonly changes: string;
 }
@@ -26,10 +26,11 @@ const readGate = answerReader<GateAnswer>("barrier-gate", {
 });
 
 /**
- * Everything that is done with a barrier. Safe to send again.
+ * All requests to a barrier. Safe to send again.
  *
- * Keys: the gate. Arguments: action, not after (us, 0 for none), channel of changes. Answer: done (whether changed, whether shut, publish error) / late; server time in each. The gate has no TTL: it stays
- * shut until a client opens it. Redisson has no barrier.
+ * Keys: the gate. Arguments: action, not after (us, 0 for none), channel of changes. Answer: done (whether changed, whether shut,
+ * publish error) / late; server time in each. The gate has no TTL: it stays shut until a client opens it. Redisson has no
+ * barrier.
  */
 export const barrierGate: CallScript<GateArgs, GateAnswer> = {
   name: "barrier-gate",

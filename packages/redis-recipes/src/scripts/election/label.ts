@@ -5,17 +5,17 @@ import { type CallScript, Reply } from "../script.js";
 
 export interface LabelArgs {
   readonly owner: string;
-  /** The lease as given when it stood. */
+  /** The lease with which the candidate was queued. */
   readonly leaseMs: number;
   readonly label: string;
-  /** Labels vanish so long after the last of these calls. */
+  /** Labels expire this long after the last of these calls. */
   readonly ttlMs: number;
   readonly changes: string;
 }
 
 export type LabelAnswer =
   | { readonly status: "labelled"; readonly serverMs: number; readonly publishError: string }
-  /** Neither leads nor stands. */
+  /** The owner is neither the leader nor a candidate. */
   | { readonly status: "gone"; readonly serverMs: number };
 
 function readLabel(raw: unknown): LabelAnswer {
@@ -27,12 +27,15 @@ function readLabel(raw: unknown): LabelAnswer {
   return reply.end({ status, serverMs, publishError: reply.text() });
 }
 
-/** So many labels are looked at in one call, once there are twice as many as owners that lead or stand, and a hundred more. */
+/**
+ * The most labels that one call checks. A call checks labels only if there are more than twice as many labels as owners, plus a
+ * hundred.
+ */
 const mostLooked = 1_000;
 
 /**
- * Sets the label of an owner that leads or waits. Labels of owners that are gone are deleted later, some at a time: each candidate sets a label,
- * and a call that looked at all labels would make an election of n candidates cost n² at the server.
+ * Sets the label of an owner that leads or waits. Labels of owners that are gone are deleted later, some at a time: each
+ * candidate sets a label, and a call that looked at all labels would make an election of n candidates cost n² at the server.
  *
  * Keys: lock, waiters, alive, labels. Arguments: owner, lease ms, label, TTL of all labels ms, channel of changes. Answer: labelled (publish error) / gone;
  * server time in each. Redisson has no election.

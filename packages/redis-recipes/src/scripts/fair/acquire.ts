@@ -8,18 +8,19 @@ import { type StandAnswer, standReader } from "../mutex/answers.js";
 import type { CallScript } from "../script.js";
 
 export interface FairStandArgs extends Omit<StandArgs, "changes"> {
-  /** Redisson's `fairLockWaitTimeout`; the same in the whole fleet. */
+  /** Redisson's `fairLockWaitTimeout`; it must be the same in the whole fleet. */
   readonly waitMs: number;
 }
 
 /**
- * Takes a fair lock or stands in Redisson's queue for it.
+ * Takes a fair lock, or enters Redisson's queue for it.
  *
  * Keys: lock, token, queue, deadlines, alive. Arguments: owner, not after (us, 0 for none), token floor, lease ms, may wait, alive
  * window ms, token TTL ms, the fleet's wait ms. Answer: as `mutex-acquire`.
  *
- * As Redisson's: sweep, order, deadlines at enqueueing and the whole wait taken off all others at a grant. Unlike it: server
- * time; no re-entry; a live waiter's deadline is raised instead of costing its place; our dead waiters go at once.
+ * As Redisson's: sweep, order, deadlines at the entry into the queue, and a whole wait taken off all other deadlines at a grant.
+ * Unlike Redisson's: it uses server time and has no re-entry; a live waiter gets a later deadline instead of losing its place;
+ * our dead waiters are removed at once.
  */
 export const fairAcquire: CallScript<FairStandArgs, StandAnswer> = {
   name: "fair-acquire",

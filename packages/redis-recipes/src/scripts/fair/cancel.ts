@@ -24,9 +24,9 @@ export interface FairCancelEntry {
  * Keys of each entry: lock, token, queue, deadlines, alive. Arguments: the fleet's wait ms, how to publish; then for each entry owner and
  * Redisson's channel. Answer for each entry: freed / removed / none, with the publish error; server time in each.
  *
- * As Redisson's giving up: the whole wait is taken off the deadlines of all behind it. Unlike it, a head that leaves while the lock
- * is free pokes the next one. All owners that leave one queue are taken out in one pass over it, since a provider that closes may
- * have thousands of them.
+ * As Redisson's giving up: a whole wait is taken off the deadlines of all entries behind. Unlike Redisson's: if a head leaves
+ * while the lock is free, the next head gets a message. All owners that leave one queue are taken out in one pass over it, since
+ * a provider that closes may have thousands of them.
  */
 export const fairCancel: BatchScript<FairCancelArgs, FairCancelEntry, CancelAnswer> = {
   name: "fair-cancel",

@@ -8,7 +8,7 @@ import { type ForceAnswer, forceReader } from "../mutex/force.js";
 import type { CallScript } from "../script.js";
 
 export interface FairForceArgs {
-  /** The owner that has to be the holder; `""` for any. */
+  /** The owner that must be the holder; `""` for any. */
   readonly expected: string;
   readonly waitMs: number;
   readonly publish: RedissonPublish;
@@ -16,10 +16,11 @@ export interface FairForceArgs {
 }
 
 /**
- * An operator frees a fair lock under its holder.
+ * Frees a fair lock by an operator's order, although it is held.
  *
- * Keys: lock, token, queue, deadlines, alive. Arguments: the holder it has to be (empty for any), the fleet's wait ms, how to publish, Redisson's
- * channel. Answer: as `mutex-force`. As Redisson's: sweep, key deleted, the head poked. A holder of ours gets the message `stolen`.
+ * Keys: lock, token, queue, deadlines, alive. Arguments: the holder it must be (empty for any), the fleet's wait ms, how to
+ * publish, Redisson's channel. Answer: as `mutex-force`. As Redisson's: the queue is swept, the key deleted, and the head gets a
+ * message. A holder of ours gets the message `stolen`.
  */
 export const fairForce: CallScript<FairForceArgs, ForceAnswer> = {
   name: "fair-force",

@@ -14,13 +14,14 @@ export interface FairHeartbeatArgs extends Omit<HeartbeatArgs, "changes"> {
 }
 
 /**
- * Says that waiting owners of one client are still there, raises their deadlines, and asks for each whether it holds by now.
+ * Reports that waiting owners of one client are still there, raises their deadlines, and asks for each one whether it holds by
+ * now.
  *
  * Keys of each entry: lock, token, queue, deadlines, alive. Arguments: alive window ms, claim lease ms, not after (us, 0 for none), token
  * TTL ms, the fleet's wait ms; then for each entry owner, wanted lease ms, token floor. Answer: for each entry as
  * `mutex-heartbeat`.
  *
- * All of them count as alive before the first queue is swept, and each queue is swept once in a call.
+ * All of these owners count as alive before the first queue is swept, and each queue is swept once in a call.
  *
  * Redisson's waiters write nothing while they wait, and lose their place when their deadline is over.
  */

@@ -11,7 +11,7 @@ export interface FairEndArgs {
   readonly owner: string;
   readonly waitMs: number;
   readonly publish: RedissonPublish;
-  /** Redisson's channel of the mutex; the script appends `:<owner>` of the next waiter. */
+  /** Redisson's channel of the mutex. The script appends `:<owner>` of the next waiter. */
   readonly channel: string;
 }
 
@@ -20,13 +20,14 @@ export function fairEndArgs(given: FairEndArgs): (string | number)[] {
 }
 
 /**
- * Ends the owner's hold of a fair lock and pokes the head of the queue.
+ * Ends the owner's hold of a fair lock and sends a message to the head of the queue.
  *
  * Keys: lock, token, queue, deadlines, alive. Arguments: owner, the fleet's wait ms, how to publish, Redisson's channel. Answer: freed
  * (publish error) / gone; server time in each.
  *
- * As Redisson's: sweep first; key deleted; `0` on the channel of the new head, which stays in the queue until it takes the
- * lock itself. Also pokes the head when the lock had lapsed; but then says gone, where Redisson reports success.
+ * As Redisson's: sweep first; the key is deleted; `0` is published on the channel of the new head, which stays in the queue until
+ * it takes the lock itself. If the lock had expired, the head gets the message too, but the answer is `gone`, where Redisson
+ * reports success.
  */
 export const fairRelease: CallScript<FairEndArgs, ReleaseAnswer> = {
   name: "fair-release",

@@ -7,8 +7,8 @@ import { type LockPicture, looking, readPicture } from "./picture.js";
 /**
  * Looks at a fair lock and Redisson's queue, Java's waiters and ours; changes nothing.
  *
- * Keys: lock, token, queue, deadlines, alive. Arguments: longest list of waiters. Answer: as `mutex-inspect`; waiters have a deadline, ours also how long
- * they count as alive.
+ * Keys: lock, token, queue, deadlines, alive. Arguments: longest list of waiters. Answer: as `mutex-inspect`; waiters also have a
+ * deadline, and for our waiters the answer says how long they count as alive.
  */
 export const fairInspect: CallScript<InspectArgs, LockPicture> = {
   name: "fair-inspect",

@@ -6,7 +6,7 @@ import { type CallScript, Reply } from "../script.js";
 
 export interface PermitPicture {
   readonly id: string;
-  /** Time left; 0 when over and not yet given back, -1 when it never expires. */
+  /** Time left; 0 when the time is over and the permit was not given back yet, -1 when it never expires. */
   readonly leaseLeftMs: number;
 }
 
@@ -14,9 +14,12 @@ export type PermitsPicture =
   | {
       readonly status: "seen";
       readonly serverMs: number;
-      /** `null` where no number is set. Permits whose time is over are not free before a client gives them back. */
+      /** `null` where no number is set. Expired permits are not free until a client gives them back. */
       readonly free: number | null;
-      /** The first to expire first. Empty for a semaphore without leases: the server does not know who has its permits. */
+      /**
+       * In the order in which they expire. Empty for a semaphore without leases, since the server does not know who has its
+       * permits.
+       */
       readonly held: readonly PermitPicture[];
       readonly heldTotal: number;
     }
@@ -38,7 +41,8 @@ function readPermits(raw: unknown): PermitsPicture {
 }
 
 /**
- * Looks at a semaphore, with leases or without; changes nothing, so unlike Redisson's readers it gives nothing back either.
+ * Looks at a semaphore, with leases or without. It changes nothing: unlike Redisson's read methods, it does not give back expired
+ * permits.
  *
  * Keys: permits, grants. Arguments: longest list of permits. Answer: seen (whether a number is set, free, permits with the time they have left, how many are
  * held) / conflict; server time in each.

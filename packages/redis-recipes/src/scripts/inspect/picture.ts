@@ -3,11 +3,11 @@ import { Reply } from "../script.js";
 export interface HolderPicture {
   readonly owner: string;
   readonly mode: "exclusive" | "shared";
-  /** How often the holder has entered; above 1 only for Redisson's, as our re-entry is local. */
+  /** How often the holder has entered. It is above 1 only for Redisson's holders, since our re-entry is local. */
   readonly count: number;
   /** PTTL of this hold: -1 when it never expires, below that when it is over. */
   readonly pttlMs: number;
-  /** What it says of itself; `""` for nothing. */
+  /** What the holder says of itself; `""` for nothing. */
   readonly label: string;
 }
 
@@ -15,24 +15,24 @@ export interface WaiterPicture {
   readonly owner: string;
   /** The lease that it wants; -1 where that is not on the wire. */
   readonly leaseMs: number;
-  /** How long it counts as alive without news; 0 when dead, -1 where the layout does not say. */
+  /** How long it still counts as alive without another request; 0 when dead, -1 where the layout does not say. */
   readonly aliveLeftMs: number;
-  /** Fair queue: time until any client may sweep it; -1 where there is no deadline. */
+  /** Fair queue: the time until any client may sweep it; -1 where there is no deadline. */
   readonly deadlineLeftMs: number;
   readonly label: string;
 }
 
-/** What a lock's keys say. A picture, already old. */
+/** What a lock's keys show. By the time it is read it may be out of date. */
 export interface LockPicture {
   readonly serverMs: number;
   /** `free`, `held`, or what is there instead of such a lock. */
   readonly found: string;
   /** PTTL of the hash; -2 when there is none. */
   readonly pttlMs: number;
-  /** `null` where none is kept. */
+  /** `null` where no token is kept. */
   readonly token: bigint | null;
   readonly holders: readonly HolderPicture[];
-  /** The first ones, in order. */
+  /** The first waiters, in order. */
   readonly waiting: readonly WaiterPicture[];
   readonly waitingTotal: number;
 }
@@ -70,7 +70,10 @@ export function readPicture(script: string, raw: unknown): LockPicture {
   });
 }
 
-/** `tokenText(key)`, `leftOf(zset, member)` and `labelOf(owner)` for the scripts that look. None of them writes, so replicas can answer. */
+/**
+ * `tokenText(key)`, `leftOf(zset, member)` and `labelOf(key, owner)` for the scripts that only look. None of them writes, so
+ * replicas can answer.
+ */
 export const looking = `
 local function tokenText(key)
   local value = redis.pcall('GET', key)

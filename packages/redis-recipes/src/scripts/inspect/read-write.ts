@@ -8,15 +8,15 @@ export interface ReadWriteInspectArgs {
   readonly holdPrefix: string;
 }
 
-/** So many holders are shown at most, so that no look blocks the server. */
+/** At most this many holders are shown, so that no look blocks the server. */
 const mostShown = 10_000;
 
 /**
  * Looks at a read-write lock, its readers and our waiting writers; changes nothing.
  *
- * Keys: lock, token, waiters, alive, run. Arguments: longest list of waiters, what read-hold keys begin with. Answer: as `mutex-inspect`; a reader's PTTL is
- * that of its longest hold, so a reader that died shows -2 while others keep the hash. Of very many readers 10,000 are shown, and of each the
- * first 100 holds count. Waiting readers are not on the wire.
+ * Keys: lock, token, waiters, alive, run. Arguments: longest list of waiters, the start of read-hold keys. Answer: as
+ * `mutex-inspect`. A reader's PTTL is that of its longest hold, so a reader that died shows -2 while others keep the hash. At
+ * most 10,000 readers are shown, and for each one the first 100 holds count. Waiting readers are not on the wire.
  */
 export const readWriteInspect: CallScript<ReadWriteInspectArgs, LockPicture> = {
   name: "read-write-inspect",

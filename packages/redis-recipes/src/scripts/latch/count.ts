@@ -6,12 +6,15 @@ import { type Conflict, conflictPart, type Late } from "../mutex/answers.js";
 import { answerReader, type CallScript, notAfterUs, nothingMore } from "../script.js";
 
 export interface LatchArgs {
-  /** `down` takes off, `set` sets where nothing above zero is set, `read` changes nothing. */
+  /** `down` counts down, `set` sets the count where nothing above zero is set, `read` changes nothing. */
   readonly action: "down" | "set" | "read";
   readonly count: number;
   readonly publish: RedissonPublish;
   readonly channel: string;
-  /** A copy that comes later, from a connection long given up, would count when its caller may have looked and counted again. */
+  /**
+   * Without this limit a late copy, from a connection that was given up long ago, would count after its caller may have looked
+   * and counted again.
+   */
   readonly notAfterMs: number | null;
 }
 
@@ -20,7 +23,7 @@ export type LatchAnswer =
       readonly status: "counted";
       readonly serverMs: number;
       readonly changed: boolean;
-      /** After the call; never below zero. */
+      /** The count after the call; never below zero. */
       readonly count: number;
       readonly publishError: string;
     }
@@ -34,13 +37,15 @@ const readLatch = answerReader<LatchAnswer>("latch-count", {
 });
 
 /**
- * Everything that is done with a countdown latch.
+ * All requests to a countdown latch.
  *
- * Keys: the count. Arguments: action, number, how to publish, Redisson's channel, not after (us, 0 for none). Answer: counted (whether changed, count,
- * publish error) / late / conflict; server time in each. Not safe to send again: nothing is kept by which two countdowns differ.
+ * Keys: the count. Arguments: action, number, how to publish, Redisson's channel, not after (us, 0 for none). Answer: counted
+ * (whether changed, count, publish error) / late / conflict; server time in each. Not safe to send again: nothing is kept by
+ * which two countdowns could be told apart.
  *
- * As Redisson's: the key goes when the count is zero, and `0` is published; `1` when a count is set. Unlike it: counts down by any number; no
- * key is made and removed where there is none; a count of zero or less, which Redisson can leave, may be set anew.
+ * As Redisson's: when the count is zero, the key is deleted and `0` is published; `1` is published when a count is set. Unlike
+ * Redisson's: it can count down by any number; no key is made and removed where there is none; a count of zero or less, which
+ * Redisson can leave, may be set anew.
  */
 export const latchCount: CallScript<LatchArgs, LatchAnswer> = {
   name: "latch-count",

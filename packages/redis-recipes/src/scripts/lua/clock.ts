@@ -1,4 +1,4 @@
-/** `nowUs`, `nowMs`: the server's clock, the only one that any script reads. */
+/** `nowUs`, `nowMs`: the server's clock, the only clock that any script reads. */
 export const clock = `
 local time = redis.call('TIME')
 local nowUs = tonumber(time[1]) * 1000000 + tonumber(time[2])

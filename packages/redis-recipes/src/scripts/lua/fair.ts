@@ -2,19 +2,22 @@ import { lists } from "./lists.js";
 import { farPlace, mostAlive } from "./waiters.js";
 
 /**
- * Redisson's fair queue and its arithmetic of deadlines, with the liveness of our own entries beside. `waitMs` is the fleet's
- * wait, by which every deadline is behind the one in front of it.
+ * Redisson's fair queue with its arithmetic of deadlines, and beside it how long our own entries count as alive. `waitMs` is the
+ * fleet's wait: each deadline is this much behind the deadline of the entry in front.
  *
- * `giveUp(k, gone, waitMs, queue, deadlines)` takes owners out of the queue. `gone` says of each how many waits are taken off the
- * deadlines of all behind it: 1 for one that gives up, as with Redisson, 0 for one whose deadline is over. The last two are what was
- * read of the keys already, if anything. However many go, the queue is walked once and each deadline written once, which costs
- * about two microseconds for each waiter in it. One pass for each of those that go would stop the server for seconds where thousands
- * of waiters die together.
+ * `giveUp(k, gone, waitMs, queue, deadlines)` takes owners out of the queue. `gone` says for each owner how many waits are taken
+ * off the deadlines of all entries behind it: 1 for an owner that gives up, as with Redisson, and 0 for one whose deadline is
+ * over. `queue` and `deadlines` are what the caller has read of the keys, if anything. However many owners go, the queue is
+ * walked once and each deadline is written once, which costs about two microseconds for each waiter in it. One pass for each
+ * owner would stop the server for seconds when thousands of waiters die together.
  *
- * `sweep` drops heads whose deadline is over, as Redisson does, and entries of ours whose process is gone, as if they had given
- * up: Java sees nothing but that. Those in `leaving` give up in the same pass. Entries of ours that are alive keep their places, whatever their deadlines;
- * with `aliveMs` the first of them counts as alive until `mostAlive` and no longer. `raise` keeps the
- * deadline of a live waiter ahead; it never sets one lower, since each grant in Java takes a whole wait off every other deadline.
+ * `sweep(k, waitMs, leaving, aliveMs)` drops the entries at the head whose deadline is over, as Redisson does, and our entries
+ * whose process is gone. The latter leave as if they had given up, so Java sees nothing unusual. Owners in `leaving` give up in
+ * the same pass. Our live entries keep their places, whatever their deadlines. With `aliveMs`, the first of them counts as alive
+ * until `mostAlive` and no longer.
+ *
+ * `raise(k, owner, waitMs, pttl)` raises the deadline of a live waiter where it is too low. It never lowers a deadline, since
+ * each grant in Java takes a whole wait off every other deadline.
  *
  * Needs `places`.
  */
@@ -99,9 +102,11 @@ end
 `;
 
 /**
- * `stand(k, ask)` of the fair lock: see the one of the mutex; `ask` has waitMs besides, and `queued`, which `stay` has answered.
- * `stay(k, owner, aliveMs, whole)`: whether an owner stands in the queue; it counts as alive for so long then. `whole` may be left out, see
- * `isQueued`. `head`: the first of the queue after `sweep`.
+ * `stand(k, ask, head)` of the fair lock; see the `stand` of the mutex. `ask` also has `waitMs`, and `queued`, which is the
+ * result of `stay`. `head`: the first entry of the queue after `sweep`.
+ *
+ * `stay(k, owner, aliveMs, whole)`: whether an owner is in the queue; if so, it counts as alive for `aliveMs` from now. `whole`
+ * may be omitted, see `isQueued`.
  */
 export const fairStand = `
 local function stay(k, owner, aliveMs, whole)

@@ -1,6 +1,6 @@
 /**
- * `heldToken(key)`: the token of the present holder, for its renewal; 0 where the key is gone or holds something else, such as a number
- * that no script would go on from.
+ * `heldToken(key)`: the token of the present holder, for its renewal. It is 0 where the key is gone or holds something else, such
+ * as a number from which no script would continue.
  */
 export const heldToken = `
 local function heldToken(key)

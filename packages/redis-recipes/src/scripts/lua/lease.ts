@@ -1,6 +1,6 @@
 /**
- * `holdFor(lock, leaseMs)`: gives a hold so much time, and never less than it has; what it has left then. Mostly that is one command. `GT` leaves
- * a key that has no time to live without one.
+ * `holdFor(lock, leaseMs)`: sets the remaining time of a hold to `leaseMs` unless it has more, and returns the remaining time.
+ * One command is mostly enough. `GT` would leave a key without a TTL unchanged, so the rest handles that case.
  */
 export const lease = `
 local function holdFor(lock, leaseMs)

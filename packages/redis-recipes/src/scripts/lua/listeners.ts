@@ -1,6 +1,6 @@
 /**
- * `listeners(how, channel)`: how many clients are subscribed to Redisson's channel of a lock at this server, by the ways in which Java is
- * reached. Those at replicas, and of plain channels those at other nodes of a cluster, are not seen.
+ * `listeners(how, channel)`: how many clients are subscribed to Redisson's channel of a lock at this server, in the ways in which
+ * Java is reached. Clients at replicas are not counted, nor are, on plain channels, clients at other nodes of a cluster.
  */
 export const listeners = `
 local function listeners(how, channel)

@@ -1,10 +1,16 @@
-/** So many entries are taken out of a list one by one, each with a search; of more the list is written anew without them. */
+/**
+ * Up to this many entries are removed from a list one by one, each with a search. To remove more, the list is written again
+ * without them.
+ */
 const fewEntries = 32;
 
 /**
- * Functions for lists and sets of any length. `inParts` makes calls with all items, in parts that fit one; `scoreAll` takes scores and
- * members, one after the other. `without(key, all, gone, count)` takes `count` entries out of a list that has been read as `all`: those
- * that `gone` names. The list keeps its TTL.
+ * Functions for lists and sets of any length.
+ *
+ * - `inParts(items, call)` calls `call` with all items, in parts that fit into one call.
+ * - `scoreAll` takes scores and members in turn.
+ * - `without(key, all, gone, count)` removes the `count` entries that `gone` names from a list that was read as `all`. The list
+ *   keeps its TTL.
  */
 export const lists: string = `
 local function inParts(items, call)

@@ -1,7 +1,7 @@
-/** The hash of a mutex that `owner` holds. */
+/** The hash fields of a mutex that `owner` holds. */
 export const mutexFields = (owner: string): string => `${owner}, '1'`;
 
-/** `put(lock, owner, leaseMs)`: writes the holder of a mutex absolutely where the lock is free. */
+/** `put(lock, owner, leaseMs)`: writes the holder of a free mutex. It sets the count, and does not add to it. */
 export const putMutex: string = `
 local function put(lock, owner, leaseMs)
   redis.call('HSET', lock, ${mutexFields("owner")})
@@ -10,8 +10,8 @@ end
 `;
 
 /**
- * The hash of a mutex. `look(lock, owner)` gives `free`; `held` and the holder; or `conflict` and what is there instead: another type, a
- * read-write lock, or a hash that no lock writes.
+ * Reads the hash of a mutex. `look(lock)` returns `free`; `held` and the holder; or `conflict` and what is there instead: another
+ * type, a read-write lock, or a hash that no lock writes.
  */
 export const lookAtMutex = `
 local function look(lock)
@@ -28,5 +28,5 @@ local function look(lock)
 end
 `;
 
-/** Both functions that queue and hand-off need. */
+/** Both functions, for queue and hand-off. */
 export const mutexState: string = lookAtMutex + putMutex;

@@ -3,7 +3,7 @@ import { nudge, tellRedisson } from "./publish.js";
 import { longestTurnMs } from "./stand.js";
 import { drawToken } from "./token.js";
 
-/** `javasTurn(k, opts, began)`: what the run key says of the turn of Java; nil where there is none. */
+/** `javasTurn(k, opts, began)`: the text in the run key for Java's turn; nil where there is no turn. */
 const javasTurn: string = `${listeners}
 local function javasTurn(k, opts, began)
   local java = opts.maxRun < 0 and 0 or listeners(opts.how, opts.channel)
@@ -15,26 +15,31 @@ end
 `;
 
 /**
- * `passOn(k, opts)`: picks who is next after a hold that the script has just ended; the key of the lock is gone. The first live
- * waiter of ours becomes holder with the claim lease and gets a message, unless so many hand-offs went before that a Java
- * waiter has to get its chance. Then, or where no client of ours waits, the lock is freed: Redisson's waiters get their message and our
- * first waiter a nudge. A token key that holds something else also frees: the next client that asks gets a layout conflict. So do keys of the
- * queue that hold something else. The hold is over by then, so nothing in here may fail. The server's time alone is the answer where the
- * lock was handed over and its message published: the caller reads nothing else.
+ * `passOn(k, opts)`: decides who is next after a hold that the script has just ended, when the key of the lock is gone. Our first
+ * live waiter becomes the holder with the claim lease and gets a message. There are two exceptions, in which the lock is freed
+ * instead: no client of ours waits, or so many hand-offs came in a row that a Java waiter must get its chance. On freeing,
+ * Redisson's waiters get their message and our first waiter gets a nudge. The lock is also freed if the token key holds something
+ * else: the next client that asks gets a layout conflict. The same holds if keys of the queue hold something else. The hold is
+ * already over, so nothing in here may fail.
  *
- * The run key says how many hand-offs there were in a row and when the first was. Once freed for Java it says `j` and until when
- * the lock is Java's: `stand` grants nothing before. One race would not do, since a JVM that has to wake a thread loses it nearly
- * always. The turn is in proportion: as long as our run took for each of our contenders, for each client that listens to Redisson's
- * channel. A server sees only the clients that are subscribed to itself; without any there is no turn, and no time goes by unused.
+ * The answer is the server's time alone if the lock was handed over and its message was published: the caller needs nothing more.
  *
- * Of a read-write lock, freed while a writer of ours waits: `r` in front says until when our readers may pass that writer.
+ * The run key holds how many hand-offs came in a row and when the first one was. After a release for Java it holds `j` and the
+ * time until which it is Java's turn; `stand` grants nothing before. A single race would not be enough, since a JVM that has to
+ * wake a thread nearly always loses it. The turn is proportional: the time of our run for each of our contenders, times the
+ * clients that listen to Redisson's channel. A server sees only its own subscribers. Without any there is no turn, so no time is
+ * wasted.
  *
- * The run id in the message is that of the server which writes the grant. A connection of ours gives it as an argument: it has read it from
- * the server at its other end and never sends a command twice. For a given client the script reads it, since such a client may send a
- * command again on a connection to another server. That costs as much as five commands.
+ * For a read-write lock that is freed while a writer of ours waits, `r` in front gives the time until which our readers may pass
+ * that writer.
  *
- * Needs `put` of the kind of lock, `messages` and `firstWaiter`. What only a plain release asks for is defined there: making it
- * would cost each hand-over as much as a command.
+ * The message carries the run id of the server that writes the grant. A connection of ours passes it as an argument: it has read
+ * the run id from the server at its other end, and never sends a command twice. For a given client the script reads the run id
+ * itself, since such a client may send a command again on a connection to another server. Reading it costs as much as five
+ * commands.
+ *
+ * Needs `put` of the kind of lock, `messages` and `firstWaiter`. Functions that only freeing needs are defined in that branch,
+ * since making them would cost each hand-over as much as a command.
  */
 export const passOn: string = `${drawToken}
 local function passOn(k, opts)

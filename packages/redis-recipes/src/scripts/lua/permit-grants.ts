@@ -1,6 +1,7 @@
 /**
- * Permits with leases. Members are 16 raw bytes; requests and answers carry them as hex. `permitState(k)`: free permits (false where no
- * number is set), or nil and what is there instead. `reap` gives permits whose time is over back, at most `limit`.
+ * Permits with leases. Members are 16 raw bytes; requests and answers carry them as hex. `permitState(k)` returns the number of
+ * free permits (false where no number is set), or nil and what is there instead. `reap` gives back expired permits, at most
+ * `limit`.
  */
 export const permitGrants = `
 local never = 922337203685477

@@ -1,7 +1,7 @@
 /**
- * The counter of a semaphore. `permitsAt(key)`: the number, false where there is none, or nil and what is there instead.
- * `tellPermits`: Redisson's message, the number of free permits, never a negative one: its subscribers would release
- * a negative number and fail.
+ * The counter of a semaphore. `permitsAt(key)` returns the number, false where there is none, or nil and what is there instead.
+ * `tellPermits` publishes Redisson's message, the number of free permits. It never publishes a negative number: Redisson's
+ * subscribers would release that many and fail.
  */
 export const permits = `
 local function permitsAt(key)

@@ -1,7 +1,7 @@
 /**
- * `tellOwner(owner, message)`. Publishing can fail by access rules after the first write, where an error would leave half a script done:
- * failures are caught, and the first one's text is left in `mute`, which every script that publishes answers. `channelOf(owner)` is nil for
- * owners that are not ours.
+ * `tellOwner(owner, message)` sends a message to an owner of ours. ACL rules may refuse a publish after the first write, and an
+ * error there would leave the script half done. So failures are caught, and the text of the first one is left in `mute`, which
+ * every script that publishes returns. `channelOf(owner)` is nil for owners that are not ours.
  */
 export const messages = `
 local mute = ''
@@ -19,7 +19,7 @@ local function tellOwner(owner, message)
 end
 `;
 
-/** `tellRedisson(how, channel, message)`. Needs `messages`. */
+/** `tellRedisson(how, channel, message)` publishes on a channel of Redisson's. Needs `messages`. */
 export const tellRedisson = `
 local function tellRedisson(how, channel, message)
   if how == 'publish' or how == 'both' then say('PUBLISH', channel, message) end
@@ -30,8 +30,8 @@ end
 export const publish: string = messages + tellRedisson;
 
 /**
- * `mayBeKept(owner)`: the holder is of a provider that may keep the lock for its next owner, as the variant digit `e` says.
- * `tellKeeper(lock, holder)` says to such a holder that the lock is wanted. Needs `messages`.
+ * `mayBeKept(owner)`: whether the holder's provider may keep the lock for its next owner, which the variant digit `e` shows.
+ * `tellKeeper(lock, holder)` tells such a holder that the lock is wanted. Needs `messages`.
  */
 export const keepers = `
 local function mayBeKept(owner)
@@ -42,7 +42,7 @@ local function tellKeeper(lock, holder)
 end
 `;
 
-/** `nudge(k, head)`: the first waiter of ours is to look. Needs `messages`. */
+/** `nudge(k, head)`: tells our first waiter to ask for the lock. Needs `messages`. */
 export const nudge = `
 local function nudge(k, head)
   if head then tellOwner(head, {type = 'nudge', key = k.lock, owner = head}) end

@@ -1,9 +1,9 @@
 import { tellRedisson } from "./publish.js";
 
-/** The hash of a read-write lock that `owner` writes. */
+/** The hash fields of a read-write lock that `owner` writes. */
 export const writerFields = (owner: string): string => `'mode', 'write', ${owner} .. ':write', '1'`;
 
-/** `put(lock, owner, leaseMs)`: writes a writer where the lock is free. */
+/** `put(lock, owner, leaseMs)`: writes the writer of a free lock. */
 export const putWriter: string = `
 local function put(lock, owner, leaseMs)
   redis.call('HSET', lock, ${writerFields("owner")})
@@ -12,8 +12,9 @@ end
 `;
 
 /**
- * The hash of a read-write lock. `look(lock, owner)`: `free`; `held`, the writer (empty for readers) and the mode; or `conflict` and what is
- * there instead. A hash without `mode` is a mutex, in which a read hold would stand beside the holder.
+ * Reads the hash of a read-write lock. `look(lock, owner)` returns `free`; `held`, the writer (empty where readers hold) and the
+ * mode; or `conflict` and what is there instead. A hash without `mode` is a mutex: a read hold would stand in it beside its
+ * holder.
  */
 export const lookAtReadWrite = `
 local function look(lock, owner)
@@ -33,17 +34,20 @@ end
 `;
 
 /**
- * A reader of Redisson's has a key for each time that it has entered. So many are looked at: the number in the hash may be any, as other
- * programs can write there, and no number may block the server.
+ * A reader of Redisson's has one key for each time that it entered. No more than this many are read: other programs can write any
+ * number into the hash, and no number may block the server.
  */
 export const mostLevels = 100;
 
-/** `look`, `put`, and `holdOf`, the key of a read hold. */
+/** `look`, `put`, and `holdOf`, which gives the key of a read hold. */
 export const readWriteState: string = `${lookAtReadWrite}${putWriter}
 local function holdOf(prefix, owner, level) return prefix .. owner .. ':rwlock_timeout:' .. level end
 `;
 
-/** `endWrite(k, opts)`: what follows the end of a write hold; a read hold of the same owner makes it a downgrade. Needs `passOn`. */
+/**
+ * `endWrite(k, opts)`: does what follows the end of a write hold. Where the same owner also has a read hold, the end is a
+ * downgrade. Needs `passOn`.
+ */
 export const endWrite: string = `
 local function endWrite(k, opts)
   if redis.call('HLEN', k.lock) > 1 then

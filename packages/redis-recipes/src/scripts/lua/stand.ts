@@ -2,7 +2,7 @@ import { keepers } from "./publish.js";
 import { nextToken } from "./token.js";
 import { entryOf, farPlace, firstWaiter, isQueued, placeOf, touching } from "./waiters.js";
 
-/** `leave(k, owner, leaseMs)`: out of our queue; whether it was in it. Needs `entryOf`. */
+/** `leave(k, owner, leaseMs)`: takes an owner out of our queue. Returns whether it was there. Needs `entryOf`. */
 export const leaveQueue = `
 local function leave(k, owner, leaseMs)
   local removed = redis.call('LREM', k.waiters, 1, entryOf(owner, leaseMs))
@@ -11,9 +11,10 @@ end
 `;
 
 /**
- * `keepPlace(k, me, ask)`: the owner counts as alive, and stands in the queue once; its place, and 1 where it was appended now. An owner that
- * was not alive before did not stand there either, since both are written together. Only where list and set have different sizes,
- * as after the loss of one key, the list is searched, and an entry that was appended in vain is taken off again.
+ * `keepPlace(k, me, ask)`: the owner counts as alive from now, and is in the queue exactly once. Returns its place, and 1 where
+ * it was appended now. List and set are written together, so an owner that is missing in the set is missing in the list too. The
+ * list is searched only where the two differ in size, as after the loss of one key. An entry that turns out to be a second one is
+ * then removed again.
  */
 const keepPlace = `
 local function keepPlace(k, me, ask)
@@ -37,28 +38,35 @@ local function keepPlace(k, me, ask)
 end
 `;
 
-/** The longest turn of Java on a lock that our scripts have freed for it. A script that finds a longer one has met a step of the clock. */
+/**
+ * The longest turn of Java on a lock that our scripts have freed for it. A longer turn in the run key means that the clock has
+ * jumped.
+ */
 export const longestTurnMs = 500;
 
 /**
- * `stand(k, ask)`: what acquire and heartbeat do for one owner, over `look` and `put` of the kind of lock, of which `put` is given. Needs
- * `messages`, `lastToken` and `raiseToken`. What only a free lock asks for is defined there: most calls find one that is held. `ask` has owner,
- * leaseMs (wanted), grantMs (given if granted now), mayWait, asksKeeper, aliveMs, tokenTtlMs, floor, changes, short.
+ * `stand(k, ask)`: what acquire and heartbeat do for one owner, with `look` and `put` of the kind of lock; `put` is given as the
+ * argument. Needs `messages`, `lastToken` and `raiseToken`. Functions that only a free lock needs are defined in that branch,
+ * since most calls find a lock that is held. `ask` has owner, leaseMs (wanted), grantMs (given if granted now), mayWait,
+ * asksKeeper, aliveMs, tokenTtlMs, floor, changes, short.
  *
- * Granted before: the answer says so with the time that is left, and nothing is extended. An owner that took this lease for one that
- * begins now would rely on it for too long, and two clients would believe that they hold. Free, not Java's turn, and no live waiter in
- * front: the owner is written as holder. That comes before it leaves the queue, since a server without memory refuses only what is written
- * first. Else it is queued once. During Java's turn the time left in the answer is that of the turn, so that the first waiter asks again when
- * it is over. The turn also ends when no client of ours waits any more.
+ * If the owner was granted before, the answer says so with the time that is left, and nothing is extended. An owner that took
+ * this lease for a new one would rely on it for too long, and two clients would believe that they hold.
  *
- * `floor` is the highest token that the client has seen. After a failover that lost writes the key is raised to it, and
- * past it while the lock is held: the holder's token, read again, must not equal one which another client had.
+ * If the lock is free, it is not Java's turn, and no live waiter is in front, then the owner becomes the holder. The holder is
+ * written before the owner leaves the queue, since a server without memory refuses only the first write. Otherwise the owner is
+ * queued once. During Java's turn the time left in the answer is that of the turn, so that the first waiter asks again when it is
+ * over. The turn also ends when no client of ours waits any more.
  *
- * A holder whose provider may keep the lock gets the message that it is wanted: for each request that was refused or appended, and for each
- * heartbeat of the first waiter, since a message may be lost. `asksKeeper`: a request that may not wait stands first behind such a holder.
+ * `floor` is the highest token that the client has seen. After a failover that lost writes, the token key is raised to it, and to
+ * one more while the lock is held: the holder's token, when it is read again, must not equal one that another client had.
  *
- * `short`: an owner that was appended behind others is answered by three numbers, since it looks neither at the holder nor at its time: server
- * time in us, last token, position.
+ * A holder whose provider may keep the lock gets a message that it is wanted. It is sent for each request that was refused or
+ * appended, and for each heartbeat of the first waiter, since a message may be lost. `asksKeeper`: a request that may not wait is
+ * queued behind such a holder all the same, if it is first there.
+ *
+ * `short`: an owner that was appended behind others gets three numbers as its answer, since it needs neither the holder nor its
+ * time: server time in us, last token, position.
  */
 export function stand(put: string): string {
   return `${keepers}${entryOf}${placeOf}${touching}${keepPlace}

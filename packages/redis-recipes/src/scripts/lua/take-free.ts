@@ -1,19 +1,21 @@
 import { raiseToken } from "./token.js";
 
 /**
- * The short way of an acquire. It grants a lock that is free and has no waiter of ours. In any other case it has changed nothing, and what
- * stands behind it decides. It is written without functions and tables of its own, because making them costs the server as much as
- * three commands. Needs `clock`. `put`: the fields of the hash, as HSET takes them. Arguments: as `standArgs` gives them.
+ * The short way of an acquire. It grants a lock that is free and has no waiter of ours. In any other case it changes nothing, and
+ * the code behind it decides. It has no functions and tables of its own, because making them costs the server as much as three
+ * commands. Needs `clock`. `put`: the fields of the hash, as HSET takes them. Arguments: as `standArgs` gives them.
  *
- * A lock is free when its key is absent, whatever type it might have had. Without the list of waiters there is no live waiter in front, and
- * then no waiter has been offered a turn either. The token takes one command: the server's microseconds are written, and what was there before comes back. Where
- * that was as high as the clock, or higher, or this client has seen a higher one, the token is written again above it. Something that is no
- * token is put back as it was; it loses a time to live of its own only where this client has seen a token there before, since `NX`
- * keeps what is there from a client that has not. A lock whose changes are published goes the long way.
+ * A lock is free when its key is absent, whatever its type was. Without the list of waiters there is no live waiter in front, and
+ * no turn of Java either, since a turn counts only while a client of ours waits.
  *
- * The lease is the whole one: it began after the request was sent. A token that is the server's time is the whole answer. Any other comes
- * with that time, and with the token that was there before, 0 for none, by which a client that keeps locks knows whether it had this one
- * last.
+ * The token takes one command: it writes the server's microseconds and returns the previous value. If that value, or the token
+ * floor of this client, is not below the clock, the token is written again above both. A value that is not a token is put back.
+ * It loses its own TTL only if this client has seen a token there before: for a client that has not, `NX` leaves the value
+ * untouched. A lock whose changes are published goes the long way.
+ *
+ * The grant has the whole lease, which began after the request was sent. If the token is the server's time, it is the whole
+ * answer. Otherwise the answer has both. A client that keeps locks also gets the previous token, 0 for none, which shows whether
+ * it was the last holder.
  */
 export function takeFree(put: string): string {
   return `

@@ -1,4 +1,4 @@
-/** `raiseToken(key, value, ttlMs)`: writes a token as decimal text, with the TTL where that is above 0; the text. */
+/** `raiseToken(key, value, ttlMs)`: writes a token as decimal text, with a TTL where `ttlMs` is above 0. Returns the text. */
 export const raiseToken = `
 local function raiseToken(key, value, ttlMs)
   local text = string.format('%.0f', value)
@@ -7,7 +7,10 @@ local function raiseToken(key, value, ttlMs)
 end
 `;
 
-/** `lastToken(key)`: the last fencing token, 0 where there is none, nil when something else is kept there or the next one would not be exact. */
+/**
+ * `lastToken(key)`: the last fencing token. 0 where there is none; nil where the key holds something else, or the next token
+ * would not be exact.
+ */
 export const lastToken = `
 local function lastToken(key)
   local value = redis.pcall('GET', key)
@@ -18,7 +21,7 @@ local function lastToken(key)
 end
 `;
 
-/** `nextToken(key, last, ttlMs)`: that of a new holder, written as `raiseToken` does, which it needs. */
+/** `nextToken(key, last, ttlMs)`: the token of a new holder, which it writes with `raiseToken`. Needs `raiseToken`. */
 export const nextToken = `
 local function nextToken(key, last, ttlMs)
   return raiseToken(key, math.max(last + 1, nowUs), ttlMs)
@@ -26,9 +29,9 @@ end
 `;
 
 /**
- * `drawToken(key, ttlMs)`: that of a new holder where the last one was not read. It takes one command where that is below the server's
- * microseconds, as nearly always: these are written, and what was there before comes back. nil where that is no token: a text is put back,
- * without the time to live that it may have had.
+ * `drawToken(key, ttlMs)`: the token of a new holder where the last token was not read. It writes the server's microseconds and
+ * gets the previous value back. One command is enough where that is lower, as nearly always. nil where the previous value is not
+ * a token: a text is put back, but without the TTL that it may have had.
  */
 export const drawToken: string = `
 local function drawToken(key, ttlMs)

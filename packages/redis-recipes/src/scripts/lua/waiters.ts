@@ -1,11 +1,11 @@
-/** Places in a queue are counted up to this one; of a waiter further back it is only known that it stands there or behind. */
+/** Places in a queue are counted up to this one. A waiter further back is only known to be at this place or behind it. */
 export const farPlace = 100;
 
 /**
- * `isQueued(list, entry, scores, owner)`: whether an owner stands in a queue that has a list for the order and a sorted set beside
- * it. Our scripts and Redisson's write both at once, so the set, which finds a member without a search, answers for the list. Only
- * where the two have different sizes, as after the loss of one key, the list is searched. A call that asks for many owners of one queue
- * compares the sizes once, and says so: `whole`.
+ * `isQueued(list, entry, scores, owner, whole)`: whether an owner is in a queue that has a list for the order and a sorted set
+ * beside it. Our scripts and Redisson's always write both at once. So the set, which finds a member without a search, answers for
+ * the list. The list is searched only where the two differ in size, as after the loss of one key. A call that asks for many
+ * owners of one queue compares the sizes once and passes the result as `whole`.
  */
 export const isQueued = `
 local function isQueued(list, entry, scores, owner, whole)
@@ -19,14 +19,14 @@ local function isQueued(list, entry, scores, owner, whole)
 end
 `;
 
-/** `placeOf(list, entry)` looks at the front of a list. */
+/** `placeOf(list, entry)`: the place of an entry. It searches only the front of the list. */
 export const placeOf: string = `
 local function placeOf(list, entry)
   return redis.call('LPOS', list, entry, 'MAXLEN', ${farPlace}) or ${farPlace}
 end
 `;
 
-/** `isQueued`, `placeOf`, and `isWhole`, which compares the sizes for it. */
+/** `isQueued`, `placeOf`, and `isWhole`, which compares the sizes for `isQueued`. */
 export const places: string = `${isQueued}${placeOf}
 local function isWhole(list, scores)
   return redis.call('LLEN', list) == redis.call('ZCARD', scores)
@@ -34,26 +34,28 @@ end
 `;
 
 /**
- * Until when the first waiter of a queue counts as alive, though its own time may say more: for ten windows of the client that asks, and a
- * minute at the least. A dead waiter has more after the server's clock was set back, and the queue would stand still behind it for as long as
- * the clock went back. A live waiter with a longer window sends its heartbeat before, or enters the queue again.
+ * Until when the first waiter of a queue counts as alive at most, although its score may be later: ten alive windows of the
+ * asking client, and a minute at the least. Without this limit, after the server's clock was set back, the queue would wait
+ * behind a dead first waiter for as long as the clock was set back. A live waiter with a longer window sends its heartbeat
+ * earlier, or enters the queue again.
  */
 export const mostAlive = "nowMs + math.max(60000, 10 * (aliveMs or math.huge))";
 
 /**
- * Our queue beside a lock. An entry of the list is `<owner> <leaseMs>`; the owner's score in the other key says until when it
- * counts as alive.
+ * Our queue beside a lock. An entry of the list is `<owner> <leaseMs>`. The owner's score in the key `alive` is the time until
+ * which it counts as alive.
  */
 export const entryOf = `
 local function entryOf(owner, leaseMs) return owner .. ' ' .. string.format('%.0f', leaseMs) end
 `;
 
 /**
- * `liveHead` drops dead entries before the first live one and gives that one: owner, lease, true. It drops 1,000 in a call at most,
- * so that no call grows with the dead. After so many it gives the entry behind them, and false: it may be dead or alive. The lock is
- * not free for others then, as a live waiter may stand behind; but it is not handed to that entry either.
+ * `liveHead` drops dead entries in front of the first live one, and returns that one: owner, lease, true. It drops at most 1,000
+ * entries in one call, so that no call takes longer with more dead entries. If it reaches that limit, it returns the entry behind
+ * them, and false: that entry may be dead or alive. Then the lock is not free for others, since a live waiter may be behind, and
+ * it is not handed to that entry either.
  *
- * With `aliveMs`, the alive window of the client that asks, that one counts as alive until `mostAlive` and no longer.
+ * With `aliveMs`, the alive window of the asking client, the first live waiter counts as alive until `mostAlive` and no longer.
  */
 export const firstWaiter: string = `
 local function dropFirst(k, dead)
@@ -86,8 +88,9 @@ end
 `;
 
 /**
- * `touch` lets everything of ours vanish nine to ten windows after the last client has; `touchAll` does not look whether that is so already.
- * They lower no time, since other clients may have longer windows; PEXPIRE with GT would leave a new key without any.
+ * `touch` makes all keys of our queue expire nine to ten alive windows after the last client's request. `touchAll` does so
+ * without first checking whether it is needed. They never shorten a TTL, since other clients may have longer windows. PEXPIRE
+ * with GT cannot be used, since it would leave a new key without a TTL.
  */
 export const touching = `
 local function touchAll(k, aliveMs)

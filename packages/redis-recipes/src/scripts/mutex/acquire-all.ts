@@ -7,11 +7,11 @@ import { answerReader, notAfterUs, nothingMore, Reply, type Script } from "../sc
 import { type Busy, type Conflict, conflictPart, type Granted, type Late, refusedPart } from "./answers.js";
 
 export interface AcquireAllArgs {
-  /** Server time after which this request does nothing; `null` for none. */
+  /** Server time after which this request does nothing; `null` for no limit. */
   readonly notAfterMs: number | null;
   /** 0 keeps the token keys for ever. */
   readonly tokenTtlMs: number;
-  /** How long a waiter counts as alive after it was heard. */
+  /** How long a waiter counts as alive after its last request. */
   readonly aliveMs: number;
 }
 
@@ -22,7 +22,7 @@ export interface AcquireAllEntry {
   readonly floor: bigint;
 }
 
-/** The first lock, in the order of the call, that cannot be had. */
+/** The first lock, in the order of the call, that cannot be granted. */
 interface First {
   readonly index: number;
 }
@@ -40,17 +40,20 @@ export type AcquireAllAnswer =
 const name = "mutex-acquire-all";
 
 /**
- * Takes several mutexes of one slot, all or none; never stands in line.
+ * Takes several mutexes of one slot, all or none. Never enters a queue.
  *
  * Keys of each lock: lock, token, waiters, alive, run. Arguments: not after (us, 0 for none), token TTL ms, alive window ms; then for each lock
  * owner, lease ms, token floor. Answer: granted (token and PTTL of each) / busy (number of the first lock that is not free, PTTL and name of its
  * holder, last token) / late / conflict (number of the lock, what was found); server time in each.
  *
- * On the wire each lock is as `mutex-acquire` writes it, so Redisson sees plain locks; its multi-lock takes them one after the other and gives
- * back what it had when one is refused. Free means the same as in `mutex-acquire`: the lock has no holder and no live waiter of ours.
- * All locks are looked at before the first write, so a refused call changes nothing, except that dead waiters before the first live one
- * are dropped, and that one counts as alive until `mostAlive`, as by every look; a holder that may only keep the lock gets the message that
- * it is wanted. May be sent twice: a lock that an owner of the call holds already counts as free for it and is not extended.
+ * On the wire each lock is as `mutex-acquire` writes it, so Redisson sees plain locks. Redisson's own multi-lock takes the locks
+ * one after the other, and gives back those that it has when one is refused. Free means the same as in `mutex-acquire`: the lock
+ * has no holder and no live waiter of ours.
+ *
+ * All locks are looked at before the first write, so a refused call changes nothing, with three exceptions. Dead waiters in front
+ * of the first live one are dropped; that one counts as alive until `mostAlive`; and a holder that may only keep the lock is told
+ * that it is wanted. The request may be sent twice: a lock that its owner in the call already holds counts as free for it, and is
+ * not extended.
  */
 export const mutexAcquireAll: Script<AcquireAllAnswer> & {
   args(common: AcquireAllArgs, entries: readonly AcquireAllEntry[]): (string | number)[];

@@ -1,6 +1,9 @@
 import { answerReader, nothingMore, Reply } from "../script.js";
 
-/** What is at the lock's key, or its token's, when it is no lock of this kind: a Redis type, another kind of lock, or `token`. */
+/**
+ * What is at the lock's key or its token's key, when it is not a lock of this kind: a Redis type, another kind of lock, or
+ * `token`.
+ */
 export interface Conflict {
   readonly status: "conflict";
   readonly serverMs: number;
@@ -11,37 +14,37 @@ export interface Granted {
   readonly status: "granted";
   readonly serverMs: number;
   readonly token: bigint;
-  /** Read in the script: of a grant that was there before, what is left of it. `Infinity`: the whole lease that was asked for. */
+  /** Read in the script. For an earlier grant: the time that is left of it. `Infinity`: the whole lease that was asked for. */
   readonly pttlMs: number;
-  /** The token key's value before; left out unless it was asked for and the lock was free. */
+  /** The previous value of the token key; only present if it was asked for and the lock was free. */
   readonly before?: bigint;
 }
 
-/** Another owner holds or stands in front. */
+/** Another owner holds the lock or is in front. */
 interface Refused {
   readonly serverMs: number;
-  /** PTTL of the present hold: -2 when free, -1 when it never expires, or where an acquire put its owner behind others. */
+  /** PTTL of the present hold: -2 when free. -1 when it never expires, or when an acquire appended its owner behind others. */
   readonly holderPttlMs: number;
-  /** `""` when free, when readers hold, or where an acquire put its owner behind others. */
+  /** `""` when free, when readers hold, or when an acquire appended its owner behind others. */
   readonly holder: string;
-  /** The token key's value: it voids every earlier message with a token that is not above it. */
+  /** The token key's value. It invalidates every earlier message whose token is not above it. */
   readonly lastToken: bigint;
 }
 
-/** Not queued. */
+/** Refused and not queued. */
 export interface Busy extends Refused {
   readonly status: "busy";
 }
 
 export interface Queued extends Refused {
   readonly status: "queued";
-  /** 0 is next; `farPlace` is that place or any behind it. */
+  /** 0 is next; `farPlace` stands for that place or any place behind it. */
   readonly position: number;
-  /** Appended by this very call: where that is a heartbeat, the place had been lost. */
+  /** Appended by this call. If the call is a heartbeat, the place had been lost. */
   readonly appended: boolean;
 }
 
-/** The request came to the server after its `notAfter`; nothing was done. */
+/** The request reached the server after its `notAfter`, and nothing was done. */
 export interface Late {
   readonly status: "late";
   readonly serverMs: number;
@@ -49,7 +52,7 @@ export interface Late {
 
 export type StandAnswer = Granted | Queued | Busy | Late | Conflict;
 
-/** What stands at a key that is no lock of the kind. */
+/** What is at a key that is not a lock of the kind. */
 export const conflictPart = (reply: Reply): { readonly found: string } => ({ found: reply.text() });
 
 export const refusedPart = (reply: Reply): Omit<Refused, "serverMs"> => ({
@@ -72,11 +75,11 @@ export function standReader(script: string): (raw: unknown) => StandAnswer {
   });
 }
 
-/** A server time in microseconds that is the whole answer. */
+/** Whether the whole answer is a server time in microseconds. */
 const isTimeAlone = (raw: unknown): raw is number =>
   typeof raw === "number" && Number.isSafeInteger(raw) && raw > 1;
 
-/** Like `standReader`, for an acquire, whose commonest answers are numbers alone: see `takeFree` and `short` of `stand`. */
+/** Like `standReader`, for an acquire, whose most frequent answers are only numbers: see `takeFree`, and `short` of `stand`. */
 export function acquireReader(script: string): (raw: unknown) => StandAnswer {
   const read = standReader(script);
   return (raw) => {
@@ -105,15 +108,15 @@ function readBehind(script: string, raw: unknown): Queued {
 
 /** A hold of ours ended. */
 export interface Passed {
-  /** `handed`: the first live waiter of ours holds now. `freed`: the lock has no holder. */
+  /** `handed`: our first live waiter holds now. `freed`: the lock has no holder. */
   readonly status: "handed" | "freed";
-  /** 0 where the script did not look at the clock. */
+  /** 0 where the script did not read the clock. */
   readonly serverMs: number;
-  /** The first error in publishing, `""` for none: then waiters learn of it by their heartbeat only. */
+  /** The first error of publishing, `""` for none. After an error waiters notice the change only by their heartbeats. */
   readonly publishError: string;
 }
 
-/** The lock does not name this owner: ended before, expired, or ended by an earlier copy of this request. */
+/** The lock does not name this owner: the hold was ended before, has expired, or was ended by an earlier copy of this request. */
 export interface Gone {
   readonly status: "gone";
   readonly serverMs: number;
@@ -123,7 +126,7 @@ export function readPassed(reply: Reply, status: "handed" | "freed", serverMs: n
   return reply.end({ status, serverMs, publishError: reply.text() });
 }
 
-/** The answer of `passOn` where it is the time alone; `null`: it is a list. */
+/** Reads the answer of `passOn` when it is a time alone; `null` when it is a list. */
 export function readHanded(raw: unknown): Passed | null {
   return isTimeAlone(raw) ? { status: "handed", serverMs: raw / 1000, publishError: "" } : null;
 }

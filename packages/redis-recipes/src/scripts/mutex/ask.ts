@@ -11,7 +11,7 @@ export type AskAnswer =
       readonly holders: readonly string[];
       readonly publishError: string;
     }
-  /** A client of Redisson holds, and no message reaches it. */
+  /** A client of Redisson holds the lock, and no message reaches it. */
   | { readonly status: "foreign"; readonly serverMs: number; readonly holders: readonly string[] }
   | { readonly status: "free"; readonly serverMs: number }
   | Conflict;
@@ -26,10 +26,10 @@ export function askReader(script: string): (raw: unknown) => AskAnswer {
 }
 
 /**
- * Asks the holder of a mutex to let go, and changes nothing.
+ * Asks the holder of a mutex to release, and changes nothing.
  *
  * Keys: lock. No arguments. Answer: asked (holder, publish error) / foreign (holder) / free / conflict; server time in each.
- * Redisson has no such request, and its holders hear none.
+ * Redisson has no such request, and its holders do not receive one.
  */
 export const mutexAsk: CallScript<null, AskAnswer> = {
   name: "mutex-ask",

@@ -10,11 +10,11 @@ import { type PassArgs, passArgs, passOptions, runIdAt } from "./release.js";
 
 export interface CancelArgs extends PassArgs {
   readonly owner: string;
-  /** The lease as given when it was queued. */
+  /** The lease with which the owner was queued. */
   readonly leaseMs: number;
 }
 
-/** `removed`: it only waited. `none`: nothing of it was there. */
+/** `removed`: the owner only waited. `none`: nothing of the owner was there. */
 export type CancelAnswer =
   | Passed
   | { readonly status: "removed" | "none"; readonly serverMs: number; readonly publishError: string };
@@ -33,13 +33,15 @@ export function readCancel(script: string, raw: unknown): CancelAnswer {
 }
 
 /**
- * The last request of an owner, whatever became of it: takes it out of the queue, and ends its hold as a release would.
+ * The last request of an owner, whatever its earlier ones did: takes it out of the queue, and ends its hold as a release would.
  *
- * Keys: lock, token, waiters, alive, run. Arguments: as `mutex-release`, then the lease that it was queued with. Answer: server time alone
- * where it was handed over, else handed / freed / removed / none, with the publish error; server time in each.
+ * Keys: lock, token, waiters, alive, run. Arguments: as `mutex-release`, then the lease that it was queued with. Answer: the
+ * server time alone if the lock was handed over, else handed / freed / removed / none, with the publish error; server time in
+ * each.
  *
- * A waiter that goes from the front of the queue of a lock that is free, or that Java holds, nudges the one behind it, which would else find
- * out late that it is the one to look, or to listen. Redisson's plain mutex has no queue, so giving up writes nothing there.
+ * If the lock is free or held by Java, and the first waiter of our queue leaves, the next waiter gets a nudge. Otherwise that
+ * waiter would notice late that it now has to ask, or to subscribe. Redisson's plain mutex has no queue, so giving up writes
+ * nothing there.
  */
 export const mutexCancel: CallScript<CancelArgs, CancelAnswer> = {
   name: "mutex-cancel",

@@ -7,7 +7,7 @@ import { answerReader, type CallScript, nothingMore } from "../script.js";
 import { type Conflict, conflictPart } from "./answers.js";
 
 export interface ForceArgs {
-  /** The owner that has to be the holder; `""` for any. */
+  /** The owner that must be the holder; `""` for any. */
   readonly expected: string;
   readonly publish: RedissonPublish;
   readonly channel: string;
@@ -19,7 +19,7 @@ export type ForceAnswer =
       readonly status: "forced";
       readonly serverMs: number;
       readonly holder: string;
-      /** Whether a message goes to the holder: none goes to a holder of Redisson's. */
+      /** Whether a message is sent to the holder. None is sent to a holder of Redisson's. */
       readonly told: boolean;
       readonly publishError: string;
     }
@@ -37,13 +37,14 @@ export function forceReader(script: string): (raw: unknown) => ForceAnswer {
 }
 
 /**
- * An operator frees a mutex under its holder.
+ * Frees a mutex by an operator's order, although it is held.
  *
- * Keys: lock, token, waiters, alive, run. Arguments: the holder it has to be (empty for any), how to publish, Redisson's channel, channel of
- * changes. Answer: forced (holder, whether a message goes to it, publish error) / free / other (holder) / conflict; server time in each.
+ * Keys: lock, token, waiters, alive, run. Arguments: the holder it must be (empty for any), how to publish, Redisson's channel,
+ * channel of changes. Answer: forced (holder, whether a message is sent to it, publish error) / free / other (holder) / conflict;
+ * server time in each.
  *
- * As Redisson's: key deleted, `0` on its channel where there was a holder. A holder of ours gets the message `stolen`, our first
- * waiter a nudge. No waiter is made holder, so that the operator sees the lock free.
+ * As Redisson's: the key is deleted, and `0` is published on its channel if there was a holder. A holder of ours gets the message
+ * `stolen`, our first waiter a nudge. No waiter is made the holder, so that the operator sees the lock free.
  */
 export const mutexForce: CallScript<ForceArgs, ForceAnswer> = {
   name: "mutex-force",

@@ -9,7 +9,7 @@ import { type StandAnswer, standReader } from "./answers.js";
 
 export interface HeartbeatArgs {
   readonly aliveMs: number;
-  /** Lease of a grant that this call makes; the holder's first renewal sets its own. */
+  /** Lease of a grant that this call makes. The first renewal of its holder sets the full lease. */
   readonly claimMs: number;
   readonly notAfterMs: number | null;
   readonly tokenTtlMs: number;
@@ -22,7 +22,7 @@ export interface HeartbeatEntry {
   readonly floor: bigint;
 }
 
-/** `last`: what follows the arguments that all kinds of lock have. */
+/** `last`: the argument behind those that all kinds of lock have. */
 export function heartbeatArgs(
   common: Omit<HeartbeatArgs, "changes">,
   last: string | number,
@@ -38,7 +38,7 @@ export function heartbeatArgs(
   ];
 }
 
-/** What mutex and write lock share: see `acquireLua`. */
+/** The part that mutex and write lock share; see `acquireLua`. */
 export function heartbeatLua(look: string, put: string): string {
   return `${evenWhenFull}${clock}${look}${messages}${lastToken}${raiseToken}${stand(put)}
 local late = tonumber(ARGV[3]) > 0 and nowUs > tonumber(ARGV[3])
@@ -64,13 +64,13 @@ export function standsReader(script: string): (raw: unknown) => readonly StandAn
 }
 
 /**
- * Says that waiting owners of one client are still there, and asks for each whether it holds by now.
+ * Reports that waiting owners of one client are still there, and asks for each one whether it holds by now.
  *
- * Keys of each entry: lock, token, waiters, alive, run. Arguments: alive window ms, claim lease ms, not after (us, 0 for none), token TTL
- * ms, channel of changes; then for each entry owner, wanted lease ms, token floor. Answer: for each entry as `mutex-acquire`
- * answers, `busy` never among them; a grant made by this call has the claim lease at most.
+ * Keys of each entry: lock, token, waiters, alive, run. Arguments: alive window ms, claim lease ms, not after (us, 0 for none),
+ * token TTL ms, channel of changes; then for each entry owner, wanted lease ms, token floor. Answer for each entry: as that of
+ * `mutex-acquire`, but never `busy`. A grant made by this call has at most the claim lease.
  *
- * Redisson has no such thing: its waiters try again when their TTL is over.
+ * Redisson has no such request: its waiters try again when their TTL is over.
  */
 export const mutexHeartbeat: BatchScript<HeartbeatArgs, HeartbeatEntry, StandAnswer> = {
   name: "mutex-heartbeat",

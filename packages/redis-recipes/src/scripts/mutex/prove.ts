@@ -7,19 +7,19 @@ import { firstWaiter } from "../lua/waiters.js";
 import { answerReader, type BatchScript, eachReader, nothingMore } from "../script.js";
 
 export interface ProveArgs {
-  /** How Java listens for the end of a hold; `none` where there is no Java. */
+  /** How Java clients listen for the end of a hold; `none` where there are no Java clients. */
   readonly listens: "publish" | "spublish" | "both" | "none";
   /** 0 keeps the token key for ever. */
   readonly tokenTtlMs: number;
 }
 
 export interface ProveEntry {
-  /** The owner; of a write lock its writer field. */
+  /** The owner; for a write lock its writer field. */
   readonly field: string;
   readonly leaseMs: number;
   /** Redisson's channel of the lock. */
   readonly channel: string;
-  /** Whether tokens are to be reserved. */
+  /** Whether to reserve tokens. */
   readonly reserves: boolean;
 }
 
@@ -27,33 +27,35 @@ export type ProveAnswer =
   | {
       readonly status: "renewed";
       readonly serverMs: number;
-      /** The token key's value: the last of the tokens that are reserved. 0 where it holds something else. */
+      /** The token key's value, which is the last of the reserved tokens. 0 where the key holds something else. */
       readonly token: bigint;
       readonly pttlMs: number;
       /** This call has reserved the tokens above this one, up to `token`. */
       readonly above: bigint;
-      /** A client of ours stands in the queue. */
+      /** Whether a client of ours is in the queue. */
       readonly waited: boolean;
-      /** How many listen to Redisson's channel at this server. */
+      /** How many clients listen to Redisson's channel at this server. */
       readonly listeners: number;
     }
   | { readonly status: "gone"; readonly serverMs: number };
 
 /**
- * So many tokens are reserved at once, and reserving never brings the token key further ahead of the server's clock than that, in
- * microseconds: a token that is drawn after the key was lost is the server's time, and has to be above all that were lent.
+ * How many tokens are reserved at once. It is also the largest distance in microseconds that reserving may put between the token
+ * key and the server's clock. After a loss of the key a new token is the server's time, and it has to be above all tokens that
+ * were lent.
  */
 export const mostReserved: number = 2 ** 19;
 
 /**
- * What a provider has to know of locks that it keeps for their next owners: each is still its own, and no other client wants it. Sets the
- * lease as `renew` does, and reserves tokens for the next owners where no other client was seen.
+ * Confirms what a provider has to know of locks that it keeps for their next owners: it still holds each one, and no other client
+ * wants it. Sets the lease as `renew` does, and reserves tokens for the next owners if no other client was seen.
  *
- * Keys of each entry: lock, token, waiters, alive. Arguments: how Java listens, token TTL ms; then for each entry the hash field, lease ms,
- * Redisson's channel, whether to reserve tokens. Answer for each entry: renewed (token key's value, PTTL, above which value tokens were
- * reserved now, whether a live waiter of ours stands, how many listen to the channel) / gone; server time in each.
+ * Keys of each entry: lock, token, waiters, alive. Arguments: how Java listens, token TTL ms; then for each entry the hash field,
+ * lease ms, Redisson's channel, whether to reserve tokens. Answer for each entry: renewed (token key's value, PTTL, the value
+ * above which tokens were reserved now, whether a live waiter of ours is queued, how many listen to the channel) / gone; server
+ * time in each.
  *
- * Redisson has no such thing. Its fenced lock counts on behind the reserved tokens.
+ * Redisson has no such request. Its fenced lock continues behind the reserved tokens.
  */
 export const prove: BatchScript<ProveArgs, ProveEntry, ProveAnswer> = {
   name: "prove",

@@ -10,7 +10,7 @@ import { type Gone, type Passed, readHanded, readPassed } from "./answers.js";
 export interface PassArgs {
   readonly claimMs: number;
   readonly aliveMs: number;
-  /** After so many direct hand-offs in a row one release frees the lock for all; -1 for no bound. */
+  /** After this many direct hand-offs in a row, one release frees the lock for all; -1 for no limit. */
   readonly maxDirectRun: number;
   readonly tokenTtlMs: number;
   readonly publish: RedissonPublish;
@@ -32,10 +32,13 @@ export function passArgs(given: PassArgs): (string | number)[] {
   ];
 }
 
-/** Where `passArgs` leave room for the run id, behind the owner. */
+/** The place, behind the owner, that `passArgs` leave for the run id. */
 export const runIdAt = 8;
 
-/** Reads `passArgs` from the second argument on, the run id among them. The message differs: `passOn` gets it from the script. */
+/**
+ * Reads `passArgs`, with the run id, from the second argument on. The message differs between scripts: each one sets it for
+ * `passOn`.
+ */
 export const passOptions = `
 local k = {lock = KEYS[1], token = KEYS[2], waiters = KEYS[3], alive = KEYS[4], run = KEYS[5]}
 local opts = {claimMs = tonumber(ARGV[2]), aliveMs = tonumber(ARGV[3]), maxRun = tonumber(ARGV[4]),
@@ -48,12 +51,12 @@ export interface ReleaseArgs extends PassArgs {
 }
 
 /**
- * Takes the hold out of the hash, by `field`: `ended` is 1 where it was there. In what is no hash there is no hold; any other refusal, such as
- * that of a replica, is the answer of the script.
+ * Takes the hold, which is `field`, out of the hash: `ended` is 1 if it was there. A key that is not a hash holds nothing; any
+ * other refusal, such as that of a replica, is the answer of the script.
  *
- * The short way, where `free` says, after `look`, that no client of ours is next: Redisson's `message` is published, and 1 is the whole answer where that could be done.
- * It uses no function of its own, because making those costs the server as much as a command. A lock whose changes are published
- * goes the long way.
+ * The short way applies if `free` shows, after `look`, that no client of ours is next. Then Redisson's `message` is published.
+ * The whole answer is 1 if that succeeded. The short way uses no functions of its own, because making them costs the server as
+ * much as a command. A lock whose changes are published goes the long way.
  */
 export function endHold({
   field,
@@ -100,18 +103,23 @@ export function readRelease(script: string, raw: unknown): ReleaseAnswer {
 /**
  * Ends the owner's hold of a mutex and hands it to the next live waiter of ours, or frees it.
  *
- * Keys: lock, token, waiters, alive, run. Arguments: owner, claim lease ms, alive window ms, longest run of direct hand-offs (-1 for no
- * bound), token TTL ms, how to publish, Redisson's channel, channel of changes, run id (empty where the script has to read it). Answer of the short way:
- * 1, since the lock is free, no client of ours waits and Redisson's got their message. Server time alone: handed to the next. Else handed / freed (publish
+ * Keys: lock, token, waiters, alive, run. Arguments: owner, claim lease ms, alive window ms, longest run of direct hand-offs (-1
+ * for no bound), token TTL ms, how to publish, Redisson's channel, channel of changes, run id (empty if the script has to read
+ * it).
+ *
+ * Answer of the short way: 1. The lock is free, no client of ours waits, and Redisson's message was published. The server time
+ * alone: the lock was handed to the next waiter. Other answers: handed / freed (publish error in both) / gone; server time in
+ * each.
  * error in both) / gone; server time in each.
  *
- * As Redisson's when it frees: key deleted, `0` on its channel. Nothing is written or published for an owner that does not hold.
- * No result is kept for requests sent twice: the owner is fresh for each grant, so the second finds it gone.
+ * As Redisson's when it frees: the key is deleted, and `0` is published on its channel. Nothing is written or published for an
+ * owner that does not hold. No result is kept for requests that are sent twice: each grant has a new owner, so the second request
+ * finds it gone.
  *
- * The key goes with its last field. The short way: where nothing is left of the lock, of its queue and of a run of hand-offs, no waiter
- * of ours can be next. Its answer has no server time, since nothing in it needs the clock. Where other fields are left, as those of a
- * reader of Java's which a read-write lock of the same name has let in, the hold was not alone, and that is `gone` too. One EXISTS answers
- * both questions: it counts the lock three times, and its queue and run once each.
+ * The key goes with its last field. If then nothing is left of the lock, of its queue and of a run of hand-offs, no waiter of
+ * ours can be next: this is the short way. Its answer has no server time, since nothing in it needs the clock. If other fields
+ * are left, such as a Java reader that a read-write lock of the same name has let in, the hold was not exclusive, and the answer
+ * is `gone` too. One EXISTS answers both questions: it counts the lock three times, and its queue and run once each.
  */
 export const mutexRelease: CallScript<ReleaseArgs, ReleaseAnswer> = {
   name: "mutex-release",

@@ -4,7 +4,7 @@ import { lease } from "../lua/lease.js";
 import { answerReader, type BatchScript, eachReader, nothingMore } from "../script.js";
 
 export interface RenewEntry {
-  /** The owner; of a write lock its writer field. */
+  /** The owner; for a write lock its writer field. */
   readonly field: string;
   readonly leaseMs: number;
 }
@@ -28,13 +28,13 @@ export function renewalsReader(script: string): (raw: unknown) => readonly Renew
 }
 
 /**
- * Sets the time that holds of one client have left to their full leases, and never to less than they have.
+ * Sets the remaining time of one client's holds to their full leases, and never to less than they have.
  *
- * Keys of each entry: lock, token. Arguments of each entry: the hash field, lease ms. Answer for each entry: renewed (token, PTTL) / gone, with
- * server time.
+ * Keys of each entry: lock, token. Arguments of each entry: the hash field, lease ms. Answer for each entry: renewed (token,
+ * PTTL) / gone, with server time.
  *
- * As Redisson's watchdog, where the field is there, except that a longer time left stays: a late copy cannot shorten what a later
- * request had set. Serves mutex, fair lock, spin lock, leadership and, by its writer field, the write lock.
+ * As Redisson's watchdog where the field is there, except that a longer remaining time is kept: a late copy cannot shorten what a
+ * later request has set. Used by mutex, fair lock, spin lock, leadership and, with its writer field, the write lock.
  */
 export const renew: BatchScript<null, RenewEntry, RenewAnswer> = {
   name: "renew",

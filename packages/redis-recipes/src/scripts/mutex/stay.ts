@@ -3,12 +3,13 @@ import { evenWhenFull } from "../lua/even-when-full.js";
 import { type CallScript, Reply } from "../script.js";
 
 /**
- * What is looked at besides: for how long the lock is still held, whether one of the owners stands first, or whether the keys of the queue
- * last for half of their time yet and are of one size. Where a hold ends soon, the first owner is looked for as well: it sets a timer for that end.
+ * What is also looked at. `lock`: how long the lock is still held. `first`: whether one of the owners is first in the queue.
+ * `life`: whether the keys of the queue have at least half of their TTL left and are of the same size. If `lock` shows a hold
+ * that ends soon, the first owner is looked for as well, since it sets a timer for that end.
  */
 export type StayLook = "lock" | "first" | "life";
 
-/** Waiters on one lock. */
+/** The waiters of one lock. */
 export interface StayEntry {
   readonly look: StayLook;
   readonly owners: readonly string[];
@@ -21,20 +22,25 @@ export interface StayArgs {
 
 export interface StayAnswer {
   readonly serverMs: number;
-  /** Whether each owner, in order, waits as before. `false`: it has to ask by a heartbeat what has become of its place. */
+  /**
+   * For each owner, in order: whether it waits as before. `false`: it has to find out by a heartbeat what has become of its
+   * place.
+   */
   readonly stays: readonly boolean[];
 }
 
 /**
- * Says that waiting owners of one client which stand behind others are still there; nothing else is done, so it needs no date: a late copy
- * keeps a place for one alive window longer. An owner that was granted, or dropped, is not in the set any more.
+ * Reports that waiting owners of one client, which are behind others, are still there. It does nothing else, so it needs no time
+ * limit: a late copy keeps a place for one more alive window. An owner that was granted or dropped is no longer in the set.
  *
- * Keys of each lock: lock, waiters, alive. Arguments: alive window ms; then for each lock what to look at, how many owners, and these.
- * Answer: server time; for each owner 1, or 0 where it has to ask: it is not in the set, it stands first, or the lock is free. Of a queue
- * whose keys are about to end the first owner has to, which makes them last. Where list and set have different sizes, as after the loss of
- * one key, all have to: an owner that is in the set alone is never granted.
+ * Keys of each lock: lock, waiters, alive. Arguments: alive window ms; then for each lock what to look at, how many owners, and
+ * these. Answer: server time; for each owner 1, or 0 if it has to ask. An owner has to ask if it is not in the set, if it is
+ * first, or if the lock is free. If the keys of the queue will expire soon, the first owner of the call has to ask, which extends
+ * them. If list and set differ in size, as after the loss of one key, all owners have to ask: an owner that is only in the set is
+ * never granted.
  *
- * Two commands for each lock, however many wait, and four for the look at its life. Only where an owner is missing each is looked at.
+ * Two commands for each lock, however many owners wait, and four for `life`. The owners are checked one by one only if one is
+ * missing.
  */
 export const stay: CallScript<StayArgs, StayAnswer> = {
   name: "stay",

@@ -7,12 +7,15 @@ export interface PermitCall {
 
 const shape = /^[0-9a-f]{32}$/;
 
-/** A permit id as Redisson's applications know it: 32 hex digits. 16 raw bytes on the wire. */
+/** Whether the text is a permit id as Redisson's applications know it: 32 hex digits. On the wire it is 16 raw bytes. */
 export function isPermitId(id: string): boolean {
   return shape.test(id);
 }
 
-/** Ids are bytes for the script, and a wrong one would be cut or padded there. */
+/**
+ * Returns the ids; throws `RangeError` if one is malformed. The script turns ids into bytes, and would cut or pad a malformed
+ * one.
+ */
 export function checkedIds(ids: readonly string[]): readonly string[] {
   for (const id of ids) {
     if (!isPermitId(id))

@@ -15,9 +15,12 @@ export type PermitReleaseAnswer =
   | {
       readonly status: "released";
       readonly serverMs: number;
-      /** Given back in time. */
+      /** How many were given back in time. */
       readonly inTime: number;
-      /** Given back although their time was over. No other client had them meanwhile: they become free only when their grants are removed. */
+      /**
+       * How many were given back although their time was over. No other client had them meanwhile: expired permits become free
+       * only when their grants are removed.
+       */
       readonly late: number;
       readonly free: number;
       readonly publishError: string;
@@ -37,13 +40,14 @@ const readRelease = answerReader<PermitReleaseAnswer>("permit-release", {
 });
 
 /**
- * Gives back what is left of permits taken together; also the last request of a take that had no answer.
+ * Gives back what is left of permits that were taken together. Also the last request of a take that was not answered.
  *
  * Keys: permits, grants, token. Arguments: how to publish, Redisson's channel, then the ids as hex. Answer: released (how many in time, how many late,
  * free, publish error) / gone / conflict; server time in each.
  *
- * As Redisson's release of one permit: removed, counted up, the new number published, and reported as late when its time was over. Unlike its
- * release of several, which does nothing when one is missing, what is there is given back.
+ * As Redisson's release of one permit: it is removed and counted up, the new number is published, and it is reported as late if
+ * its time was over. Unlike Redisson's release of several permits, which does nothing when one is missing, this one gives back
+ * those that are there.
  */
 export const permitRelease: CallScript<PermitReleaseArgs, PermitReleaseAnswer> = {
   name: "permit-release",

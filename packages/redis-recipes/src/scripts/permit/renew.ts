@@ -13,12 +13,13 @@ export interface PermitRenewEntry {
 }
 
 /**
- * Sets the time that permits have left to their full leases, and never to less than they have; of permits taken together, all or none.
+ * Sets the remaining time of permits to their full leases, and never to less than they have. Of permits taken together all are
+ * renewed, or none.
  *
- * Keys of each entry: permits, grants, token. Arguments of each entry: lease ms, how many ids, the ids as hex. Answer for each entry: renewed
- * (token, time left) / gone when one of them is missing or over, with server time.
+ * Keys of each entry: permits, grants, token. Arguments of each entry: lease ms, how many ids, the ids as hex. Answer for each
+ * entry: renewed (token, time left) / gone when one of them is missing or over, with server time.
  *
- * Redisson does not renew permits; its `updateLeaseTime` changes the score of one in the same way.
+ * Redisson does not renew permits; its `updateLeaseTime` changes the score of one permit in the same way.
  */
 export const permitRenew: BatchScript<null, PermitRenewEntry, RenewAnswer> = {
   name: "permit-renew",

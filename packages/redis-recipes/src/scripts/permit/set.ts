@@ -7,11 +7,11 @@ import { answerReader, type CallScript, notAfterUs, nothingMore } from "../scrip
 import type { PermitCall } from "./answers.js";
 
 export interface PermitSetArgs extends PermitCall {
-  /** How many there shall be in all, held ones among them; `null` changes nothing and only looks. */
+  /** The wanted number of permits in all, including those that are held; `null` changes nothing and only reads. */
   readonly limit: number | null;
-  /** Only where no number is set. */
+  /** Sets the number only where none is set. */
   readonly onlyIfUnset: boolean;
-  /** A copy that comes later, from a connection long given up, would undo what was set since. */
+  /** Without this limit a late copy, from a connection that was given up long ago, would undo what was set since. */
   readonly notAfterMs: number | null;
 }
 
@@ -20,7 +20,7 @@ export type PermitSetAnswer =
       readonly status: "counted";
       readonly serverMs: number;
       readonly changed: boolean;
-      /** May be below zero when fewer are wanted than are held. */
+      /** May be below zero when the wanted number is lower than the number of held permits. */
       readonly free: number;
       readonly held: number;
       readonly publishError: string;
@@ -40,14 +40,14 @@ const readSet = answerReader<PermitSetAnswer>("permit-set", {
 });
 
 /**
- * How many permits with leases there are, and how many there shall be.
+ * Reads how many permits with leases there are, and sets how many there shall be.
  *
  * Keys: permits, grants, token. Arguments: how many in all (empty to look only), whether only where none is set, how to publish, Redisson's channel,
  * not after (us, 0 for none). Answer: counted (whether changed, free, held, publish error) / late / conflict; server time in each.
  *
- * As Redisson's `setPermits` and `trySetPermits`: set where it is missing, else the difference is added to the free ones, and the number in
- * all is published. Permits that are over are given back first, 1,000 of them at most, so that no call blocks the server: the others count
- * as held, and the number in all is the same.
+ * As Redisson's `setPermits` and `trySetPermits`: the number is set where it is missing, otherwise the difference is added to the
+ * free permits; the number of all permits is published. Expired permits are given back first, at most 1,000 of them, so that no
+ * call blocks the server. The others count as held, and the number of all permits is the same.
  */
 export const permitSet: CallScript<PermitSetArgs, PermitSetAnswer> = {
   name: "permit-set",

@@ -9,11 +9,14 @@ import { answerReader, type CallScript, notAfterUs, nothingMore } from "../scrip
 import { checkedIds, type PermitCall } from "./answers.js";
 
 export interface PermitTakeArgs extends PermitCall {
-  /** One id for each permit, drawn by the client, fresh for each take: 32 hex digits. */
+  /** One id for each permit, drawn by the client and new for each take: 32 hex digits. */
   readonly ids: readonly string[];
   /** `null` for permits that never expire. */
   readonly leaseMs: number | null;
-  /** How many permits there are in all: set where no number is set, and else a condition. `null` takes it as it is. */
+  /**
+   * How many permits there are in all. Where no number is set, this is set; otherwise the set number must equal it. `null`
+   * accepts any number.
+   */
   readonly limit: number | null;
   readonly notAfterMs: number | null;
   readonly tokenTtlMs: number;
@@ -26,14 +29,14 @@ export type PermitTakeAnswer =
       readonly status: "busy";
       readonly serverMs: number;
       readonly free: number;
-      /** Time until the next permit expires; -1 when none does. */
+      /** Time until the next permit expires; -1 when none will expire. */
       readonly leaseLeftMs: number;
     }
-  /** More are asked for than there are in all. */
+  /** More permits are asked for than there are in all. */
   | { readonly status: "beyond"; readonly serverMs: number; readonly limit: number }
-  /** No number of permits is set, so nothing is granted until there is one. */
+  /** No number of permits is set, so nothing is granted until one is set. */
   | { readonly status: "unset"; readonly serverMs: number }
-  /** There are so many permits in all, not as many as the caller says. */
+  /** The number of permits in all differs from the one that the caller gave. */
   | { readonly status: "limit"; readonly serverMs: number; readonly limit: number }
   | Late
   | Conflict;
@@ -55,8 +58,9 @@ const readTake = answerReader<PermitTakeAnswer>("permit-take", {
  * floor, how to publish, Redisson's channel, then the ids as hex. Answer: granted (token, what is left of the lease, free) / busy (free, ms until one
  * expires) / beyond (how many there are in all) / unset / limit (the one there is) / late / conflict; server time in each.
  *
- * As Redisson's: permits that are over are given back first, as many as are asked for; each grant is a member of 16 raw bytes with its
- * end as score; a TTL of the number goes for the grants too. Unlike it: server time; asked again with the same ids, it extends nothing.
+ * As Redisson's: expired permits are given back first, as many as are asked for; each grant is a member of 16 raw bytes with its
+ * end as score; a TTL of the number is also set on the grants. Unlike Redisson's: server time; a second request with the same ids
+ * extends nothing.
  */
 export const permitTake: CallScript<PermitTakeArgs, PermitTakeAnswer> = {
   name: "permit-take",

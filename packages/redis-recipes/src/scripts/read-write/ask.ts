@@ -5,10 +5,10 @@ import { type AskAnswer, askReader } from "../mutex/ask.js";
 import type { CallScript } from "../script.js";
 
 /**
- * Asks the writer, or every reader, to let go, and changes nothing.
+ * Asks the writer, or every reader, to release, and changes nothing.
  *
- * Keys: lock. Arguments: mode. Answer: asked (those of ours that hold, publish error) / foreign (holders) / free (no holder in this mode) / conflict;
- * server time in each. Redisson has no such request, and its holders hear none.
+ * Keys: lock. Arguments: mode. Answer: asked (our holders, publish error) / foreign (holders) / free (no holder in this mode) /
+ * conflict; server time in each. Redisson has no such request, and its holders do not receive one.
  */
 export const readWriteAsk: CallScript<{ readonly mode: "read" | "write" }, AskAnswer> = {
   name: "read-write-ask",

@@ -7,9 +7,9 @@ import type { Conflict } from "../mutex/answers.js";
 import { type CallScript, Reply } from "../script.js";
 
 export interface ReadWriteForceArgs {
-  /** Nothing is done in the other mode. */
+  /** In the other mode nothing is done. */
   readonly mode: "read" | "write";
-  /** The owner that has to be the writer, or among the readers; `""` for any. */
+  /** The owner that must be the writer, or one of the readers; `""` for any. */
   readonly expected: string;
   readonly publish: RedissonPublish;
   readonly channel: string;
@@ -20,7 +20,7 @@ export type ReadWriteForceAnswer =
       readonly status: "forced";
       readonly serverMs: number;
       readonly holders: readonly string[];
-      /** To how many holders a message goes: to those of ours. */
+      /** To how many holders a message is sent, which are only ours. */
       readonly told: number;
       readonly publishError: string;
     }
@@ -51,13 +51,14 @@ function readForced(raw: unknown): ReadWriteForceAnswer {
 }
 
 /**
- * An operator frees a read-write lock under its writer, or under all of its readers.
+ * Frees a read-write lock by an operator's order, although its writer or its readers hold it.
  *
- * Keys: lock, token, waiters, alive, run. Arguments: mode, the holder there has to be (empty for any), how to publish, Redisson's channel.
- * Answer: forced (holders, to how many a message goes, publish error) / free / other (another mode or holder) / conflict; server time in each.
+ * Keys: lock, token, waiters, alive, run. Arguments: mode, a holder that must be there (empty for any), how to publish,
+ * Redisson's channel. Answer: forced (holders, to how many a message is sent, publish error) / free / other (another mode or
+ * holder) / conflict; server time in each.
  *
- * As Redisson's: the hash goes, `0` for readers and `1` for a writer is published, keys of read holds are left to lapse. Holders
- * of ours get the message `stolen`, our first writer a nudge.
+ * As Redisson's: the hash is deleted, `0` for readers and `1` for a writer is published, and the keys of read holds are left to
+ * expire. Our holders get the message `stolen`, our first writer a nudge.
  */
 export const readWriteForce: CallScript<ReadWriteForceArgs, ReadWriteForceAnswer> = {
   name: "read-write-force",

@@ -7,19 +7,19 @@ import { type Conflict, conflictPart, type Granted, type Late } from "../mutex/a
 import { answerReader, type CallScript, notAfterUs, nothingMore } from "../script.js";
 
 export interface ReadArgs {
-  /** The reader; for a read beside a write that is held, the write's owner. */
+  /** The reader; for a read beside a held write, the owner of the write. */
   readonly owner: string;
   readonly leaseMs: number;
   readonly notAfterMs: number | null;
   readonly tokenTtlMs: number;
   readonly floor: bigint;
-  /** How long a waiter of this client counts as alive after it was heard. */
+  /** How long a waiter of this client counts as alive after its last request. */
   readonly aliveMs: number;
 }
 
 export type ReadAnswer =
   | (Granted & {
-      /** The same owner holds the write too: its token goes on, and no other may hold. */
+      /** The same owner also holds the write: its token stays the same, and no other owner may hold. */
       readonly beside: boolean;
     })
   | Late
@@ -31,7 +31,7 @@ export type ReadAnswer =
       /** `""` unless a writer holds. */
       readonly holder: string;
       readonly lastToken: bigint;
-      /** Nothing but a waiting writer of ours is in the way. */
+      /** Only a waiting writer of ours is in the way. */
       readonly behindWriter: boolean;
     };
 
@@ -50,14 +50,18 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
 /**
  * Takes the read side of a read-write lock, once.
  *
- * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, token
- * floor, alive window ms. Answer: granted (token, PTTL of this hold, whether beside a write of the same owner) / busy (PTTL and writer, last token, whether only a waiting writer is in the way) /
- * late / conflict; server time in each.
+ * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms,
+ * token floor, alive window ms. Answer: granted (token, PTTL of this hold, whether beside a write of the same owner) / busy (PTTL
+ * and writer, last token, whether only a waiting writer is in the way) / late / conflict; server time in each.
  *
- * As Redisson's: `mode` `read`, one field and one key with the lease for each hold, TTL of the hash the longest of all; a writer may read too.
- * Unlike it: refused while a live writer of ours stands first, except during a readers' turn (one of more than an alive window is over: the clock was set back); a mutex under the name is a
- * conflict, where Redisson's read hold would stand beside its holder; asked again, it extends nothing; a writer that may only keep the lock
- * for its next owner hears that it is wanted.
+ * As Redisson's: `mode` is `read`; each hold has one field, and one key with its lease; the TTL of the hash is the longest of
+ * all; a writer may also read. Unlike Redisson's:
+ *
+ * - It is refused while a live writer of ours is first, except during a readers' turn. A turn that would last longer than an
+ *   alive window does not count: it shows that the clock was set back.
+ * - A mutex under the name is a conflict, where Redisson's read hold would stand beside its holder.
+ * - When asked again, it extends nothing.
+ * - A writer that may only keep the lock for its next owner is told that it is wanted.
  */
 export const readAcquire: CallScript<ReadArgs, ReadAnswer> = {
   name: "read-acquire",

@@ -12,7 +12,7 @@ export interface ReadReleaseArgs extends ReleaseArgs, TurnArgs {
   readonly holdPrefix: string;
 }
 
-/** Others read on, or the same owner writes on. */
+/** Other readers still hold, or the same owner still writes. */
 export interface StillShared {
   readonly status: "shared";
   readonly serverMs: number;
@@ -31,25 +31,28 @@ function readReleased(raw: unknown): ReadReleaseAnswer {
   throw reply.unknownStatus(status);
 }
 
-/** Up to so many other readers are all read when one ends. */
+/** If there are no more other readers than this, all of them are read when one ends. */
 const nearReaders = 100;
 
 /**
- * Ends a read hold, also one whose acquire had no answer: readers stand in no queue, so there is no other cancel. When it was the
- * last, our first live writer is next.
+ * Ends a read hold, also one whose acquire was not answered: readers are in no queue, so there is no other cancel. If it was the
+ * last hold, our first live writer is next.
  *
- * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: as `write-release`, then what read-hold keys begin with. Answer:
- * server time alone where it was handed over, else handed / freed / shared / gone; server time in each.
+ * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: as `write-release`, then the start of read-hold keys.
+ * Answer: the server time alone if the lock was handed over, else handed / freed / shared / gone; server time in each.
  *
- * As Redisson's: while others read, the hash lives as long as the longest of their holds; readers whose holds are all over do not count,
- * and go with the last live one; `0` on its channel when freed. Of more than 100 others it is enough that one is alive: the
- * hash then keeps its time, which is never less than any reader's, and may outlive the last of them by what this hold had left. So it does
- * beside a reader that has entered more often than is looked at. So many are drawn by lot: a list of all readers for each that ends would cost
- * a crowd that ends together the square of its size. The list is made only where none of those drawn is alive, and for an ACL user without
- * the right to draw.
+ * As Redisson's: while others read, the hash lives as long as the longest of their holds. Readers whose holds are all over do not
+ * count, and are removed with the last live one. `0` is published on its channel when the lock is freed.
  *
- * Keys of other holds are not declared. While their slot moves to another node, reading one fails: they are looked at before the
- * first write, and one that cannot be read counts as alive for as long as the hash is.
+ * Among more than 100 other readers it is enough to find a live one. The hash then keeps its TTL, which is never less than any
+ * reader's, so it may outlive the last reader by what this hold had left. The same holds beside a reader that has entered more
+ * often than is looked at.
+ *
+ * 100 readers are drawn at random: if each ending reader listed all of them, a crowd that ends together would cost the square of
+ * its size. All readers are listed only if none of the drawn ones is alive, or if the ACL user has no right to draw.
+ *
+ * Keys of other holds are not declared. While their slot is being moved to another node, reading one fails. So they are read
+ * before the first write, and a key that cannot be read counts as alive for as long as the hash.
  */
 export const readRelease: CallScript<ReadReleaseArgs, ReadReleaseAnswer> = {
   name: "read-release",

@@ -5,13 +5,13 @@ import { type RenewAnswer, type RenewEntry, renewalsReader } from "../mutex/rene
 import type { BatchScript } from "../script.js";
 
 /**
- * Sets the time that read holds of one client have left to their full leases, and never to less than they have.
+ * Sets the remaining time of one client's read holds to their full leases, and never to less than they have.
  *
  * Keys of each entry: lock, token, the hold's own. Arguments of each entry: owner, lease ms. Answer for each entry: renewed
  * (token, PTTL of the hold) / gone, with server time.
  *
- * As Redisson's since it renews its own owners only. Unlike it, writes the key of the hold again where that had lapsed: while the
- * field is there no writer has held in between, since a writer needs the hash to be gone.
+ * As Redisson's, which renews only its own owners. Unlike Redisson's, it writes the key of the hold again if that had
+ * expired: while the field is there, no writer can have held in between, since a writer needs the hash to be gone.
  */
 export const readRenew: BatchScript<null, RenewEntry, RenewAnswer> = {
   name: "read-renew",

@@ -4,13 +4,13 @@ import { acquireReader, type StandAnswer } from "../mutex/answers.js";
 import type { CallScript } from "../script.js";
 
 /**
- * Takes the write side of a read-write lock or stands in line for it among our writers.
+ * Takes the write side of a read-write lock, or enters the queue of our writers.
  *
- * Keys: lock, token, waiters, alive, run. Arguments and answer: as `mutex-acquire`; the holder is empty where readers hold. Conflict also for a
- * hash without `mode`, which is a mutex.
+ * Keys: lock, token, waiters, alive, run. Arguments and answer: as `mutex-acquire`; the holder is empty where readers hold. A
+ * hash without `mode`, which is a mutex, is a conflict too.
  *
- * As Redisson's: `mode` `write`, field `<owner>:write`, refused with the PTTL, to readers too. Unlike it: no re-entry, so no lease is ever
- * added to what is left.
+ * As Redisson's: `mode` is `write`, the field is `<owner>:write`, and requests are refused with the PTTL, also to readers. Unlike
+ * Redisson's: there is no re-entry, so no lease is ever added to what is left.
  */
 export const writeAcquire: CallScript<StandArgs, StandAnswer> = {
   name: "write-acquire",

@@ -32,10 +32,10 @@ function readCancelled(script: string, raw: unknown): WriteCancelAnswer {
 /**
  * The last request of a writer: takes it out of the queue, and ends its hold as a release would.
  *
- * Keys: lock, token, waiters, alive, run. Arguments: as `write-release`, then the lease that it was queued with. Answer: server time alone
- * where it was handed over, else handed / freed / downgraded / removed / none; server time in each.
+ * Keys: lock, token, waiters, alive, run. Arguments: as `write-release`, then the lease that it was queued with. Answer: the
+ * server time alone if the lock was handed over, else handed / freed / downgraded / removed / none; server time in each.
  *
- * When the last waiting writer of ours leaves while the lock is not written, `1` is published: it had kept our readers out.
+ * If our last waiting writer leaves while the lock is not written, `1` is published, since that writer had kept our readers out.
  */
 export const writeCancel: CallScript<WriteCancelArgs, WriteCancelAnswer> = {
   name: "write-cancel",

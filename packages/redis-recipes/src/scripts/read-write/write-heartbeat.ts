@@ -9,7 +9,7 @@ import {
 } from "../mutex/heartbeat.js";
 import type { BatchScript } from "../script.js";
 
-/** Like `mutex-heartbeat`, for writers that wait. Readers have no queue and no heartbeat: they try again when a message arrives. */
+/** Like `mutex-heartbeat`, for waiting writers. Readers have no queue and no heartbeat: they try again when a message arrives. */
 export const writeHeartbeat: BatchScript<HeartbeatArgs, HeartbeatEntry, StandAnswer> = {
   name: "write-heartbeat",
   keyCount: 5,

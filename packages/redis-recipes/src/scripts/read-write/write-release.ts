@@ -15,14 +15,14 @@ import {
 } from "../mutex/release.js";
 import { type CallScript, Reply } from "../script.js";
 
-/** How long our readers may pass a waiting writer of ours after a release that freed the lock for all. */
+/** How long our readers may pass a waiting writer of ours, after a release that freed the lock for all. */
 export interface TurnArgs {
   readonly readersTurnMs: number;
 }
 
 export interface WriteReleaseArgs extends ReleaseArgs, TurnArgs {}
 
-/** The owner still reads, and waiting readers got a message. */
+/** The owner still reads, and a message was published to waiting readers. */
 export interface Downgraded {
   readonly status: "downgraded";
   readonly serverMs: number;
@@ -49,15 +49,16 @@ export function readEnded(script: string, raw: unknown): WriteReleaseAnswer {
 }
 
 /**
- * Ends a write hold: hands it to the next live writer of ours, or frees the lock; where the same owner also reads, it stays as a reader.
+ * Ends a write hold: hands the lock to our next live writer, or frees it. If the same owner also reads, it stays as a reader.
  *
  * Keys: lock, token, waiters, alive, run. Arguments: as `mutex-release`, then how long readers may pass our waiting writers (ms). Answer:
  * one number as there, or handed / freed / downgraded / gone; server time in each.
  *
- * As Redisson's: `1` on its channel when freed, `mode` `read` on a downgrade. Unlike it, a downgrade publishes `1` too, since waiting
- * readers would else come in at the end of a lease only.
+ * As Redisson's: `1` is published on its channel when the lock is freed, and `mode` becomes `read` on a downgrade. Unlike
+ * Redisson's, a downgrade publishes `1` too: without it, waiting readers would enter only at the end of a lease.
  *
- * The short way, as in `mutex-release`: no queue, no run of hand-offs, and nothing in the hash but the mode, which goes last.
+ * The short way, as in `mutex-release`, applies if there is no queue, no run of hand-offs, and only the mode is left in the hash.
+ * The mode is removed last.
  */
 export const writeRelease: CallScript<WriteReleaseArgs, WriteReleaseAnswer> = {
   name: "write-release",

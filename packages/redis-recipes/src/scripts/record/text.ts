@@ -2,7 +2,7 @@ import { clock } from "../lua/clock.js";
 import { type CallScript, Reply } from "../script.js";
 
 export interface TextArgs {
-  /** What to write, and what has to be there; `null`: only read. `seen` is `""` where nothing has to be there. */
+  /** What to write, and the text that must be there now; `null` only reads. `seen` is `""` if no text may be there. */
   readonly change: { readonly seen: string; readonly text: string } | null;
 }
 
@@ -16,8 +16,8 @@ export interface TextAnswer {
 /**
  * Reads a record, or replaces it. Safe to send again: a text that is there already counts as written.
  *
- * Keys: the record. Arguments: `read` or `replace`, what has to be there, what to write; no text is empty. Answer: server time, whether it is as
- * wanted, the text.
+ * Keys: the record. Arguments: `read` or `replace`, the text that must be there, the text to write; no text is empty. Answer:
+ * server time, whether the record is as wanted, the text.
  */
 export const recordText: CallScript<TextArgs, TextAnswer> = {
   name: "record-text",

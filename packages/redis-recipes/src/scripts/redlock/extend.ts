@@ -5,11 +5,11 @@ import { identity, type NodeAnswer, readNode } from "./identity.js";
 
 export interface ExtendArgs {
   readonly owner: string;
-  /** 0: looks, and extends nothing. */
+  /** 0 only looks, and extends nothing. */
   readonly leaseMs: number;
   readonly guard: boolean;
   readonly maxLeaseMs: number;
-  /** The token key is raised to this where the owner holds; 0 for nothing. */
+  /** The value to which the token key is raised if the owner holds; 0 for none. */
   readonly floor: bigint;
   readonly tokenTtlMs: number;
 }
@@ -22,12 +22,13 @@ export type ExtendAnswer = NodeAnswer &
   );
 
 /**
- * Asks one node whether its vote still stands, and has it last for another lease.
+ * Asks one node whether its vote still stands, and extends the vote by another lease.
  *
  * Keys: lock, token, node identity. Arguments: owner, lease ms (0 only looks), guard, longest lease ms, token floor, token TTL ms. Answer: extended (PTTL) /
  * quarantined / gone; server time, run id, age, longest lease in each.
  *
- * As Redisson's watchdog, except that a longer time left stays. A node in quarantine keeps the hold that it may have, and does not count.
+ * As Redisson's watchdog, except that a longer remaining time is kept. A node in quarantine keeps the hold that it may have, but
+ * does not count.
  */
 export const extend: CallScript<ExtendArgs, ExtendAnswer> = {
   name: "redlock-extend",

@@ -1,12 +1,12 @@
 import type { Reply } from "../script.js";
 
-/** Where a voting node says who it is. One for each node and database, whatever the locks are called. */
+/** The key in which a voting node records who it is. One for each node and database, whatever the names of the locks. */
 export const nodeIdentityKey = "holdfast_redlock_node";
 
 /**
- * `seen(key, guard, longestMs)`: for how long the server has been the one that it is, and the longest lease that any client has
- * asked of it; -1 and 0 with the guard off. The run id is read in the script itself, so no reconnect comes between. A server
- * that is another than the key says, or that has no key, may have forgotten votes: it writes itself down as new.
+ * `seen(key, guard, longestMs)`: returns how long the server has been the same server, and the longest lease that any client has
+ * asked of it; -1 and 0 with the guard off. The run id is read in the script itself, so that no reconnect can come between. A
+ * server that differs from the one in the key, or that has no key, may have forgotten votes. It records itself as new.
  */
 export const identity = `
 local runId = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
@@ -26,11 +26,11 @@ local function seen(key, guard, longestMs)
 end
 `;
 
-/** What each answer of a voting node begins with. */
+/** The values with which each answer of a voting node begins. */
 export interface NodeAnswer {
   readonly serverMs: number;
   readonly runId: string;
-  /** How long it has been this server; -1 with the guard off. */
+  /** For how long it has been the same server; -1 with the guard off. */
   readonly ageMs: number;
   /** The longest lease that any client has asked of it. */
   readonly longestLeaseMs: number;

@@ -7,7 +7,7 @@ import { identity, type NodeAnswer, readNode } from "./identity.js";
 export interface VoteArgs {
   readonly owner: string;
   readonly leaseMs: number;
-  /** Server time after which this request does nothing; `null` for none. */
+  /** Server time after which this request does nothing; `null` for no limit. */
   readonly notAfterMs: number | null;
   /** 0 keeps the token key for ever. */
   readonly tokenTtlMs: number;
@@ -19,19 +19,21 @@ export type VoteAnswer = NodeAnswer &
   (
     | { readonly status: "granted"; readonly token: bigint; readonly pttlMs: number }
     | { readonly status: "busy"; readonly pttlMs: number; readonly holder: string }
-    /** It may have forgotten votes that still count. */
+    /** The node may have forgotten votes that still count. */
     | { readonly status: "quarantined" }
     | { readonly status: "late" }
     | { readonly status: "conflict"; readonly found: string }
   );
 
 /**
- * One node's vote for one owner: the lock on this node, unless another owner has it or the node may have forgotten who has.
+ * One node's vote for one owner: grants the lock on this node, unless another owner has it, or the node may have forgotten who
+ * has it.
  *
  * Keys: lock, token, node identity. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, guard, longest lease ms. Answer: granted (token, PTTL) /
  * busy (PTTL, holder) / quarantined / late / conflict (what was found); server time, run id, age, longest lease in each.
  *
- * As Redisson's plain lock, which its multi-lock takes on each node: one field with the count 1, refused with the PTTL. May be sent twice.
+ * As Redisson's plain lock, which its multi-lock takes on each node: one field with the count 1, refused with the PTTL. May be
+ * sent twice.
  */
 export const vote: CallScript<VoteArgs, VoteAnswer> = {
   name: "redlock-vote",

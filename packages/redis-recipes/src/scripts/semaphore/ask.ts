@@ -3,7 +3,7 @@ import { type CallScript, Reply } from "../script.js";
 
 export interface SemaphoreAskAnswer {
   readonly serverMs: number;
-  /** Clients that heard it: on a sharded channel all there are, on a plain one those at this server. */
+  /** Clients that received it: on a sharded channel all of them, on a plain one those at this server. */
   readonly heard: number;
 }
 
@@ -13,10 +13,11 @@ export interface SemaphoreAskArgs {
 }
 
 /**
- * Asks those who hold permits of a semaphore, of either kind, to let go. Permits do not say whose they are, so holders that can be asked listen
- * to a channel of their own.
+ * Asks those who hold permits of a semaphore, of either kind, to release them. Permits do not name their holders, so holders that
+ * can be asked listen to a channel of their own.
  *
- * Keys: permits. Arguments: channel, how to publish. Answer: server time, how many heard. Redisson has no such request, and its holders hear none.
+ * Keys: permits. Arguments: channel, how to publish. Answer: server time, how many clients received it. Redisson has no such
+ * request, and its holders do not receive one.
  */
 export const semaphoreAsk: CallScript<SemaphoreAskArgs, SemaphoreAskAnswer> = {
   name: "semaphore-ask",

@@ -20,7 +20,7 @@ export type GiveAnswer =
       readonly free: number;
       readonly publishError: string;
     }
-  /** Given before, or nothing was taken. */
+  /** The permits were given back before, or nothing was taken. */
   | { readonly status: "nothing"; readonly serverMs: number }
   | Conflict;
 
@@ -31,12 +31,12 @@ const readGive = answerReader<GiveAnswer>("semaphore-give", {
 });
 
 /**
- * Gives the permits of one take back, and is that take's last request.
+ * Gives back the permits of one take. It is also the last request of that take.
  *
  * Keys: permits, marker of the take. Arguments: how many, life of the marker ms, how to publish, Redisson's channel. Answer: given (free, publish error) / nothing / conflict; server time in each.
  *
- * As Redisson's: the number is counted up without a bound, made where it is missing, and published. Unlike it, only what the marker
- * shows as taken is given back, and once, however often the request is sent.
+ * As Redisson's: the number is counted up without a limit, made where it is missing, and published. Unlike Redisson's, it gives
+ * back only what the marker shows as taken, and only once, however often the request is sent.
  */
 export const semaphoreGive: CallScript<GiveArgs, GiveAnswer> = {
   name: "semaphore-give",

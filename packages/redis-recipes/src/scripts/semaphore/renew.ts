@@ -4,7 +4,7 @@ import { type RenewAnswer, renewalsReader } from "../mutex/renew.js";
 import type { BatchScript } from "../script.js";
 
 export interface MarkerRenewArgs {
-  /** How long a marker outlives the lease. */
+  /** How much longer a marker lives than the lease. */
   readonly extraMs: number;
 }
 
@@ -13,12 +13,13 @@ export interface MarkerRenewEntry {
 }
 
 /**
- * Keeps the markers of takes that are still held.
+ * Extends the markers of takes that are still held.
  *
- * Keys of each entry: permits, token, marker of the take. Arguments: by how much a marker outlives the lease ms; then of each entry the lease
- * ms. Answer for each entry: renewed (token, the lease) / gone where the take was given back or undone, with server time.
+ * Keys of each entry: permits, token, marker of the take. Arguments: by how many ms a marker outlives the lease; then for each
+ * entry the lease ms. Answer for each entry: renewed (token, the lease) / gone if the take was given back or undone, with server
+ * time.
  *
- * Redisson's semaphore has no leases: this renews what is ours, and changes no number of permits.
+ * Redisson's semaphore has no leases: this renews only our marker, and changes no number of permits.
  */
 export const semaphoreRenew: BatchScript<MarkerRenewArgs, MarkerRenewEntry, RenewAnswer> = {
   name: "semaphore-renew",

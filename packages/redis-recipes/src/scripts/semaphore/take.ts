@@ -6,10 +6,10 @@ import { type Conflict, conflictPart, type Late } from "../mutex/answers.js";
 import { answerReader, type CallScript, notAfterUs, nothingMore } from "../script.js";
 
 export interface TakeArgs {
-  /** Names the take in its marker; fresh for each. */
+  /** Names the take in the key of its marker; new for each take. */
   readonly owner: string;
   readonly permits: number;
-  /** The number of permits to set where none is set yet; `null` to leave it unset. */
+  /** The number of permits to set where none is set yet; `null` leaves it unset. */
   readonly initial: number | null;
   readonly notAfterMs: number | null;
   readonly tokenTtlMs: number;
@@ -42,8 +42,9 @@ const readTake = answerReader<TakeAnswer>("semaphore-take", {
  * TTL ms, token floor, life of the marker ms. Answer: granted (token, free) / busy (free, whether a number is set) / late / conflict; server time in
  * each.
  *
- * As Redisson's: the number is counted down and nothing else is kept, so the server does not know who took, and permits of a process that
- * dies are lost. The marker is ours: it makes the request safe to send again and a give-back after a lost answer exact, as long as it lives.
+ * As Redisson's: the number is counted down and nothing else is kept. So the server does not know who took permits, and permits
+ * of a process that dies are lost. The marker is ours: while it lives, the request is safe to send again, and permits are given
+ * back exactly even if an answer was lost.
  */
 export const semaphoreTake: CallScript<TakeArgs, TakeAnswer> = {
   name: "semaphore-take",

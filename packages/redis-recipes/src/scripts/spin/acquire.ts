@@ -13,12 +13,12 @@ export interface SpinArgs {
 }
 
 /**
- * Takes a mutex or says who has it; never stands in line.
+ * Takes a mutex or reports who holds it. Never enters a queue.
  *
  * Keys: lock, token. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, token floor. Answer: as `mutex-acquire`, never queued.
  *
- * As Redisson's spin lock: the hash of the plain mutex, nothing published or subscribed. Passes waiters of the plain mutex on the same name,
- * as Redisson's does.
+ * As Redisson's spin lock: it uses the hash of the plain mutex, and publishes and subscribes nothing. Like Redisson's, it passes
+ * waiters of the plain mutex of the same name.
  */
 export const spinAcquire: CallScript<SpinArgs, StandAnswer> = {
   name: "spin-acquire",

@@ -4,9 +4,10 @@ import { type ReleaseAnswer, readRelease } from "../mutex/release.js";
 import type { CallScript } from "../script.js";
 
 /**
- * Ends the owner's hold without a message; also the last request of an acquire that had no answer.
+ * Ends the owner's hold without a message. Also the last request of an acquire that was not answered.
  *
- * Keys: lock. Arguments: owner. Answer: freed (no publish error) / gone; server time in each. As Redisson's spin lock: key deleted, nothing published.
+ * Keys: lock. Arguments: owner. Answer: freed (no publish error) / gone; server time in each. As Redisson's spin lock: the key is
+ * deleted, and nothing is published.
  */
 export const spinRelease: CallScript<{ readonly owner: string }, ReleaseAnswer> = {
   name: "spin-release",
