@@ -36,23 +36,23 @@ export interface DriverSettings {
   readonly closeWaitMs: Millis;
 }
 
-/** One lock: what its kind says, and its names in Redis. */
+/** One lock: the record of its kind, and its names in Redis. */
 interface Lock {
   readonly kind: PrimitiveKind;
   /** The name as the caller gave it. */
   readonly name: string;
   readonly record: RedisKind;
   readonly keys: LockKeys;
-  /** Set for kinds with a queue of ours. */
+  /** Set for kinds that have a queue of ours. */
   readonly queued: QueuedLock | undefined;
 }
 
-/** Kinds that are no grants: the provider makes them itself. */
+/** Kinds that are not granted, so that the driver has no attempt for them: the provider makes them itself. */
 const rendezvous: readonly PrimitiveKind[] = ["count-down-latch", "barrier", "double-barrier", "record"];
-/** So many locks of each kind have their names kept, about 1 KB each; those that were made last stay. */
+/** For how many locks of each kind the names are kept, the most recent ones; they take about 1 KB for each lock. */
 const rememberedLocks = 250;
 
-/** Redisson's locks as core's driver: what each kind does is in its record. */
+/** Redisson's locks as a driver for core. What each kind does is in its record. */
 export class RedisDriver implements LockDriver {
   readonly capabilities: Capabilities = {
     backend: "redis",
@@ -76,12 +76,12 @@ export class RedisDriver implements LockDriver {
     if (this.#settings.cluster) checkClusterName(this.keyOf(name), "lock");
   }
 
-  /** A latch derives a channel of another form. */
+  /** A latch derives a channel of another form, so its names have a check of their own. */
   checkLatchName(name: string): void {
     if (this.#settings.cluster) checkClusterName(this.keyOf(name), "latch");
   }
 
-  /** The name as it is in Redis. */
+  /** The name as Redis has it. */
   keyOf(name: string): string {
     return this.#settings.keyPrefix + name;
   }
@@ -103,7 +103,7 @@ export class RedisDriver implements LockDriver {
     return new PolledAttempt(this.#client, { name, keys, scripts }, request, listener, beside);
   }
 
-  /** Mutexes only, which are Redisson's plain locks; in a cluster, those of one slot. */
+  /** Several mutexes can be acquired together, since they are Redisson's plain locks; in a cluster, only those of one slot. */
   jointGroup(kind: PrimitiveKind, name: string): number | null {
     if (kind !== "mutex") return null;
     return this.#client.line.slotOf(this.keyOf(name)) ?? 0;
@@ -130,7 +130,10 @@ export class RedisDriver implements LockDriver {
     return new QueuedAttempt(this.#client, [first as QueuedRequest, ...others], listener);
   }
 
-  /** The read has the owner of the write, as Redisson's layout asks. The write ends by its own release, which wakes waiting readers. */
+  /**
+   * The read has the same owner as the write, as Redisson's layout requires. The write ends by its own release, which wakes
+   * waiting readers.
+   */
   attemptBeside(
     write: Grant,
     read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">,
@@ -157,7 +160,7 @@ export class RedisDriver implements LockDriver {
     return await requestRevoke(this.#client.requests, lock.record, lock);
   }
 
-  /** Frees a lock under its holder. `false` when it was free. */
+  /** Frees a lock although it is held. `false` when it was free. */
   async force(kind: PrimitiveKind, name: string): Promise<boolean> {
     const lock = this.#lock(kind, name);
     if (lock.record.force === undefined) throw unsupported(`a ${kind} cannot be freed by force`, name);

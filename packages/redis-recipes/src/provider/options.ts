@@ -12,82 +12,91 @@ import { databaseOf, type RedisTarget } from "../client/target.js";
 import type { RecipeSettings } from "../recipes/requests/settings.js";
 import { type RedisTargetOptions, targetOf } from "./target-options.js";
 
-/** What `redisLocks()` takes: exactly one of `url`, `sentinels`, `cluster` and `client`, and options that all have a default. */
+/**
+ * The options of `redisLocks()`: exactly one of `url`, `sentinels`, `cluster` and `client`, and options that all have a default.
+ */
 export interface RedisLocksOptions extends ProviderOptions, RedisTargetOptions {
   /**
-   * How long a hold lasts after its grant and after each renewal, and so how long it outlives a client that has died.
-   * Milliseconds, from 100, so that a number of seconds is noticed, to 2^31 seconds; the option `leaseMs` of an acquire has the
-   * same bounds. Default 30,000, as Redisson's `lockWatchdogTimeout`.
+   * How long a hold lasts after its grant and after each renewal. A hold therefore outlives a client that has died by at most
+   * this time. Milliseconds, from 100 to 2^31 seconds; below 100 a number of seconds was probably meant. The option `leaseMs` of
+   * an acquire has the same bounds. Default 30,000, as Redisson's `lockWatchdogTimeout`.
    */
   readonly leaseMs?: Millis;
   /**
-   * How long one attempt to connect to a server or a sentinel may take. Milliseconds, from 50 to `connectTimeoutMs`; default
-   * 500. An address that swallows packets delays a failover by that long. A client of your own has its `connectTimeout` instead.
+   * How long one attempt to connect to a server or a sentinel may take. Milliseconds, from 50 to `connectTimeoutMs`; default 500.
+   * An address that does not answer delays a failover by that long. A client of your own uses its `connectTimeout` instead.
    */
   readonly dialTimeoutMs?: Millis;
   /**
-   * How long the server may be silent before the requests that wait for their answers count as unknown, which holdfast then
-   * asks the server about. Milliseconds; default 1,000. Raise it for links that are slow or far. At least 100; at most a third
-   * of `leaseMs`, so that a renewal without an answer leaves time for the next one, and at most `aliveMs - heartbeatMs`, which
-   * is how long a waiter keeps its place without being heard. The default alone may be above both. A connection that is silent
-   * for 3 times as long, 3 s at the least, is dropped.
+   * How long the server may be silent before the unanswered requests count as unknown; holdfast then asks the server about them.
+   * Milliseconds; default 1,000. Raise it for links that are slow or far.
+   *
+   * At least 100, and at most a third of `leaseMs`, so that an unanswered renewal leaves time for the next one. Also at most
+   * `aliveMs - heartbeatMs`, which is how long a waiter that cannot reach the server keeps its place. Only the default may be
+   * above both limits. A connection that is silent for 3 times as long, 3 s at the least, is dropped.
    */
   readonly commandTimeoutMs?: Millis;
-  /** Put in front of every lock name, as a `NameMapper` of Redisson may do. Default none. */
+  /** Text in front of every lock name, as a `NameMapper` of Redisson may add. Default none. */
   readonly keyPrefix?: string;
 
   /**
-   * How many replicas the master has; in a cluster, each master. Default 0. Checked when connecting, and with `acks` each second
-   * from then on.
+   * How many replicas the master has; in a cluster, each master. Default 0. It is checked when connecting, and with `acks` also
+   * each second afterwards.
    */
   readonly replicas?: number;
   /**
-   * How many of `replicas` must have the write of a grant before the caller gets it; `"all"` means all that are configured, not
-   * all that happen to be connected. With fewer connected an acquire rejects at once with `TooFewReplicasError`, which is not
-   * tried again, and so does the acquire of a waiter whose turn comes then. A failover loses fewer grants with it, and still
-   * some: only a consensus protocol loses none (measured in docs/replication.md). Default `"none"`.
+   * How many of `replicas` must have the write of a grant before the caller gets the grant. `"all"` means all configured
+   * replicas, not all that happen to be connected. Default `"none"`.
+   *
+   * If fewer are connected, an acquire rejects at once with `TooFewReplicasError`, which is not retried; so does the acquire of a
+   * waiter whose turn comes then. With this option a failover loses fewer grants, but still some: only a consensus protocol loses
+   * none (measured in docs/replication.md).
    */
   readonly acks?: "none" | "all" | number;
   /** How long a grant waits for its replicas. Milliseconds; default 1,000, as Redisson's `slavesSyncTimeout`. */
   readonly waitTimeoutMs?: Millis;
 
   /**
-   * Cluster only: whether Redisson's channels are sharded ones, as its `shardedSubscriptionMode`. `"auto"` (default) asks
-   * the server as Redisson 3.22 and later do; `"on"` takes them as sharded without asking; `"off"` is for fleets of older ones.
+   * Cluster only: whether Redisson's channels are sharded, as with its `shardedSubscriptionMode`. `"auto"` (default) asks the
+   * server, as Redisson 3.22 and later do. `"on"` assumes sharded channels without asking; `"off"` is for fleets of older
+   * versions.
    */
   readonly shardedPubSub?: "auto" | "on" | "off";
 
   /**
    * How long the key that counts the fencing tokens of a name is kept after the last grant. Milliseconds, at least 100 leases;
-   * default: the longer of 100 leases and 1 hour. 0: for ever. Without that key the next token is the server's time in
-   * microseconds, which is higher than all before unless the server's clock went back: the key guards against that alone, and
-   * costs some 150 bytes for each name. Choose 0 where Redisson's `RFencedLock` alone takes a name for longer than this time, as
-   * it does not renew the key.
+   * default: the longer of 100 leases and 1 hour. 0: for ever.
+   *
+   * Without that key the next token is the server's time in microseconds, which is higher than all earlier tokens unless the
+   * server's clock was set back. The key protects only against that case, and costs some 150 bytes for each name. Choose 0 if
+   * only Redisson's `RFencedLock` takes a name for longer than this time, since it does not renew the key.
    */
   readonly tokenTtlMs?: Millis;
   /**
    * Whether Java clients take the same locks. `true` (default): after `maxDirectRun` hand-offs in a row between clients of
-   * holdfast a Java client has its chance. `false`: hand-offs between them have no limit.
+   * holdfast a Java client gets its chance. `false`: the number of hand-offs in a row has no limit.
    */
   readonly javaPeers?: boolean;
   /**
-   * How often the first waiter of a queue asks whether its turn has come. A waiter behind it only reports to the server that it still waits,
-   * once in `0.8 * (aliveMs - commandTimeoutMs)` and not more often than this. Milliseconds; default 1,000.
+   * How often the first waiter of a queue asks whether its turn has come. Milliseconds; default 1,000. A waiter behind it only
+   * reports that it still waits, once in `0.8 * (aliveMs - commandTimeoutMs)` and not more often than this.
    */
   readonly heartbeatMs?: Millis;
   /**
-   * How long a waiter keeps its place after such a message, by the server's clock. Milliseconds, at least twice `heartbeatMs`;
+   * How long a waiter keeps its place after such a request, by the server's clock. Milliseconds, at least twice `heartbeatMs`;
    * default: the longer of 3,500 and 3.5 times `heartbeatMs`.
    */
   readonly aliveMs?: Millis;
   /**
-   * The lease of a lock that was handed to the next waiter, until that client renews it to `leaseMs`. Milliseconds, 500 or
-   * more; default 3,000.
+   * The lease of a lock that was handed to the next waiter, until that client renews it to `leaseMs`. Milliseconds, at least 500;
+   * default 3,000.
    */
   readonly claimLeaseMs?: Millis;
-  /** How many hand-offs may follow each other before Java clients have their chance. A whole number; default 8. */
+  /** How many hand-offs may follow each other before Java clients get their chance. A whole number; default 8. */
   readonly maxDirectRun?: number;
-  /** Redisson's `fairLockWaitTimeout`: the same as in the Java clients that share locks. Milliseconds; default 300,000. */
+  /**
+   * Redisson's `fairLockWaitTimeout`; must be the same as in the Java clients that share locks. Milliseconds; default 300,000.
+   */
   readonly fairLockWaitTimeoutMs?: Millis;
 }
 
@@ -127,9 +136,12 @@ const ownKeys = [
 
 const hourMs: Millis = 3_600_000;
 
-/** Checks all options at once, before any I/O. Throws `InvalidArgumentError` naming `factory`, the option and what it takes. */
+/**
+ * Checks all options before any I/O. Throws `InvalidArgumentError`, which names `factory`, the option and the values that it
+ * takes.
+ */
 export function resolveOptions(given: RedisLocksOptions, factory = "redisLocks"): ResolvedRedisOptions {
-  // Untyped callers may give nothing at all.
+  // Untyped callers may pass nothing.
   const options = given === undefined ? {} : given;
   const of = (key: keyof RedisLocksOptions) => `${factory}: ${key}`;
   const common = resolveProviderOptions(factory, options, ownKeys, { keeps: true });
@@ -179,7 +191,7 @@ export function resolveOptions(given: RedisLocksOptions, factory = "redisLocks")
   };
 }
 
-/** Given to scripts or timers as they are. */
+/** Must be whole numbers, since they are passed to scripts or timers unchanged. */
 const wholeMillis = [
   "leaseMs",
   "dialTimeoutMs",
@@ -191,14 +203,17 @@ const wholeMillis = [
   "fairLockWaitTimeoutMs",
 ] as const;
 
-/** A hold that was handed over is renewed within this time, or is gone: below a round trip to a far server no waiter would ever have its lock. */
+/**
+ * A hold that was handed over ends unless it is renewed within this time. If it were below a round trip to a far server, no
+ * waiter would ever get its lock.
+ */
 const leastClaimLeaseMs: Millis = 500;
-/** A shorter one is nearly always meant in seconds, and would be renewed dozens of times in each. */
+/** A shorter lease is nearly always a number of seconds by mistake, and would be renewed dozens of times a second. */
 const leastLeaseMs: Millis = 100;
-/** 68 years. Redis refuses much longer times, and a script would have half of its work done by then. */
+/** 68 years. Redis refuses much longer times, and a script would have done half of its work by then. */
 const mostLeaseMs: Millis = 2 ** 31 * 1_000;
 
-/** Throws `InvalidArgumentError` for a lease that the scripts cannot set, or that cannot have been meant. */
+/** Throws `InvalidArgumentError` for a lease that the scripts cannot set, or that is certainly a mistake. */
 export function checkLease(what: string, leaseMs: Millis): void {
   if (leaseMs >= leastLeaseMs && leaseMs <= mostLeaseMs) return;
   throw new InvalidArgumentError(
@@ -212,7 +227,7 @@ function checkWhole(what: string, value: unknown, least: number): void {
   throw new InvalidArgumentError(`${what} must be a whole number, ${least} or more; got ${show(value)}`);
 }
 
-/** `most`: what it must not be above, by what each of these is called. */
+/** Checks the bounds of a number of milliseconds. `most`: the upper bounds, by the names that the error uses. */
 function checkWithin(
   what: string,
   given: Millis | undefined,

@@ -35,21 +35,22 @@ import { RedisDriver } from "./driver.js";
 import { type RedisLocksOptions, resolveOptions } from "./options.js";
 
 /**
- * A semaphore whose permits each have an id and a lease, which is renewed by default. The permits of a process that dies come back
- * when their lease ends.
+ * A semaphore whose permits each have an id and a lease, which is renewed by default. When a process dies, its permits are free
+ * again at the end of their leases.
  */
 export interface PermitSemaphore extends Semaphore<FencingToken> {
   /**
-   * Stores the limit, a whole number from 0 to 2^31 - 1, where none is stored yet. Resolves to `false` when one is, and leaves
-   * it as it is. Rejects with `InvalidArgumentError` for another number, with `LayoutConflictError` where the key holds
-   * something else, with `BackendError` when there is no connection within `connectTimeoutMs`, the server refuses, or the
-   * answer was lost (that one is not retryable), and with `ProviderClosedError`.
+   * Stores the limit, a whole number from 0 to 2^31 - 1, where none is stored yet. Resolves to `false`, and changes nothing, if a
+   * limit is stored.
+   *
+   * Rejects with `InvalidArgumentError` for another number, with `LayoutConflictError` if the key holds something else, and with
+   * `ProviderClosedError`. Rejects with `BackendError` if there is no connection within `connectTimeoutMs`, if the server
+   * refuses, or if the answer was lost (that one is not retryable).
    */
   trySetLimit(limit: number): Promise<boolean>;
   /**
-   * Changes the limit for all clients; a whole number from 0 to 2^31 - 1. With a limit below the number of permits that are
-   * held, nothing is granted until enough of them were given back. Rejects as `trySetLimit()`; calling it again is harmless.
-   *
+   * Changes the limit for all clients; a whole number from 0 to 2^31 - 1. If the limit is below the number of held permits,
+   * nothing is granted until enough of them were given back. Rejects as `trySetLimit()`; calling it again is harmless.
    * @example
    * ```ts
    * import { redisLocks } from "@holdfast/redis-recipes";
@@ -62,39 +63,42 @@ export interface PermitSemaphore extends Semaphore<FencingToken> {
 }
 
 /**
- * Locks on Redis, on the keys of Redisson, and what Redis has beside the locks that every backend has. The methods return at once,
- * send nothing, and throw as those of `LockProvider`.
+ * Locks on Redis, on the keys of Redisson, and further primitives that Redis has beside the locks of every backend. The methods
+ * return at once, send nothing, and throw as those of `LockProvider`.
  */
 export interface RedisLocks extends LockProvider<FencingToken> {
-  /** A mutex in the order of arrival, Java clients included. Redisson: `RLock` of `getFairLock()`. */
+  /**
+   * A mutex that is granted in the order of arrival, with Java clients in the same queue. Redisson: `RLock` of `getFairLock()`.
+   */
   fairMutex(name: string, options?: AcquireOptions): Mutex<FencingToken>;
-  /** A mutex whose waiters ask again after growing random delays, instead of listening for a message. Redisson: `getSpinLock()`. */
+  /** A mutex whose waiters ask again after growing random delays, and do not wait for messages. Redisson: `getSpinLock()`. */
   spinMutex(name: string, options?: AcquireOptions): Mutex<FencingToken>;
   /**
-   * Redisson's `RPermitExpirableSemaphore`. Each permit has a lease, so that the permits of a process that dies come back. The
-   * first acquire stores `limit`; where another limit is stored, an acquire rejects with `LayoutConflictError`: pass the stored
-   * one, or change it with `setLimit()`. `limit()` resolves with the stored one.
+   * Redisson's `RPermitExpirableSemaphore`. Each permit has a lease, so that the permits of a process that dies are free again.
+   * The first acquire stores `limit`. If another limit is stored, an acquire rejects with `LayoutConflictError`: pass the stored
+   * limit, or change it with `setLimit()`. `limit()` resolves with the stored one.
    */
   semaphore(name: string, limit: number, options?: AcquireOptions): PermitSemaphore;
-  /** Like `semaphore`, with the limit that is stored. Where none is stored, a request waits until a client sets one. */
+  /** Like `semaphore`, with the limit that is stored. While none is stored, a request waits until a client sets one. */
   permitSemaphore(name: string, options?: AcquireOptions): PermitSemaphore;
   /**
    * Redisson's `RSemaphore`: one number of free permits, and nothing else. So **the permits of a process that dies stay taken for
    * good**, until `RSemaphore.addPermits` adds them again. No limit is stored either: the first client sets the number to its
-   * `limit`, and the `limit` of later clients is not compared with it, although their `limit()` and `inspect()` show it. For
-   * names that Java uses with `RSemaphore`; everywhere else take `semaphore`.
+   * `limit`. The `limit` of later clients is not compared with that number, although their `limit()` and `inspect()` show it. Use
+   * this for names that Java uses with `RSemaphore`, and `semaphore` for all others.
    */
   plainSemaphore(name: string, limit: number, options?: AcquireOptions): Semaphore<FencingToken>;
 }
 
-/** How long `close()` waits for the connections to end. */
+/** How long `close()` waits until the connections have ended. */
 const closeWaitMs = 1_000;
 
 /**
- * Locks on Redis that exclude Redisson's `RLock` and its siblings (3.17 and later) on the same names. Returns at once and connects
- * in the background: `ready()` waits for it. One server, a master that sentinels name, or a cluster.
+ * Locks on Redis that exclude Redisson's `RLock` and its siblings (3.17 and later) on the same names. Returns at once and
+ * connects in the background; `ready()` waits for the connection. Works with one server, a master that sentinels name, or a
+ * cluster.
  *
- * Throws `InvalidArgumentError` for unknown options and values that cannot be right. Needs Redis 7.0 or later.
+ * Throws `InvalidArgumentError` for unknown options and for values that cannot be right. Needs Redis 7.0 or later.
  *
  * @example
  * ```ts
@@ -124,11 +128,11 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
     meter: requestMeter(events),
     warn: (message, code) => {
       warnProcess(message, code);
-      // Later, so that listeners that are added once this call has returned hear of its warnings.
+      // Emit later, so that listeners that are added right after this call are notified of its warnings too.
       queueMicrotask(() => events.emit("server-warning", { code, message }));
     },
     onState: (state) => {
-      // Holds first, so that a listener of the state that looks at a handle finds it uncertain already.
+      // Notify the holds first, so that a listener of the state that looks at a handle already finds it uncertain.
       client.stateChanged(state);
       if (events.has("session-state")) events.emit("session-state", { state, timeoutMs: 0, cluster });
     },
@@ -149,7 +153,7 @@ export function redisLocks(options: RedisLocksOptions): RedisLocks {
   return new RedisProvider(parts, client, driver);
 }
 
-/** What the events call it. */
+/** The name of the target in events. */
 function clusterName(target: RedisTarget): string {
   switch (target.kind) {
     case "single":
@@ -165,7 +169,7 @@ function clusterName(target: RedisTarget): string {
 
 const clientStates = new WeakMap<LockProvider, RedisClientState>();
 
-/** What is behind a provider of ours, for those that look at it from inside; `undefined` for any other. */
+/** The internals of a provider of ours, for tools that inspect it; `undefined` for any other provider. */
 export function clientStateOf(provider: LockProvider): RedisClientState | undefined {
   return clientStates.get(provider);
 }

@@ -6,7 +6,7 @@ import type { Credentials, NatMap, RedisAddress, RedisTarget } from "../client/t
 
 /** Sentinels, and the master that they name. */
 export interface RedisSentinelOptions {
-  /** Any of the sentinels; the others are learnt from them. */
+  /** Addresses of some of the sentinels; the others are found through them. */
   readonly sentinels: readonly RedisAddress[];
   /** The name of the master in the sentinels' configuration. */
   readonly name: string;
@@ -14,17 +14,17 @@ export interface RedisSentinelOptions {
   readonly username?: string;
   /** Password at the sentinels. Default: none. */
   readonly password?: string;
-  /** Connect to the sentinels by TLS with these options of `node:tls`. Default: plain TCP. */
+  /** Options of `node:tls` for connections to the sentinels by TLS. Default: plain TCP. */
   readonly tls?: ConnectionOptions;
-  /** For each `host:port` that a sentinel gives, the address that leads there from here. Default: none. */
+  /** For each `host:port` that a sentinel reports, the address by which it is reached from here. Default: none. */
   readonly natMap?: NatMap;
 }
 
 /** The nodes of a Redis Cluster. */
 export interface RedisClusterOptions {
-  /** Any of the nodes; the others are learnt from them. */
+  /** Addresses of some of the nodes; the others are found through them. */
   readonly nodes: readonly RedisAddress[];
-  /** For each `host:port` that a node gives, the address that leads there from here. Default: none. */
+  /** For each `host:port` that a node reports, the address by which it is reached from here. Default: none. */
   readonly natMap?: NatMap;
 }
 
@@ -32,25 +32,28 @@ export interface RedisClusterOptions {
 export interface RedisTargetOptions {
   /** One server: `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
   readonly url?: string;
-  /** The master that these sentinels name; followed through failovers. */
+  /** The master that these sentinels name; the provider follows it through failovers. */
   readonly sentinels?: RedisSentinelOptions;
   /** A Redis Cluster. All keys of a lock are in the slot of its name. */
   readonly cluster?: RedisClusterOptions;
 
   /**
-   * An ioredis client of your own, `Redis` or `Cluster`, version 5 or later. It is never closed; duplicates of it carry subscriptions and
-   * waits for replicas. Options that are not safe for locks are named in a process warning each, with the value to set.
-   * `keyPrefix`, `readOnly`, `stringNumbers` and `monitor` are refused.
+   * An ioredis client of your own, `Redis` or `Cluster`, version 5 or later. It is never closed. Duplicates of it carry
+   * subscriptions and requests that wait for replicas. For each option that is not safe for locks there is a process warning,
+   * with the value to set. `keyPrefix`, `readOnly`, `stringNumbers` and `monitor` are refused.
    */
   readonly client?: IoredisClient;
 
-  /** ACL user; default: the default user. In the url or here. */
+  /** ACL user; default: the default user. Given in the url or here. */
   readonly username?: string;
-  /** Password of that user, or of the default user; default none. In the url or here. */
+  /** Password of that user, or of the default user; default none. Given in the url or here. */
   readonly password?: string;
-  /** Options of `node:tls` for `rediss://`, for a sentinel's master, or for a cluster. Default: none, plain TCP without `rediss://`. */
+  /**
+   * Options of `node:tls` for `rediss://`, for a sentinel's master, or for a cluster. Default: none; without `rediss://` that is
+   * plain TCP.
+   */
   readonly tls?: ConnectionOptions;
-  /** Number of the database; default 0. In the url or here; a cluster has 0 alone. */
+  /** Number of the database; default 0. Given in the url or here; a cluster has only database 0. */
   readonly db?: number;
 }
 
@@ -58,7 +61,8 @@ const ways = ["url", "sentinels", "cluster", "client"] as const;
 const accessKeys = ["username", "password", "tls", "db"] as const;
 
 /**
- * What to connect to. Throws `InvalidArgumentError` for none, for several, and for what does not fit together. `factory`: what messages name.
+ * What to connect to. Throws `InvalidArgumentError` if none or several ways are given, and for options that do not fit together.
+ * `factory`: the name in the error messages.
  */
 export function targetOf(options: RedisTargetOptions, factory = "redisLocks"): RedisTarget {
   const given = ways.filter((way) => options[way] !== undefined);
@@ -100,7 +104,7 @@ function singleTarget(url: string, options: RedisTargetOptions, factory: string)
     throw new InvalidArgumentError(`${what} must be like redis://host:6379/0`, { cause });
   }
   const { protocol, hostname, pathname } = parsed;
-  // The URL itself is not shown: it may carry a password.
+  // The URL itself is not shown, since it may contain a password.
   if (protocol !== "redis:" && protocol !== "rediss:") {
     throw new InvalidArgumentError(`${what} must begin with redis:// or rediss://; got ${show(protocol)}`);
   }
@@ -145,7 +149,7 @@ function singleTarget(url: string, options: RedisTargetOptions, factory: string)
   };
 }
 
-/** A part of a url that is percent-encoded. It is not shown, as it may be a secret. */
+/** Decodes a percent-encoded part of a url. Errors do not show it, since it may be a secret. */
 function decoded(what: string, part: string): string | undefined {
   if (part === "") return undefined;
   try {

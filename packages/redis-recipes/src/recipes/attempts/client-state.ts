@@ -11,25 +11,25 @@ import { Waits } from "../queue/waits.js";
 import { Requests } from "../requests/requests.js";
 
 export interface ClientStateParts extends Pick<Requests, "line" | "runtime" | "settings"> {
-  /** Hears of grants for owners that never were: see the event `unknown-grant`. */
+  /** Called for a grant to an owner that this provider never used: see the event `unknown-grant`. */
   onUnknownGrant?(grant: UnknownGrant): void;
 }
 
-/** What all attempts and grants of one provider share: who waits, who holds, and how they ask. */
+/** What all attempts and grants of one provider share: its waits, its holds, and its requests. */
 export class RedisClientState {
   readonly line: RedisLine;
   readonly requests: Requests;
   readonly owners: WireOwners;
   readonly holds: Holds;
-  /** `null` where the provider keeps nothing: then it costs nothing. */
+  /** `null` if the provider keeps no locks, so that keeping costs nothing. */
   readonly keptGrants: KeptGrants | null;
   readonly waits: Waits;
   readonly grantChannel: GrantChannel;
   readonly lastRequests: LastRequests;
-  /** Requests that wait for messages on channels that are not ours alone. */
+  /** Requests that wait for messages on channels that other clients use too. */
   readonly channelWaiters: ChannelWaiters;
   readonly revokeChannels: PermitRevokeChannels;
-  /** Each ends something that goes on until the provider closes. */
+  /** Each function ends something that runs until the provider closes. */
   readonly #stops: (() => void)[];
 
   constructor({ line, runtime, settings, onUnknownGrant = () => {} }: ClientStateParts) {
@@ -44,7 +44,8 @@ export class RedisClientState {
     this.grantChannel = new GrantChannel(this, onUnknownGrant);
     this.channelWaiters = new ChannelWaiters(line, runtime);
     this.revokeChannels = new PermitRevokeChannels(this.requests, this.holds);
-    // Rule 8: after a reconnect of either connection anything may have been missed: every wait and every hold asks at once.
+    // Rule 8: after a reconnect of either connection anything may have been missed, so every wait and every hold asks the server
+    // at once.
     const stopRenewed = line.onRenewed((what) => {
       if (what === "master") {
         this.holds.masterChanged();

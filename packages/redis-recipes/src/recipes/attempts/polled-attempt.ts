@@ -16,7 +16,7 @@ import type { Requests } from "../requests/requests.js";
 import { expiryGraceMs, isMisdated, marginMs } from "../requests/server-clock.js";
 import type { RedisClientState } from "./client-state.js";
 
-/** How long a last request that has to arrive is repeated. */
+/** How long a last request is repeated for a hold that does not end by itself. */
 const patienceMs: Millis = 600_000;
 
 /** A lock of a kind that has no queue of ours. */
@@ -31,12 +31,13 @@ export type PolledRequest = Pick<GrantRequest, "leaseMs" | "permits" | "limit" |
 
 type Granted = Answer<Extract<PolledAnswer, { readonly status: "granted" }>>;
 
-/** A grant, or after how long trying again may help without any message; `null`: the server cannot say. */
+/** A grant; or the time after which trying again may help although no message comes, `null` if the server cannot say. */
 type Tried = { readonly granted: Granted } | { readonly againMs: Millis | null };
 
 /**
- * Asks for a lock of a kind that has no queue of ours: asks, and asks again when a message, a reconnect or the time says that the answer
- * may be another. All tries are of one wire owner, so none counts twice. Nothing is left at the server while it sleeps.
+ * Asks for a lock of a kind that has no queue of ours. It asks again when a message, a reconnect or the time shows that the
+ * answer may have changed. All tries have the same wire owner, so no try counts twice. While it sleeps, nothing of it is at the
+ * server.
  */
 export class PolledAttempt implements Attempt {
   readonly #client: RedisClientState;
@@ -57,13 +58,13 @@ export class PolledAttempt implements Attempt {
   #woken = false;
   #wake: () => void = () => {};
   #roundTrips = 0;
-  /** Something of ours may be at the server, or on its way there. */
+  /** Something of this owner may be at the server, or on its way there. */
   #mayBeThere = false;
   /** See `Requests.runLast`. */
   #lateUntilMs: number | null = null;
   #sentMs: Millis = 0;
 
-  /** `beside`: the write beside which a read is asked for, under the same owner, as Redisson's layout asks. */
+  /** `beside`: the write beside which a read is asked for. The read has the same owner, as Redisson's layout requires. */
   constructor(
     client: RedisClientState,
     { name, keys, scripts }: PolledLock,
@@ -85,9 +86,9 @@ export class PolledAttempt implements Attempt {
     this.#request = request;
     this.#leaseMs = Math.max(1, Math.floor(request.leaseMs));
     this.#listener = listener;
-    // The token key may be gone by now: the next holder's token shall not be behind that of the write.
+    // The token key may have expired by now. Without this, the next holder's token could be lower than that of the write.
     if (beside !== undefined) client.requests.sawToken(keys.key, beside.token);
-    // A forced release, or a request to let go, may concern the grant to come.
+    // A forced release or a request to release may concern the grant that is asked for here.
     client.grantChannel.listen();
     this.#settled = this.#run();
   }
@@ -108,7 +109,7 @@ export class PolledAttempt implements Attempt {
 
   async #run(): Promise<void> {
     try {
-      // Rule 3: an earlier read beside this write has the same owner, and what ends it would end this one.
+      // Rule 3: an earlier read beside this write has the same owner, so the request that ends it would also end this one.
       if (this.#beside?.besideOver != null) await this.#beside.besideOver;
       if (this.#over) return;
       const tried = await this.#try();
@@ -130,9 +131,9 @@ export class PolledAttempt implements Attempt {
     if (wakes !== null) {
       const waiter = { size: this.#request.permits, ready: () => this.#wake(), wake: this.#messaged };
       this.#leave = this.#client.channelWaiters.enter(this.#asking.keys.channel, "redisson", wakes, waiter);
-      // It waits until messages arrive or a sleep is over, whichever comes first: a subscription is no condition of a grant.
+      // A grant does not depend on the subscription. So wait until messages arrive or a sleep is over, whichever comes first.
       await this.#sleep(againMs, 1);
-      // What was published between the first try and the subscription is known by trying again.
+      // Another try shows what was published between the first try and the subscription.
       againMs = 0;
     }
     for (let refusals = 1; !this.#over; refusals++) {
@@ -147,20 +148,20 @@ export class PolledAttempt implements Attempt {
     }
   }
 
-  /** A request that waits already sits an outage out: how long that may last is core's to say. */
+  /** A request that already waits sits an outage out. Core decides how long an outage may last. */
   async #tryPatiently(againMs: Millis | null): Promise<Tried> {
     try {
       return await this.#try();
     } catch (error) {
-      // The owner may hold by now, and the lease runs: that is looked at as soon as anything can be. Another answer makes up for one that
-      // was lost, but not for what its replicas had said.
+      // The owner may hold by now, and its lease runs: find that out as soon as possible. A new answer replaces one that was
+      // lost, but not the count of replicas that came with it.
       if (error instanceof OutcomeUnknownError && this.#requests.settings.acks === 0) return { againMs: 50 };
       if (!nothingDone(error)) throw error;
       return { againMs: againMs === 0 ? null : againMs };
     }
   }
 
-  /** `again`: a second time, since the first had a wrong date. */
+  /** `again`: the second time, since the first request was refused for a wrong date. */
   async #try(again = false): Promise<Tried> {
     const requests = this.#requests;
     const { what } = this.#scripts;
@@ -190,7 +191,7 @@ export class PolledAttempt implements Attempt {
       checkAcknowledged(requests, acknowledged, this.#name);
       return { granted: answer as Granted };
     }
-    // A try before it whose answer was lost may still be on its way.
+    // An earlier try whose answer was lost may still be on its way.
     this.#mayBeThere = before;
     if (!again && !this.#over && isMisdated(answer, requests.settings.commandTimeoutMs))
       return await this.#try(true);
@@ -271,7 +272,7 @@ export class PolledAttempt implements Attempt {
     grant.enter(state);
   }
 
-  /** The lock, and how a renewal names the hold. */
+  /** The lock, and the name by which a renewal finds the hold. */
   get #held(): { readonly lock: GrantedLock; readonly field: string } {
     const { sharing, renewal, fieldOf, renewKeys } = this.#scripts;
     const asking = this.#asking;
@@ -286,12 +287,16 @@ export class PolledAttempt implements Attempt {
     const listening = (): Promise<void> =>
       askedByChannel ? revokeChannels.listen(this.#key) : grantChannel.subscribed();
     const listens = this.#request.revocable ? [listening()] : [];
-    // What became free may be what another handle of this process has lost, and that one hears of the loss first.
+    // The permits that became free may be those that another handle of this process has lost. Check those handles first, so that
+    // their holders are notified of the loss before this grant is delivered.
     const others = sharing === "any" && contended ? holds.on(this.#key) : [];
     return [...listens, ...others.map((other) => other.recheck())];
   }
 
-  /** The write is over beside which a read was asked for: the script may have made a first reader of us, which is taken back. */
+  /**
+   * The write is over beside which the read was asked for. The script may have made this owner the first reader, so that read is
+   * ended.
+   */
   async #writeGone(): Promise<void> {
     if (this.#mayBeThere) await this.#end();
     if (this.#over) return;
@@ -304,14 +309,17 @@ export class PolledAttempt implements Attempt {
     this.#listener.failed(lost);
   }
 
-  /** The next read beside the same write waits for it. */
+  /** The next read beside the same write waits until `end` has settled. */
   #ending<T>(end: Promise<T>): Promise<T> {
     const write = this.#beside;
     if (write !== undefined) write.besideOver = Promise.allSettled([write.besideOver, end]).then(() => {});
     return end;
   }
 
-  /** Also of a try whose answer was lost. `false` when it was not ours any more; an earlier copy of the same request may have ended it. */
+  /**
+   * Ends the hold, also that of a try whose answer was lost. `false` when it was no longer ours; an earlier copy of the same
+   * request may have ended it.
+   */
   async #end(): Promise<boolean> {
     const { what, outlivesLease } = this.#scripts;
     const call = this.#scripts.end(this.#asking, this.#requests);
@@ -327,12 +335,12 @@ export class PolledAttempt implements Attempt {
     }
     if (reply === null) return false;
     this.#mayBeThere = false;
-    // Where permits were taken together, one that is gone is the loss of all.
+    // Permits that were taken together are lost together when one of them is gone.
     const whole = reply.permits === undefined || reply.permits === this.#asking.permitIds.length;
     return (reply.ended && whole) || repeated;
   }
 
-  /** When the lease is over at the server too, whatever was answered when. */
+  /** The time by which the lease is certainly over at the server too, whatever was answered. */
   #overMs(): Millis {
     const { runtime, settings } = this.#requests;
     if (this.#scripts.outlivesLease) return runtime.nowMs() + patienceMs;

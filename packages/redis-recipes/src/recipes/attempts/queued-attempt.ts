@@ -18,7 +18,7 @@ import type { Requests } from "../requests/requests.js";
 import { isMisdated } from "../requests/server-clock.js";
 import type { RedisClientState } from "./client-state.js";
 
-/** A lock with a queue of ours, and what is asked of it. */
+/** A lock that has a queue of ours, and the request for it. */
 export interface QueuedRequest {
   readonly lock: QueuedLock;
   readonly request: GrantRequest;
@@ -34,20 +34,20 @@ type Parts = readonly [Part, ...Part[]];
 
 type Phase =
   | "asking" // the acquire is under way
-  | "waiting" // queued, as far as we know
-  | "confirming" // holds by a message or heartbeat, and one renewal has to say so
+  | "waiting" // queued, as far as this client knows
+  | "confirming" // a message or heartbeat says that it holds, and one renewal has to confirm it
   | "granted"
   | "over"; // withdrawn, refused or failed
 
 /**
- * Asks for one lock that has a queue of ours, or for several mutexes of one server or slot by one script. Several are granted together
- * or not at all, and never wait: places in several queues at once are what deadlocks are made of.
+ * Asks for one lock that has a queue of ours, or for several mutexes of one server or slot by one script. Several mutexes are
+ * granted together or not at all, and never wait: clients that are in several queues at once would deadlock.
  */
 export class QueuedAttempt implements Attempt, Wait {
   readonly owner: string;
   readonly lock: QueuedLock;
   readonly leaseMs: Millis;
-  /** Another stands in front of it, as the last answer said. */
+  /** Another waiter is in front, according to the last answer. */
   behind = false;
   readonly #client: RedisClientState;
   readonly #requests: Requests;
@@ -61,12 +61,12 @@ export class QueuedAttempt implements Attempt, Wait {
   #mayBeThere = false;
   /** See `Requests.runLast`. */
   #lateUntilMs: number | null = null;
-  /** The token key's value in the last answer: no message with a token up to this is news. */
+  /** The token key's value in the last answer. A message whose token is not above it is out of date. */
   #voidUpTo = 0n;
-  /** A message that overtook the reply of the acquire. */
+  /** A message that arrived before the reply of the acquire. */
   #early: { readonly message: HandOver; readonly heardMs: Millis } | undefined;
   #watch: PlaceWatch | undefined;
-  /** Set while a request that may not wait stays behind a holder that may keep the lock for no owner. */
+  /** Set while a request that may not wait stays queued behind a holder whose provider may only keep the lock. */
   #endAsking: (() => void) | undefined;
   /** Resolves once others can read the label. */
   #labelled: Promise<unknown> | undefined;
@@ -91,7 +91,7 @@ export class QueuedAttempt implements Attempt, Wait {
     this.owner = first.owner;
     this.lock = first.lock;
     this.leaseMs = first.leaseMs;
-    // A hand-over, a forced release or a request to let go may concern the grant to come.
+    // A hand-over, a forced release or a request to release may concern the grant that is asked for here.
     client.grantChannel.listen();
     if (this.#alone) client.waits.add(this);
     this.#asked = this.#ask();
@@ -101,7 +101,7 @@ export class QueuedAttempt implements Attempt, Wait {
     return this.#parts.length === 1;
   }
 
-  /** Several locks never may. */
+  /** A request for several locks may never wait. */
   get #mayWait(): boolean {
     return this.#parts[0].request.mayWait;
   }
@@ -126,8 +126,9 @@ export class QueuedAttempt implements Attempt, Wait {
         if (this.queued) this.#placed(reply);
         return;
       case "late":
-        // A bound that was wrong is forgotten by now. One that stands is of another clock than that of the node which answered, as while a
-        // slot moves: asked again at once, that node would say the same.
+        // A wrong bound of the server's clock is forgotten by now. If a bound stands, it is that of another server's clock than
+        // that of the node which answered, as while a slot is being moved: another request at once would be refused in the same
+        // way.
         if (this.#requests.notAfterMs(this.lock.key) === null) this.#client.waits.heartbeatNow(this);
         return;
       case "conflict":
@@ -145,7 +146,8 @@ export class QueuedAttempt implements Attempt, Wait {
   }
 
   handedOver(message: HandOver, heardMs: Millis): void {
-    // The locks `x` and `{x}` have one queue between them, as Redisson derives its key: this may be a grant of the other lock.
+    // The locks `x` and `{x}` share one queue, since Redisson derives the same key from both. So this may be a grant of the other
+    // lock.
     if (message.key !== this.lock.key) return;
     if (this.#phase === "asking") this.#early = { message, heardMs };
     if (!this.queued) return;
@@ -173,7 +175,8 @@ export class QueuedAttempt implements Attempt, Wait {
     for (const grant of this.#grants) grant.abandon();
     this.#leave("over");
     for (const part of this.#parts) waits.end(part);
-    // No order between a request that waits for replicas and one that does not; and whether there is anything to take back.
+    // Wait for the acquire: a request that waits for replicas and one that does not are not ordered. Its outcome also shows
+    // whether there is anything to take back.
     await this.#asked;
     if (!this.#mayBeThere) {
       for (const { owner } of this.#parts) waits.forget(owner);
@@ -192,11 +195,11 @@ export class QueuedAttempt implements Attempt, Wait {
 
   // -------- the way to a grant
 
-  /** `again`: a second time, since the first had a wrong date. */
+  /** `again`: the second time, since the first request was refused for a wrong date. */
   async #ask(again = false): Promise<void> {
     const requests = this.#requests;
     const { grantChannel, keptGrants } = this.#client;
-    // A request to let go that is not heard is not sent again.
+    // A request to release is not sent again if it is missed, so subscribe first.
     if (this.#parts.some(({ request }) => request.revocable)) await grantChannel.subscribed();
     const turns = keptGrants && this.#parts.map(({ lock }) => keptGrants.javasTurn(lock.key));
     if (turns?.some((turn) => turn !== undefined)) await Promise.all(turns);
@@ -220,11 +223,12 @@ export class QueuedAttempt implements Attempt, Wait {
         return await this.#ask(true);
       this.#answered(answer);
     } catch (error) {
-      // Nothing is written for several locks before all of them were looked at.
+      // A request for several locks writes nothing before it has looked at all of them.
       if (nothingDone(error) || (!this.#alone && error instanceof LayoutConflictError))
         this.#mayBeThere = false;
       this.#lateUntilMs = requests.lateUntilMs(error, notAfterMs);
-      // Rule 3: the same owner asks again; a heartbeat says what became of the first request, and does it where nothing did.
+      // Rule 3: the same owner asks again. A heartbeat shows what became of the first request, and has the same effect if that
+      // one did nothing.
       if (error instanceof OutcomeUnknownError && this.#mayWait && this.#phase === "asking")
         this.#wait("heartbeat");
       else this.failed(error);
@@ -269,7 +273,7 @@ export class QueuedAttempt implements Attempt, Wait {
         }
         this.#grant(
           ("grants" in reply ? reply.grants : [reply]).map(({ token, pttlMs }, i) => {
-            // The short way answers nothing of the lease, which is the whole one.
+            // The short way of the script answers no lease, since it is the whole one.
             const leaseMs = (this.#parts[i] as Part).leaseMs;
             return foundIn(answer, { token, pttlMs: Math.min(pttlMs, leaseMs) });
           }),
@@ -289,7 +293,7 @@ export class QueuedAttempt implements Attempt, Wait {
         this.#listener.unavailable();
         return;
       case "late":
-        // The acquire came to the server after the date until which it was to be executed.
+        // The acquire reached the server after the date until which it was to be executed.
         this.failed(this.#error("Redis took the request up only after its time, and did nothing"));
         return;
       case "conflict":
@@ -297,7 +301,7 @@ export class QueuedAttempt implements Attempt, Wait {
     }
   }
 
-  /** Its place is kept from now on. `"heartbeat"`: and its turn asked for at once. */
+  /** From now on the place in the queue is kept. `"heartbeat"`: also asks at once whether its turn has come. */
   #wait(how: "heartbeat" | "quietly"): void {
     const { waits } = this.#client;
     this.#phase = "waiting";
@@ -312,7 +316,7 @@ export class QueuedAttempt implements Attempt, Wait {
     if (place.appended) this.#label();
     this.#requests.sawToken(lock.key, place.lastToken);
     const channel = lock.scripts.channelFor(lock.names, owner, place);
-    // A place behind the first has mostly nothing to look out for.
+    // A waiter behind the first mostly has nothing to watch for.
     if (!this.behind || channel !== null)
       this.#watch ??= new PlaceWatch(this.#requests, () => this.#client.waits.heartbeatNow(this));
     this.#watch?.placed(place, channel);
@@ -320,8 +324,8 @@ export class QueuedAttempt implements Attempt, Wait {
   }
 
   /**
-   * A kept lock looks held although no owner may have it. The place behind it is what makes its provider give it up, so it stays there for a
-   * moment.
+   * A kept lock looks held although it may have no owner. Its provider gives it up when a waiter is queued behind it. So this
+   * request stays queued for `keepAskMs`.
    */
   #askKeeper(): void {
     const { runtime, settings } = this.#requests;
@@ -336,16 +340,19 @@ export class QueuedAttempt implements Attempt, Wait {
     );
   }
 
-  /** Queued by this very answer, or granted: others may read its label. */
+  /** Called when the owner was queued by this answer, or granted: sets its label for others to read. */
   #label(): void {
     const { label } = this.#parts[0].request;
     const { lock, owner, leaseMs } = this;
     if (label === null || lock.scripts.labels !== true) return;
-    // What others read is of no weight: a label that could not be set is missing, and nothing else.
+    // Others only read the label. If it could not be set, it is missing and nothing else happens.
     this.#labelled = setLabel(this.#requests, lock.names, { owner, leaseMs, label }).catch(() => false);
   }
 
-  /** A grant that was not the answer to the acquire: delivered if its time is sure to be left, else once a renewal has confirmed it. */
+  /**
+   * A grant that was not the answer to the acquire. It is delivered if enough of its time is certainly left; otherwise a renewal
+   * confirms it first.
+   */
   #offer(offer: Offer): void {
     this.#listener.notified();
     if (!this.queued) return;
@@ -354,7 +361,10 @@ export class QueuedAttempt implements Attempt, Wait {
     else void this.#confirm({ contended: true });
   }
 
-  /** A request that may not wait asks once: what is not confirmed is an error to its caller, and gets no place in the queue. */
+  /**
+   * Asks for the hold by a renewal. If the renewal does not confirm it, a request that may not wait fails with an error to its
+   * caller, and gets no place in the queue.
+   */
   async #confirm({ contended }: { readonly contended: boolean }): Promise<void> {
     this.#phase = "confirming";
     this.#roundTrips++;
@@ -394,7 +404,7 @@ export class QueuedAttempt implements Attempt, Wait {
     ) as [RedisGrant, ...RedisGrant[]];
     this.#grants = grants;
     this.#label();
-    // A caller that hears that it leads finds itself under its label.
+    // A caller that is notified that it leads must find itself under its label.
     const states = this.#listener.granted(grants, this.#labelled);
     for (const [i, state] of states.entries()) grants[i]?.enter(state);
     if (how.claimed) this.#client.holds.claimSoon(grants[0]);
@@ -402,24 +412,25 @@ export class QueuedAttempt implements Attempt, Wait {
 
   #release(part: Part, contended: boolean): Promise<boolean> {
     const released = this.#giveBack(part);
-    // Granted by the answer to its only request: nothing was sent of which a copy could still come.
+    // If the lock was granted by the answer to its only request, no copy of another request can still arrive.
     if (contended) this.#client.waits.end(part, released);
-    // With `acks` its first request, whose answer was lost, may come yet on the other connection, and would take the lock for no client.
+    // With `acks` the first request, whose answer was lost, may still arrive on the other connection, and would take the lock for
+    // no client.
     if (this.#lateUntilMs !== null)
       Promise.allSettled([released])
         .then(() => this.#cancel(part))
         .catch(() => {
-          // It costs a lease then, as that of any client that died.
+          // If this fails, the lock stays taken for a lease, as after the crash of a client.
         });
     return released;
   }
 
-  /** `false` when it was not ours any more. */
+  /** `false` when the hold was no longer ours. */
   async #giveBack({ owner, lock, leaseMs }: Part): Promise<boolean> {
     const endMs = this.#requests.runtime.nowMs() + leaseMs;
     const { reply, repeated } = await this.#requests.runUntilAnswered(lock.release(owner), endMs);
     if (reply === null) return false;
-    // Rule 3: "not yours" after an attempt that may have run is what that attempt has left.
+    // Rule 3: if an earlier attempt may have run, "gone" is the result of that attempt.
     return reply.status !== "gone" || repeated;
   }
 
@@ -439,12 +450,12 @@ export class QueuedAttempt implements Attempt, Wait {
   }
 }
 
-/** The place of a grant among the grants of its lock; `undefined` where the answer does not have the token before. */
+/** The place of a grant among the grants of its lock; `undefined` where the answer lacks the previous token. */
 function placeOf({ token, before }: Granted): GrantPlace | undefined {
   return before === undefined ? undefined : { at: String(token), after: String(before) };
 }
 
-/** There is something at the lock's keys that is no lock of this kind. */
+/** The lock's keys hold something that is not a lock of this kind. */
 function conflictError({ found }: Conflict, { name, kind }: GrantRequest): LayoutConflictError {
   const what =
     found === "token"

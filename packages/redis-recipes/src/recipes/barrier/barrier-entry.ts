@@ -19,10 +19,13 @@ import { every } from "../channels/every.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 import { marginMs } from "../requests/server-clock.js";
 
-/** `leaving`: a request to leave was sent, and may be done although its answer is lost. */
+/** `leaving`: a request to leave was sent, and may be executed although its answer is lost. */
 type Phase = "entering" | "in" | "leaving" | "over";
 
-/** A member from the moment it asks. While it enters, each look makes the entry again; once it has passed, an entry that is gone is lost. */
+/**
+ * One member of a double barrier, from its first request. While it enters, each look makes the entry again. Once it has passed, a
+ * missing entry means that it is lost.
+ */
 export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
   #lost: LossReason | null = null;
   readonly #runs: RetryingRequests;
@@ -31,11 +34,11 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
   readonly #keys: readonly [full: string, members: string];
   readonly #channel: string;
   #phase: Phase = "entering";
-  /** The look that is under way: an entry may come of it after it was given up. */
+  /** The look that is under way. It may still make an entry after it was given up. */
   #looking: Promise<unknown> = Promise.resolve();
-  /** Monotonic; until then the others count us. */
+  /** Until then the other members count this one; by the monotonic clock. */
   #countsUntilMs: Millis = 0;
-  /** The members that leaving waits for: those that were there when it began. */
+  /** The members that `leave()` waits for: those that were in when it began. */
   #others: readonly string[] = [];
   #listener: (reason: LossReason) => void = () => {};
   #stop: () => void = () => this.#runs.engine.waiting.delete(this);
@@ -54,7 +57,7 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
     return this.#runs.channelWaiters.watch(this.#channel, "plain", changed);
   }
 
-  /** Whether the barrier is full, with us in it. */
+  /** Whether the barrier is full and this member is in it. */
   async read(): Promise<boolean> {
     if (this.#phase !== "entering") return false;
     const asked = this.#enter();
@@ -64,8 +67,8 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
   }
 
   /**
-   * Always with a date: a copy that came late, from a connection long given up, would count a member that has left, and another would pass
-   * alone. Where the server's clock is not known, a look comes first.
+   * Enters, always with a time limit at the server: otherwise a late copy, from a connection that was given up long ago, would
+   * count a member that has left, and another member would pass alone. While the server's clock is unknown, a read comes first.
    */
   async #enter(): Promise<DoubleBarrierAnswer> {
     if (this.#runs.requests.notAfterMs(this.#keys[0]) === null) {
@@ -75,7 +78,7 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
     return await this.#beat("enter");
   }
 
-  /** The others start now, and count on us until we leave. */
+  /** The other members start now, and count on this one until it leaves. */
   passed(): void {
     this.#phase = "in";
     const { engine, line, requests } = this.#runs;
@@ -100,7 +103,7 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
     if (this.#lost !== null) listener(this.#lost);
   }
 
-  /** Reads the clock: the timer may be late. */
+  /** Reads the clock, since the timer may be late. */
   get lost(): LossReason | null {
     if (this.#counts && this.#runs.engine.runtime.nowMs() >= this.#countsUntilMs) this.#lose("lease-expired");
     return this.#lost;
@@ -115,7 +118,7 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
     if (this.#counts) {
       this.#phase = "leaving";
       const { members } = await inBounds(engine, bounds, this.#call("leave", true), false);
-      // Lost while the request was under way: the others may have gone on without us.
+      // The member was lost while the request was under way: the others may have gone on without it.
       if (this.#counts) this.#end();
       this.#others = members.filter((each) => each !== this.#member);
     }
@@ -134,14 +137,17 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
     await this.#call("leave", false);
   }
 
-  /** Takes back the entry of a member that has not passed. Waits for a server that answers; an entry that is left behind ends by itself. */
+  /**
+   * Removes the entry of a member that has not passed. Waits for a server that answers; an entry that stays behind ends by
+   * itself.
+   */
   async withdraw(): Promise<void> {
     this.#end();
     const gone = this.#looking.then(() => this.#call("leave", false));
     await takenBack(this.#runs.engine, this.#channel, gone);
   }
 
-  /** `close()` waits for the answer only where the others count on us. */
+  /** `close()` waits for the answer only if the other members count on this one. */
   providerClosed(): void {
     const counted = this.#counts;
     this.#lose("provider-closed");
@@ -149,7 +155,7 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
     if (counted) this.#runs.engine.trackCleaning(left);
   }
 
-  /** The others count on us. */
+  /** Whether the other members count on this one. */
   get #counts(): boolean {
     return this.#phase === "in" || this.#phase === "leaving";
   }
@@ -160,10 +166,10 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
       ({ status }) => {
         if (status !== "gone") return;
         if (this.#phase === "in") this.#lose("lease-missing");
-        // Most likely by our own request, which is repeated until it is answered.
+        // Most likely our own request to leave has removed the entry. That request is repeated until it is answered.
         else this.#stop();
       },
-      // An outage: the next heartbeat asks again, and the deadline ends it.
+      // An outage. The next heartbeat asks again, or the deadline ends the membership.
       () => {},
     );
   }
@@ -172,7 +178,7 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
     const { engine, requests } = this.#runs;
     const startedMs = engine.runtime.nowMs();
     const answer = await this.#call(action, true);
-    // From before it was sent: a request that had to wait for the connection only counts for less.
+    // Count from before the request was sent: if it had to wait for the connection, the entry counts for a shorter time here.
     const { aliveMs } = requests.settings;
     if (answer.status === "done") {
       this.#countsUntilMs = Math.max(this.#countsUntilMs, startedMs + aliveMs - marginMs(aliveMs));
@@ -188,7 +194,7 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
         member: this.#member,
         parties: this.#parties,
         aliveMs: requests.settings.aliveMs,
-        // What keeps an entry that is there, or gives one up, does no harm whenever it comes.
+        // A request that keeps an existing entry, or removes one, does no harm whenever it arrives.
         notAfterMs: action === "enter" ? requests.notAfterMs(this.#keys[0]) : null,
         changes: this.#channel,
       });

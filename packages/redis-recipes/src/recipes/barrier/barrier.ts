@@ -5,8 +5,9 @@ import { barrierGate, type GateArgs } from "../../scripts/barrier/gate.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 
 /**
- * A gate, which Redisson does not have: shut while the key `holdfast_barrier:{name}` is there. It has no TTL, so it stays shut
- * when the one who shut it is gone. Shutting or opening twice is once. `name`: with the provider's prefix.
+ * A gate, which Redisson does not have. It is shut while the key `holdfast_barrier:{name}` exists. The key has no TTL, so the
+ * gate stays shut after the client that shut it is gone. Shutting or opening twice has the effect of once. `name`: with the
+ * provider's prefix.
  */
 export function redisBarrier(runs: RetryingRequests, name: string): BarrierStore {
   const keys = [barrierKeys(name).shut] as const;

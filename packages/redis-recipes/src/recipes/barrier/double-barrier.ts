@@ -4,9 +4,9 @@ import type { RetryingRequests } from "../requests/retrying-requests.js";
 import { RedisBarrierEntry } from "./barrier-entry.js";
 
 /**
- * A double barrier, which Redisson does not have: the sorted set `holdfast_double_barrier_members:{name}` says who is in and until
- * when that counts, the key `holdfast_double_barrier:{name}` that it was full. Members say each `heartbeatMs` that they are
- * there; one that is silent for `aliveMs` is out. `name`: with the provider's prefix.
+ * A double barrier, which Redisson does not have. The sorted set `holdfast_double_barrier_members:{name}` holds the members that
+ * are in, and until when each counts. The key `holdfast_double_barrier:{name}` shows that the barrier was full. Members report
+ * each `heartbeatMs` that they are there; a member that is silent for `aliveMs` is out. `name`: with the provider's prefix.
  */
 export function redisDoubleBarrier(
   runs: RetryingRequests,
@@ -16,7 +16,7 @@ export function redisDoubleBarrier(
   const { engine } = runs;
   return {
     async enter(parties, bounds) {
-      // The entry of a call that was given up would make one member two.
+      // Wait for the end of an earlier call that was given up: its entry would count this process as two members.
       await afterPending(engine, bounds, ourChannels.doubleBarrier(name));
       const entry = new RedisBarrierEntry(runs, name, freshMember(), parties);
       try {

@@ -3,22 +3,26 @@ import type { RedisLine, Subscription } from "../../client/redis-line.js";
 import type { WakeRule } from "../kinds/kind.js";
 import { every } from "./every.js";
 
-/** Between a message that was lost and the next look: a second, spread so that clients do not look in step. */
+/**
+ * How long a waiter whose message was lost sleeps before it looks again: up to a second, spread so that clients do not look in
+ * step.
+ */
 export function cappedSleepMs(runtime: Runtime): Millis {
   return 1_000 * (0.75 + 0.25 * runtime.random());
 }
 
 export interface ChannelWaiter {
-  /** How much of the number in a message this waiter would use up. */
+  /** How many of the permits in a message this waiter would use. */
   readonly size: number;
-  /** Called as soon as messages arrive, and perhaps again after a loss. */
+  /** Called as soon as messages arrive, and perhaps again after a loss of the subscription. */
   readonly ready: () => void;
   wake(): void;
 }
 
 /**
- * The requests of one provider that wait for messages, by channel: one subscription however many there are. A message is a hint only, so
- * a request that is woken asks again. Whatever may have swallowed messages (a reconnect of either connection, another master) wakes all.
+ * The requests of one provider that wait for messages, by channel. Each channel has one subscription, however many requests wait.
+ * A message is only a hint, so a request that is woken asks again. When messages may have been missed (a reconnect of either
+ * connection, another master), all requests are woken.
  */
 export class ChannelWaiters {
   readonly #line: RedisLine;
@@ -34,7 +38,7 @@ export class ChannelWaiters {
     });
   }
 
-  /** The result takes the waiter back. */
+  /** Adds a waiter. Returns a function that removes it. */
   enter(name: string, kind: "plain" | "redisson", rule: WakeRule, waiter: ChannelWaiter): () => void {
     const channel = this.#channels.get(name) ?? new Channel(this.#line, name, kind, rule);
     this.#channels.set(name, channel);
@@ -44,8 +48,8 @@ export class ChannelWaiters {
   }
 
   /**
-   * Calls `changed` at each message, once messages arrive, after each reconnect, and about each second besides, since
-   * messages get lost and a lease that runs out sends none. Never before it has returned. The result ends it.
+   * Calls `changed` at each message, once messages arrive, after each reconnect, and about once a second, since messages may be
+   * lost and an expiring lease sends none. Never calls it before `watch` has returned. Returns a function that ends it.
    */
   watch(name: string, kind: "plain" | "redisson", changed: () => void): () => void {
     let watching = true;
@@ -59,7 +63,7 @@ export class ChannelWaiters {
     };
   }
 
-  /** How many wait for messages of a channel. */
+  /** How many requests wait for messages of a channel. */
   waitingOn(name: string): number {
     return this.#channels.get(name)?.waiters.size ?? 0;
   }
@@ -72,7 +76,7 @@ export class ChannelWaiters {
 
   #leave(name: string, channel: Channel, waiter: ChannelWaiter): void {
     if (!channel.waiters.delete(waiter) || channel.waiters.size > 0) return;
-    // Not after `close()`, which has ended it.
+    // After `close()` the subscription has already ended.
     if (this.#channels.get(name) !== channel) return;
     this.#channels.delete(name);
     channel.subscription.end();
@@ -80,11 +84,11 @@ export class ChannelWaiters {
 }
 
 class Channel {
-  /** In the order of their coming. */
+  /** In the order of their arrival. */
   readonly waiters: Set<ChannelWaiter> = new Set();
   readonly subscription: Subscription;
   readonly #rule: WakeRule;
-  /** The `ready` of the subscription by which all that wait are called. */
+  /** The promise `ready` after which all waiters are called. */
   #awaited: Subscription["ready"] | undefined;
 
   constructor(line: RedisLine, name: string, kind: "plain" | "redisson", rule: WakeRule) {
@@ -92,10 +96,13 @@ class Channel {
     this.subscription = line.subscribe(name, kind, (message) => this.#received(message));
   }
 
-  /** One reaction serves all: where the server denies the channel the promise stays pending, and would keep each that has ever waited. */
+  /**
+   * Calls `waiter.ready` once messages arrive. One reaction to the promise serves all waiters: if the server denies the channel,
+   * the promise stays pending, and reactions of their own would keep every waiter in memory.
+   */
   tellReady(waiter: ChannelWaiter): void {
     const { live, ready } = this.subscription;
-    // It rejects when the provider closes, which ends the waits by itself.
+    // The promise rejects when the provider closes, which ends the waits by itself.
     if (live) {
       ready.then(waiter.ready, () => {});
     } else if (ready !== this.#awaited) {

@@ -1,6 +1,6 @@
 import type { Millis, Runtime } from "@holdfast/core";
 
-/** Runs `fn` again and again, each time after `nextMs()`. The result ends it. */
+/** Runs `fn` repeatedly, each time after `nextMs()`. Returns a function that ends it. */
 export function every(runtime: Runtime, nextMs: () => Millis, fn: () => void): () => void {
   let stop = (): void => {};
   const arm = (): void => {

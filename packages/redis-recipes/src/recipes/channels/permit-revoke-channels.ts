@@ -5,10 +5,13 @@ import { ourChannels } from "../../layout/channels.js";
 import type { Holds } from "../grants/holds.js";
 import type { Requests } from "../requests/requests.js";
 
-/** A grant is not withheld for longer because its holder could not be asked for it yet. */
+/** A grant waits no longer than this for the subscription by which its holder can be asked to release. */
 const patienceMs: Millis = 1_000;
 
-/** Hears of requests for permits that are held here: one subscription for each semaphore of which revocable permits are held. */
+/**
+ * Receives requests to release permits that are held here. It has one subscription for each semaphore of which revocable permits
+ * are held.
+ */
 export class PermitRevokeChannels {
   readonly #requests: Requests;
   readonly #holds: Holds;
@@ -19,7 +22,7 @@ export class PermitRevokeChannels {
     this.#holds = holds;
   }
 
-  /** From now on holders on this key hear of requests to let go. Never rejects. */
+  /** Resolves once holders on this key are notified of requests to release, or after `patienceMs`. Never rejects. */
   async listen(key: string): Promise<void> {
     const { line, runtime, settings } = this.#requests;
     let subscription = this.#subscriptions.get(key);
@@ -33,7 +36,7 @@ export class PermitRevokeChannels {
     await settledWithin(runtime, subscription.ready, patienceMs, { ref: true });
   }
 
-  /** A hold on this key is over. */
+  /** Called when a hold on this key is over. */
   leaveIfUnheld(key: string): void {
     const subscription = this.#subscriptions.get(key);
     if (subscription === undefined || this.#holds.on(key).length > 0) return;

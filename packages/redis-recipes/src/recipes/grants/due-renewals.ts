@@ -1,28 +1,29 @@
 import type { Millis } from "@holdfast/core";
 
-/** What is renewed by the clock, as the others in its slot see it. */
+/** A hold that is renewed by the clock, as the other holds in its slot see it. */
 export interface Renewable {
   /** `null`: there are no slots, and all renewals go together anyway. */
   readonly slot: number | null;
-  /** When the renewal was sent that was confirmed last. */
+  /** When the last confirmed renewal was sent. */
   readonly confirmedSentMs: Millis;
   readonly ended: boolean;
   nowMs(): Millis;
   validUntilMs(): Millis;
-  /** `null`: the server has it no more. */
+  /** Resolves with `null` when the server no longer has the hold. */
   renewWithin(leaseMs: Millis, withinMs: Millis): Promise<Millis | null>;
-  /** Reports the loss to the holder, for a renewal that core did not ask for: core does not see its answer. */
+  /** Reports the loss to the holder. Used for a renewal that core did not ask for, since core does not see its answer. */
   gone(): void;
-  /** Others in the same slot, whose renewal costs no call when it goes with this one. */
+  /** The other holds in the same slot. Their renewals cost no additional call when they go with this one. */
   besides(): Iterable<DueRenewals>;
 }
 
-/** A renewal that is due may wait for others to go with it for this share of its lease, and never for longer than the bound. */
+/** A due renewal may wait for others to go with it for this share of its lease, but never for longer than `togetherMs`. */
 const togetherShare = 1 / 60;
 const togetherMs: Millis = 500;
 /**
- * In a cluster the first due renewal of a hold waits, by its slot, for up to this share of the lease besides: of thousands that were
- * granted in one burst the calls are spread over half of every period from then on. Half of the lease is left at the worst.
+ * In a cluster the first due renewal of a hold waits for up to this share of the lease in addition, depending on its slot. So
+ * when thousands of locks are granted in one burst, their renewal calls are spread over half of each later period. In the worst
+ * case half of the lease is left.
  */
 const spreadShare = 1 / 6;
 const spreadSteps = 64;
@@ -30,12 +31,15 @@ const spreadSteps = 64;
 const freshShare = 1 / 4;
 
 /**
- * The renewals of one hold that core asks for by the clock. In a cluster all holds of a slot are renewed with the one that is due
- * first, so that each slot costs one call in a period.
+ * The renewals of one hold that core asks for by the clock. In a cluster the first hold of a slot that is due takes the others of
+ * its slot along, so that each slot costs one call in a period.
  */
 export class DueRenewals {
   readonly #hold: Renewable;
-  /** The lease of the last renewal that was due; `null`: none was, and it may be a hold that has to end after its first lease. */
+  /**
+   * The lease of the last due renewal. `null`: no renewal was due yet, and the hold may be one that has to end after its first
+   * lease.
+   */
   #leaseMs: Millis | null = null;
   #pending: Promise<Millis | null> | undefined;
 
@@ -43,7 +47,7 @@ export class DueRenewals {
     this.#hold = hold;
   }
 
-  /** Core renews it by the clock. */
+  /** Whether core renews this hold by the clock. */
   get periodic(): boolean {
     return this.#leaseMs !== null;
   }
@@ -69,7 +73,7 @@ export class DueRenewals {
         if (untilMs === null) this.#hold.gone();
       },
       () => {
-        // The hold is uncertain by now, its time has not moved, and core asks when its own turn comes.
+        // The hold is already uncertain and its deadline has not moved. Core asks again when this hold is due.
       },
     );
   }

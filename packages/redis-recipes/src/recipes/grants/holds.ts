@@ -7,34 +7,34 @@ import { Groups } from "../requests/groups.js";
 import type { Requests } from "../requests/requests.js";
 import type { DueRenewals, Renewable } from "./due-renewals.js";
 
-/** Forced releases beyond the last so many are forgotten: a hold that one of them ended is found gone by its first renewal. */
+/** How many forced releases are remembered. If an older one has ended a hold, the first renewal of that hold finds it gone. */
 const rememberedForced = 10_000;
 
-/** So many holds are in the list of the undelivered before those that were delivered since are taken out of it. */
+/** From this number on, holds that were delivered meanwhile are removed from the list of undelivered holds. */
 const leastUndelivered = 100;
-/** So many holds are asked about at a time: more than go in the calls that a connection has under way. */
+/** How many holds are asked about at once: more than the calls that a connection has under way contain. */
 const mostRechecks = 500;
-/** After a renewal that failed. */
+/** The pause after a renewal that failed. */
 const retryMs: Millis = 100;
-/** A hold that was handed over and ends within this time, or this share of its claim lease, costs no renewal. */
+/** A hold that was handed over and ends within this time, or within this share of its claim lease, costs no renewal. */
 const claimAfterMs: Millis = 10;
 const claimAfterShare = 1 / 30;
 
-/** The lock of a grant, as far as a grant has to know it. */
+/** The lock of a grant, as far as the grant needs to know it. */
 export interface GrantedLock {
   /** The name as the caller gave it. */
   readonly name: string;
-  /** Decides which master has to confirm the grant. */
+  /** The key that decides which master has to confirm the grant. */
   readonly key: string;
   /** Which other clients may hold beside a holder. */
   readonly sharing: "none" | "readers" | "any";
   readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
   readonly renewKeys: readonly string[];
-  /** Set for kinds with a queue of ours. */
+  /** Set for kinds that have a queue of ours. */
   readonly proof?: { readonly keys: readonly string[]; readonly channel: string };
 }
 
-/** A grant, as the books of its provider know it. */
+/** A grant as the `Holds` of its provider know it. */
 export interface Held extends Pick<Renewable, "slot" | "ended" | "validUntilMs"> {
   readonly spec: {
     readonly owner: string;
@@ -45,15 +45,15 @@ export interface Held extends Pick<Renewable, "slot" | "ended" | "validUntilMs">
   readonly token: FencingToken;
   readonly permitIds: readonly string[];
   readonly renewals: DueRenewals;
-  /** Run id of the master that confirmed it last. */
+  /** Run id of the master that confirmed the hold last. */
   readonly runId: string;
-  /** Asks the server whether it still stands. Resolves when that was answered or has failed for the first time; never rejects. */
+  /** Asks the server whether the hold still stands. Resolves when the first answer or failure has come; never rejects. */
   recheck(): Promise<void>;
-  /** Sets the full lease where it was handed over. Never rejects. */
+  /** Sets the full lease if the hold was handed over. Never rejects. */
   claim(): Promise<void>;
-  /** Its caller has it. */
+  /** Whether its caller has it. */
   readonly delivered: boolean;
-  /** The hold is in doubt from now on, and each later question gets this answer. `hear()` notifies its holder. */
+  /** Marks the hold as being in doubt. From now on each question about it gets that answer. `hear()` notifies its holder. */
   doubt(): void;
   hear(): void;
   revokeAsked(): void;
@@ -62,24 +62,27 @@ export interface Held extends Pick<Renewable, "slot" | "ended" | "validUntilMs">
   lost(reason: LossReason): void;
 }
 
-/** All holds of one provider, by their field on the wire: an owner may write and read at once. */
+/** All holds of one provider, by their field on the wire: one owner may have a write and a read at once. */
 export class Holds {
   readonly #requests: Requests;
   readonly #owners: WireOwners;
   readonly #holds = new Map<string, Held>();
   readonly #byKey = new Groups<string, Held>();
   readonly #bySlot = new Groups<number, Held>();
-  /** When each owner of this process last heard that its lock was taken by force. */
+  /** When each owner of this process was last notified that its lock was taken by force. */
   readonly #forced: RecentMap<string, Millis>;
-  /** What is tried again at the next tick. */
+  /** Calls that are repeated at the next tick. */
   readonly #retries: (() => void)[] = [];
-  /** When the first renewal of each hold is due that was handed over; the earliest first. */
+  /** For each hold that was handed over: when its first renewal is due, the earliest first. */
   readonly #claiming = new Map<Held, Millis>();
   readonly #claims: EarliestTimer;
   #renewRounds = 0;
-  /** How often contact has broken. Each hold compares it with what it has heard: to look at 100,000 of them takes 20 ms and more. */
+  /**
+   * How often contact was broken. Each hold compares this with the value that it saw last, since visiting 100,000 holds takes 20
+   * ms or more.
+   */
   breaks = 0;
-  /** Holds whose callers do not have them yet, and some that were delivered since. */
+  /** Holds that their callers do not have yet, and some that were delivered meanwhile. */
   readonly #undelivered = new Set<Held>();
   #mostUndelivered = leastUndelivered;
 
@@ -93,12 +96,14 @@ export class Holds {
   }
 
   /**
-   * Another hold of this provider that may not stand beside this one is over, as the server has just said by granting this one: its holder
-   * hears of the loss before this grant is delivered. Readers stand beside each other, and beside a writer of the same owner alone.
+   * Adds a hold. By granting it, the server has just shown that other holds of this provider which exclude it are over. Their
+   * holders are notified of the loss before this grant is delivered. Readers may hold beside each other, and beside a writer only
+   * if it is the same owner.
    *
-   * This hold is in the books by then, because what a holder does on hearing it may end this very grant, which takes it out of the books.
+   * This hold is added first: a holder that is notified of its loss may react by ending this very grant, which then has to be
+   * removed here.
    *
-   * `judges`: the answer is one that counts now. Of a master that was replaced it says nothing of what others hold.
+   * `judges`: whether the answer counts now. An answer of a master that was replaced shows nothing about other holds.
    */
   add(hold: Held, judges: boolean): void {
     const { owner, field, lock } = hold.spec;
@@ -107,7 +112,7 @@ export class Holds {
     this.#byKey.add(key, hold);
     if (hold.slot !== null) this.#bySlot.add(hold.slot, hold);
     this.toBeDelivered(hold);
-    // Alone on its key, as nearly always, or among those that may stand beside it.
+    // Nearly always the hold is alone on its key; otherwise the others may be beside it.
     if (!judges || sharing === "any" || this.#byKey.isAlone(key, hold)) return;
     for (const other of this.on(key)) {
       const { spec } = other;
@@ -117,20 +122,21 @@ export class Holds {
   }
 
   /**
-   * An operator freed the lock under this owner. The message may overtake the answer that makes the owner a holder. A hold that
-   * such an answer brings is in doubt from its start: it reaches its caller once a renewal that was sent later has confirmed it.
+   * An operator freed the lock although this owner held it. The message may arrive before the answer that makes the owner a
+   * holder. A hold that such an answer brings is in doubt from its start: its caller gets it once a renewal that was sent later
+   * has confirmed it.
    */
   stolen(owner: string): void {
     for (const hold of this.of(owner)) hold.lost("stolen");
     if (this.#owners.hasDrawn(owner)) this.#forced.set(owner, this.#requests.runtime.nowMs());
   }
 
-  /** Whether a message of a forced release came after the request for a grant was sent: it may have ended that very grant. */
+  /** Whether a message of a forced release came after the request for a grant was sent, so that it may have ended this grant. */
   stolenSince(owner: string, askedMs: Millis): boolean {
     return askedMs <= (this.#forced.get(owner) ?? -Infinity);
   }
 
-  /** Rule 2: a hold that was handed over is renewed after 10 ms, and not at all where it is over by then. One timer serves all holds. */
+  /** Rule 2: a hold that was handed over is renewed after 10 ms, unless it is over by then. One timer serves all holds. */
   claimSoon(hold: Held): void {
     const { runtime, settings } = this.#requests;
     const dueMs = runtime.nowMs() + Math.min(claimAfterMs, settings.claimLeaseMs * claimAfterShare);
@@ -152,7 +158,10 @@ export class Holds {
     inSlices(runtime, due, (hold) => void hold.claim());
   }
 
-  /** The caller does not have this hold yet, after a grant, or after a kept lock was lent: a break of contact reaches such a hold at once. */
+  /**
+   * The caller does not have this hold yet, after a grant or after a kept lock was lent. A break of contact is reported to such a
+   * hold at once.
+   */
   toBeDelivered(hold: Held): void {
     this.#undelivered.add(hold);
     if (this.#undelivered.size <= this.#mostUndelivered) return;
@@ -161,7 +170,7 @@ export class Holds {
   }
 
   remove(hold: Held): void {
-    // With nothing left to claim the timer would wake the process for nothing, as it would for nearly each hand-over in a crowd.
+    // If nothing is left to claim, stop the timer. It would wake the process for nothing after nearly each hand-over in a crowd.
     if (this.#claiming.delete(hold) && this.#claiming.size === 0) this.#claims.clear();
     this.#undelivered.delete(hold);
     const { field, lock } = hold.spec;
@@ -174,7 +183,7 @@ export class Holds {
     return this.#holds.size;
   }
 
-  /** All that one owner holds: a write, and a read beside it. */
+  /** All holds of one owner: a write, and a read beside it. */
   of(owner: string): readonly Held[] {
     const holds = [this.#holds.get(writerField(owner)), this.#holds.get(owner)];
     return holds.filter((hold) => hold !== undefined);
@@ -185,12 +194,12 @@ export class Holds {
     return [...this.#byKey.of(key)];
   }
 
-  /** The holds of one slot: in a cluster their renewals fit into one call. */
+  /** The holds of one slot. In a cluster their renewals fit into one call. */
   inSlot(slot: number | null): readonly Held[] {
     return slot === null ? [] : [...this.#bySlot.of(slot)];
   }
 
-  /** Whether a hold still stands is unknown until a server answers; its deadline goes on. */
+  /** Until a server answers it is unknown whether a hold still stands. Its deadline does not move. */
   contactBroken(): void {
     this.breaks++;
     for (const hold of this.#undelivered) hold.doubt();
@@ -198,41 +207,46 @@ export class Holds {
   }
 
   /**
-   * Rule 9: a master that was a replica, or that came back without its last writes, may know nothing of a hold. Its bound and every
-   * message of the old run id are void, also those that arrive later; a hold is in doubt until the new one confirms it. While no
-   * master is known for a key of a cluster, whether its holds stand is unknown as well.
+   * Rule 9: a master that was a replica, or that came back without its last writes, may not know a hold. The time bound and every
+   * message of the old run id are invalid, also those that arrive later. A hold is in doubt until the new master confirms it.
+   * While no master is known for a key of a cluster, it is also unknown whether its holds stand.
    */
   masterChanged(): void {
     const masterOf = this.#masters();
     this.#doubt((hold) => masterOf(hold) !== hold.runId);
   }
 
-  /** Rule 1: leases at this server end by another clock than the one they were read by. */
+  /** Rule 1: leases at this server end by another clock than the one by which they were read. */
   clockStepped(runId: string): void {
     this.#doubt((hold) => hold.runId === runId);
     this.renewAll();
   }
 
-  /** Messages of the grant channel may be missing, the wish of another client among them. */
+  /** Messages of the grant channel may be missing, and one of them may have said that another client wants the lock. */
   messagesMissed(): void {
     if (!this.#requests.settings.keeps) return;
     for (const hold of [...this.#holds.values()]) hold.wanted();
   }
 
-  /** All in this very step, as what is in doubt may be known of this moment alone. */
+  /** Marks all of them in this step, because the reason for the doubt may be visible only now. */
   #doubt(concerns: (hold: Held) => boolean): void {
     for (const hold of this.#holds.values()) if (concerns(hold)) hold.doubt();
     this.#tellDoubted();
   }
 
-  /** Notifies the holders; with very many holds some in later turns of the event loop. No list is made: without doubt `hear()` does nothing. */
+  /**
+   * Notifies the holders. With very many holds some are notified in later turns of the event loop. No list is made, since
+   * `hear()` does nothing for a hold without doubt.
+   */
   #tellDoubted(): void {
     inSlices(this.#requests.runtime, this.#holds.values(), (hold) => hold.hear());
   }
 
   /**
-   * The next is asked about when one was heard of: 100,000 requests that wait for their turn are 250 MB, which the garbage collector copies.
-   * What is at another master does not wait for one that is silent. The latest call asks about all; what is left of one before ends.
+   * Asks the server about every hold. Up to `mostRechecks` holds of each master are asked about at once, and each answer starts
+   * the next question. Otherwise 100,000 requests would wait for their turn: they take 250 MB, which the garbage collector
+   * copies. Masters are asked independently, so that a silent one does not delay the others. Only the latest call goes on: it
+   * asks about all holds, and an earlier one stops.
    */
   renewAll(): void {
     const round = ++this.#renewRounds;
@@ -260,7 +274,10 @@ export class Holds {
     return [...byMaster.values()].map((holds) => holds.values());
   }
 
-  /** Gives the present master of each hold; asked once for each slot, because the slots of very many keys would take too long. */
+  /**
+   * Returns a function that gives the present master of a hold. The line is asked once for each slot, since computing the slots
+   * of very many keys would take too long.
+   */
   #masters(): (hold: Held) => string | null {
     const masters = new Map<number | null, string | null>();
     return ({ slot, spec }) => {
@@ -273,7 +290,7 @@ export class Holds {
     };
   }
 
-  /** Runs `retry` within 100 ms: one timer for all, since contact breaks for ten thousand at once. */
+  /** Runs `retry` within 100 ms. One timer serves all, since contact may break for ten thousand holds at once. */
   soon(retry: () => void): void {
     this.#retries.push(retry);
     if (this.#retries.length > 1) return;

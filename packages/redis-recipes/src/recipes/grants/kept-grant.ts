@@ -6,29 +6,32 @@ import type { BatchAnswer } from "../requests/batches.js";
 import type { Held } from "./holds.js";
 import type { KeptGrants, Proven } from "./kept-grants.js";
 
-/** What was proven, and when that was asked. */
+/** The answer of a proof, and when its request was sent. */
 export type Proof = BatchAnswer<Extract<ProveAnswer, { readonly status: "renewed" }>>;
 
-/** A grant, as far as keeping it has to know it. */
+/** A grant, as far as its keeping needs to know it. */
 export interface Provable extends Pick<Held, "slot" | "ended" | "runId" | "token" | "validUntilMs"> {
   readonly spec: Held["spec"] & {
     readonly leaseMs: Millis;
     readonly found: { readonly runId: string; readonly untilMs: Millis };
   };
-  /** What `KeptGrants.hearing` gave at the grant. */
+  /** The value of `KeptGrants.hearing` at the grant. */
   readonly hearing: Hearing | null;
-  /** `null` when it is gone, which was reported by then. Rejects as a renewal. */
+  /** Resolves with `null` when the hold is gone, which was reported by then. Rejects as a renewal does. */
   askProof(reserves: boolean): Promise<Proof | null>;
 }
 
-/** A kept grant with less than this share of its lease left is not lent: a hold that is about to end is none. With `acks`, at its replicas. */
+/**
+ * A kept grant with less than this share of its lease left is not lent, since the next owner would get a hold that is about to
+ * end. With `acks`, the lease that the replicas have counts.
+ */
 const leastShare = 1 / 3;
-/** With fewer tokens left than that the next proof reserves more. */
+/** If fewer tokens than this are left, the next proof reserves more. */
 const enoughTokens = BigInt(mostReserved / 2);
 
 /**
- * What one provider knows of a lock that it keeps for its next owner. Messages of other clients may be lost, so that it counts only as far as
- * the server has proven it within a heartbeat, by an answer that was counted from its sending.
+ * What one provider knows of a lock that it keeps for its next owner. Messages of other clients may be lost. So the lock may be
+ * lent only if the server has proven it within the last `heartbeatMs`, counted from the sending of the request.
  */
 export class KeptGrant implements Proven {
   readonly slot: number | null;
@@ -39,14 +42,17 @@ export class KeptGrant implements Proven {
   #jumps = 0;
   #asking = false;
   #lentSince = false;
-  /** Java waits for it, as far as the last proof has shown. */
+  /** Whether Java clients wait for the lock, according to the last proof. */
   javaListens = false;
   #over = false;
-  /** The last token that an owner has had, and the last that is reserved. */
+  /** The last token that an owner has had, and the last token that is reserved. */
   #token: FencingToken;
   #upTo: FencingToken;
 
-  /** Proves it at once. An idle one is proven again where Java may have come, and one that was lent in any case. */
+  /**
+   * Asks for a proof at once. An idle kept lock is proven again if Java clients may have come, and one that was lent is proven in
+   * any case.
+   */
   constructor(books: KeptGrants, grant: Provable, state: KeepingState) {
     this.#books = books;
     this.#grant = grant;
@@ -64,13 +70,13 @@ export class KeptGrant implements Proven {
     return !fresh && (this.#lentSince || settings.javaPeers);
   }
 
-  /** Read in the very step in which it is lent. */
+  /** Must be read in the same step in which the lock is lent. */
   mayLend(): "yes" | "soon" | "no" {
     const { line, runtime, settings } = this.#books.requests;
     const { lock, found, leaseMs } = this.#grant.spec;
     const nowMs = runtime.nowMs();
     if (this.#over || this.#grant.ended || line.state !== "connected") return "no";
-    // Rule 9: of a master that was replaced nothing is known here.
+    // Rule 9: nothing is known here of what a new master knows.
     if (line.masterOf(lock.key) !== found.runId || this.#grant.runId !== found.runId) return "no";
     if (this.#books.hearing() !== this.#grant.hearing) return "no";
     const proven = nowMs - this.#provenMs <= settings.heartbeatMs && this.#books.jumps.read() === this.#jumps;
@@ -78,7 +84,7 @@ export class KeptGrant implements Proven {
       void this.prove();
       return this.#asking ? "soon" : "no";
     }
-    // Rule 11: replicas are known to have the lease of the grant. No proof or renewal since then has asked them.
+    // Rule 11: replicas are known to have the lease of the grant. No later proof or renewal has waited for them.
     const ackedUntilMs = settings.acks > 0 ? found.untilMs : Infinity;
     const leftMs = Math.min(this.#grant.validUntilMs(), ackedUntilMs) - nowMs;
     return leftMs >= leastShare * leaseMs ? "yes" : "no";
@@ -91,7 +97,7 @@ export class KeptGrant implements Proven {
     return this.#token;
   }
 
-  /** Asks the server whether it still stands and whether another client wants it. Never rejects. */
+  /** Asks the server whether the hold still stands and whether another client wants it. Never rejects. */
   async prove(): Promise<void> {
     if (this.#asking || this.#over) return;
     this.#asking = true;
@@ -102,7 +108,7 @@ export class KeptGrant implements Proven {
       this.#asking = false;
       if (proof !== null && !this.#over) this.#proven(proof, jumps);
     } catch {
-      // What is not proven is not lent. The release, or the renewal of an owner, meets the same trouble and says so.
+      // A lock that is not proven is not lent. The release, or an owner's renewal, meets the same failure and reports it.
       this.#asking = false;
       if (!this.#over) this.#state.wanted();
     }
@@ -112,7 +118,7 @@ export class KeptGrant implements Proven {
     this.#reserved(reply);
     this.javaListens = reply.listeners > 0;
     const { runtime, settings } = this.#books.requests;
-    // Where answers take longer than a proof counts, the next one would come too late as well.
+    // If an answer takes longer than a proof counts, the next one would come too late as well.
     const tooOld = runtime.nowMs() - sentMs > settings.heartbeatMs;
     if (reply.waited || this.javaListens || this.#token >= this.#upTo || tooOld) {
       this.#state.wanted();
@@ -123,14 +129,17 @@ export class KeptGrant implements Proven {
     this.#state.answered();
   }
 
-  /** Tokens between what was reserved before and `above` are not ours: the request of another client has raised the key. */
+  /**
+   * Adds the reserved tokens. If `above` is higher than the last token reserved before, another client's request has raised the
+   * key, and the tokens in between are not ours.
+   */
   #reserved({ above, token }: Proof["reply"]): void {
     if (token <= this.#upTo || token <= above) return;
     if (above > this.#upTo) this.#token = above > this.#token ? above : this.#token;
     this.#upTo = token;
   }
 
-  /** It is given back or lost. */
+  /** Called when the lock is given back or lost. */
   stop(): void {
     this.#over = true;
     this.#books.rounds.remove(this);

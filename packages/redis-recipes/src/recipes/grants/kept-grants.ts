@@ -6,15 +6,15 @@ import type { BatchKind } from "../requests/batches.js";
 import type { Requests } from "../requests/requests.js";
 import { Rounds } from "../requests/rounds.js";
 
-/** So many kept locks are proven by one call at most. */
+/** How many kept locks one call proves at most. */
 const proofLimit = 200;
-/** What Java has to itself after a lock was given back for it, as after a run of hand-offs. */
+/** How long Java has the lock to itself after it was given back for Java, as after a run of hand-offs. */
 const javasTurnMs: Millis = 20;
 
 /** A grant that is kept. */
 export interface Proven {
   readonly slot: number | null;
-  /** Its last proof is old, and may be out of date. */
+  /** Whether its last proof is old and may be out of date. */
   readonly due: boolean;
   /** Never rejects. */
   prove(): Promise<void>;
@@ -27,15 +27,18 @@ export const proofs: BatchKind<ProveEntry, ProveAnswer> = {
     prove.args({ listens: settings.javaPeers ? publish : "none", tokenTtlMs: settings.tokenTtlMs }, entries),
 };
 
-/** All grants that one provider keeps for their next owners: when each of them is proven, and whose turn it is after its end. */
+/**
+ * All grants that one provider keeps for their next owners. It decides when each of them is proven, and whose turn it is after
+ * its end.
+ */
 export class KeptGrants {
   readonly requests: Requests;
-  /** Leases that were proven before the machine slept prove nothing. */
+  /** Notices when the machine slept: earlier proofs show nothing after that. */
   readonly jumps: ClockJump;
   /** See `GrantChannel.hearing`. */
   readonly hearing: () => Hearing | null;
   readonly rounds: Rounds<Proven>;
-  /** Locks that were given back for Java: this provider asks for them again once Java has had its turn. */
+  /** Locks that were given back for Java. This provider asks for them again only after Java has had its turn. */
   readonly #javas = new Map<string, Promise<void>>();
 
   constructor(requests: Requests, hearing: () => Hearing | null) {
@@ -52,7 +55,7 @@ export class KeptGrants {
     });
   }
 
-  /** The lock of this key is given back, and Java is to have a chance. `released`: settles once it is free. */
+  /** Called when the lock of this key is given back so that Java has a chance. `released`: settles once the lock is free. */
   leaveToJava(key: string, released: Promise<unknown>): void {
     const { runtime } = this.requests;
     const turn = Promise.allSettled([released])
@@ -63,7 +66,7 @@ export class KeptGrants {
     this.#javas.set(key, turn);
   }
 
-  /** Resolves once Java has had its turn; `undefined` where none is due. */
+  /** Resolves once Java has had its turn; `undefined` if it is not Java's turn. */
   javasTurn(key: string): Promise<void> | undefined {
     return this.#javas.get(key);
   }

@@ -4,9 +4,9 @@ import { warnProcess } from "../../client/warnings.js";
 import type { BoundCall } from "../requests/calls.js";
 import type { Requests } from "../requests/requests.js";
 
-/** A master that was cut off or stopped may answer for as long as that after another has its place. */
+/** How long a master that was cut off or stopped may go on answering after another master has its place. */
 const rememberedMs: Millis = 60_000;
-/** How many requests are remembered; those that were answered last stay. */
+/** How many requests are remembered; the ones that were answered last are kept. */
 const mostRemembered = 10_000;
 
 interface LastRequest {
@@ -19,9 +19,10 @@ interface LastRequest {
 }
 
 /**
- * Requests that end what nothing else ends, such as giving back permits that have no lease. A master may answer them and be replaced
- * by a replica that never heard of it: killed at that moment, or stopped and not yet aware that another has its place. So
- * the next master is asked as well. Such a request has the effect of one, however often it is done.
+ * Requests that end what would never end by itself, such as giving back permits without a lease. A master may answer such a
+ * request and then be replaced by a replica that does not have it: the master may be killed at that moment, or be stopped and not
+ * know yet that another has its place. So the next master is asked as well. Such a request has the effect of one, however often
+ * it is executed.
  */
 export class LastRequests {
   readonly #requests: Requests;

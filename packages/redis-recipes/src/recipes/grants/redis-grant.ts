@@ -20,15 +20,15 @@ import { type KeptGrants, proofs } from "./kept-grants.js";
 /** What an answer or a message of the server says of a grant. */
 export interface Found {
   readonly token: FencingToken;
-  /** When the lease ends by our clock, with the margin taken off. */
+  /** When the lease ends by our clock, less the margin. */
   readonly untilMs: Millis;
-  /** When the request was sent, or the message came, that says that it is held. */
+  /** When the request was sent, or the message came, that shows that the lock is held. */
   readonly askedMs: Millis;
   /** Run id of the master that granted it. */
   readonly runId: string;
 }
 
-/** `answer`: to the request that says so; `reply`: the token, and how long the lease is. */
+/** `answer`: to the request that shows the hold; `reply`: the token, and how long the lease is. */
 export function foundIn(
   { sentMs, runId }: { readonly sentMs: Millis; readonly runId: string },
   { token, pttlMs }: { readonly token: FencingToken; readonly pttlMs: Millis },
@@ -46,22 +46,22 @@ export interface GrantSpec extends Pick<Grant, "roundTrips" | "contended" | "pla
   readonly leaseMs: Millis;
   readonly found: Found;
   readonly revocable: boolean;
-  /** The server has given the claim lease only: this grant renews itself at once. */
+  /** Whether the server has given only the claim lease, so that this grant renews itself at once. */
   readonly claimed: boolean;
-  /** `false` when it was not ours any more. Called again after a renewal that came too late. */
+  /** Resolves with `false` when the hold was no longer ours. Called again after a renewal that came too late. */
   release(): Promise<boolean>;
   /** Called when the grant is over here, by its release or by its loss. Default: nothing is done. */
   readonly over?: (() => void) | undefined;
 }
 
-/** What a grant uses of its provider. */
+/** The parts of its provider that a grant uses. */
 export interface GrantParts {
   readonly requests: Requests;
   readonly holds: Holds;
   readonly keptGrants: KeptGrants | null;
 }
 
-/** A grant that lives by its lease. What happens to it without its holder is reported to core's side of it. */
+/** A grant that lives by its lease. It reports to core whatever happens to it without its holder. */
 export class RedisGrant implements Grant, Renewable, Held, Provable {
   readonly backendId: string;
   readonly permitIds: readonly string[];
@@ -75,26 +75,26 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   readonly #holds: Holds;
   readonly #keptGrants: KeptGrants | null;
   readonly #learntMs: Millis;
-  /** What `KeptGrants.hearing` gave at the grant. */
+  /** The value of `KeptGrants.hearing` at the grant. */
   readonly hearing: Hearing | null;
-  /** That of the latest owner. */
+  /** The token of the latest owner. */
   token: FencingToken;
-  /** Set once the holder has released, and the provider keeps the lock. */
+  /** Set once the holder has released and the provider keeps the lock. */
   #kept: KeptGrant | null = null;
   /** Another client has asked for the lock since the grant, or messages may be missing. */
   #wanted = false;
   #state!: GrantState;
   /** The grant is in doubt, and its holder is not notified yet. */
   #unheard = false;
-  /** The value of `Holds.breaks` at the last notice: the holder is not notified yet of a break since then. */
+  /** The value of `Holds.breaks` at the last notice. If it has changed, the holder is not notified yet of a break since then. */
   #heardBreaks: number;
   #validUntilMs: Millis;
   confirmedSentMs: Millis = -Infinity;
   runId: string;
   #rechecking = false;
-  /** It is over here: what still comes for it is ignored. */
+  /** It is over here, and answers or messages that still arrive for it are ignored. */
   ended = false;
-  /** Resolves once all that ends reads beside this write has been answered; `null` while there was none. */
+  /** Resolves once every request that ends a read beside this write has been answered; `null` while there was none. */
   besideOver: Promise<void> | null = null;
   #released = false;
 
@@ -118,16 +118,16 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     requests.sawToken(spec.lock.key, spec.found.token);
   }
 
-  /** From now on it is renewed, and `state` hears what happens to it. */
+  /** From now on the grant is renewed, and what happens to it is reported to `state`. */
   enter(state: GrantState): void {
     const { line } = this.#requests;
     const { lock, found, owner } = this.spec;
     this.#state = state;
-    // A listener of another grant that was entered with this one has given the call up.
+    // A listener of another grant that was entered with this one has given up the call.
     if (this.ended) return;
-    // Rule 9: the answer of a master that was replaced before it could be delivered.
+    // Rule 9: the master that answered was replaced before the answer could be delivered.
     const replaced = line.state !== "connected" || line.masterOf(lock.key) !== found.runId;
-    // Rule 1: the lease may have been counted by the clock of before a step.
+    // Rule 1: the lease may have been measured by a clock that was stepped since.
     const dated = !this.#requests.trusts({ runId: found.runId, sentMs: found.askedMs });
     this.#holds.add(this, !replaced && !dated);
     if (replaced || dated || this.#holds.stolenSince(owner, found.askedMs)) this.becomeUncertain();
@@ -166,7 +166,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     return confirmed === null ? null : this.#validUntilMs;
   }
 
-  /** Asks until an answer counts, which is one; its lease does by then. `null`: it is gone. */
+  /** Asks until an answer counts; then the lease of that answer counts. Resolves with `null` when the hold is gone. */
   async #confirmed<R extends RenewAnswer>(
     ask: () => Promise<BatchAnswer<R>>,
   ): Promise<BatchAnswer<Extract<R, { readonly status: "renewed" }>> | null> {
@@ -175,28 +175,28 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     try {
       answer = await ask();
     } catch (error) {
-      // No answer from this grant's master, while others may be connected: contact with it is broken.
+      // This grant's master did not answer, although others may be connected: contact with it is broken.
       if (error instanceof BackendError && error.retryable) this.becomeUncertain();
       throw error;
     }
-    // A doubt that arose before this answer came is reported before it.
+    // Report a doubt that arose before this answer came first.
     this.hear();
     const { reply, sentMs, runId, askedBy = runId } = answer;
     if (askedBy !== this.#requests.line.masterOf(lock.key)) {
-      // Rule 9: the word of a master that was replaced meanwhile counts for nothing, neither yes nor no.
+      // Rule 9: an answer of a master that was replaced meanwhile shows nothing, whether it says yes or no.
       this.becomeUncertain();
       throw new BackendError("the master that answered does not serve this lock any more", ofLock(lock.name));
     }
     if (reply.status === "gone") {
-      // Overtaken by our own release: that one says how it ended.
+      // Our own release came first. Its answer shows how the hold ended.
       if (this.#released) throw new BackendError("the hold was released meanwhile", { backend: "redis" });
-      // The owner that has asked may not be the present one.
+      // The owner that asked may not be the present one.
       if (this.#kept !== null) this.lost("lease-missing");
       else this.abandon();
       return null;
     }
     if (!this.#requests.trusts({ runId, sentMs })) {
-      // Rule 1: the time in this answer may be by the server's clock before its step. A request from now on is answered by the new clock.
+      // Rule 1: the time in this answer may be by the server's clock before its step. A new request is answered by the new clock.
       this.becomeUncertain();
       return this.#confirmed(ask);
     }
@@ -253,19 +253,24 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   }
 
   /**
-   * Rule 2: a grant that was not the direct reply to an acquire has the claim lease. The first renewal sets the full one, and is tried
-   * until then; afterwards core's come by the clock, which for a long lease would be too late. `Holds.claimSoon` calls this.
+   * Rule 2: a grant that was not the direct reply to an acquire has the claim lease. The first renewal sets the full lease, and
+   * is retried until it succeeds or the lease is over. `Holds.claimSoon` calls this, since core's renewals come by the clock,
+   * which for a long lease would be too late.
    */
   async claim(): Promise<void> {
     await this.#renewOwn(this.spec.leaseMs, () => this.nowMs() < this.#validUntilMs);
   }
 
-  /** Rules 8 and 9, and after a step of the server's clock: only an answer shows whether the grant still stands. Resolves as `#renewOwn`. */
+  /**
+   * Rules 8 and 9, and after a step of the server's clock: only an answer shows whether the grant still stands. Resolves as
+   * `#renewOwn` does.
+   */
   async recheck(): Promise<void> {
     if (this.#rechecking || this.ended) return;
     const { leaseMs } = this.spec;
     const leftMs = Math.floor(this.#validUntilMs - this.#requests.runtime.nowMs());
-    // Before core's first renewal most of the lease is left, and whether there will be one is core's to say.
+    // Before core's first renewal most of the lease is left, and core decides whether there will be one. So only the remaining
+    // lease is set again.
     await this.#renewOwn(
       this.renewals.periodic ? leaseMs : Math.max(1, Math.min(leaseMs, leftMs)),
       () => this.#state.doubted && this.#requests.line.state === "connected",
@@ -276,7 +281,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     return this.#state.delivered;
   }
 
-  /** A grant that its caller does not have yet reports the doubt at once, so that no unproven grant is delivered. */
+  /** If the caller does not have the grant yet, the doubt is reported at once, so that no unproven grant is delivered. */
   doubt(): void {
     this.#unheard = true;
     if (!this.delivered) this.hear();
@@ -291,14 +296,14 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   }
 
   becomeUncertain(): void {
-    // An idle one that is kept is given back now, since no new connection will come by which that could be done later.
+    // If the lock is kept and idle, it is given back now, since there will be no reconnect after which that could be done.
     if (this.#requests.line.state === "connected") this.wanted();
     if (!this.ended && !this.#state.doubted) this.#state.uncertain();
   }
 
   revokeAsked(): void {
     if ((this.spec.revocable || this.#kept !== null) && !this.ended) this.#state.revokeRequested();
-    // A request that was meant for one owner does not reach the next.
+    // A request that was meant for one owner must not reach the next owner.
     this.wanted();
   }
 
@@ -329,14 +334,15 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     this.spec.over?.();
   }
 
-  /** Resolves with the first answer or failure. What failed is tried again while `again` says so. */
+  /** Resolves with the first answer or failure. After a failure it is tried again while `again` returns `true`. */
   async #renewOwn(leaseMs: Millis, again: () => boolean): Promise<void> {
     this.#rechecking = true;
     let untilMs: Millis | null;
     try {
       untilMs = await this.renewWithin(leaseMs);
     } catch {
-      // A failure in transport has made the hold uncertain, and a refusal meets core's own renewals too, which report it. Here it is tried again.
+      // A failure in transport has made the hold uncertain. A refusal meets core's own renewals too, which report it. Here it is
+      // only tried again.
       this.#holds.soon(() => {
         this.#rechecking = false;
         if (!this.ended && again()) void this.#renewOwn(leaseMs, again);
@@ -350,7 +356,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   #ask(entry: RenewEntry, withinMs: Millis): Promise<BatchAnswer<RenewAnswer>> {
     const { lock } = this.spec;
     const { settings, line, batches } = this.#requests;
-    // Rule 11: what a failover may have lost has to be where the policy wants it before it counts again.
+    // Rule 11: a hold that a failover may have lost must be at as many replicas as the policy asks for before it counts again.
     if (settings.acks > 0 && this.runId !== line.masterOf(lock.key)) {
       return renewAcknowledged(this.#requests, lock, entry);
     }
@@ -358,7 +364,7 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   }
 }
 
-/** One renewal of its own, with WAIT behind it. Rejects when too few replicas have it. */
+/** Sends one renewal in a call of its own, with WAIT behind it. Rejects when too few replicas have it. */
 export async function renewAcknowledged(
   requests: Requests,
   { renewal, renewKeys, name }: GrantedLock,
@@ -376,7 +382,7 @@ export async function renewAcknowledged(
   return { ...rest, reply: own };
 }
 
-/** Rule 11: a grant that too few replicas have is none. */
+/** Rule 11: a grant that too few replicas have does not count. Throws `BackendError` for it. */
 export function checkAcknowledged(requests: Requests, acknowledged: number | null, lockName: string): void {
   const { acks, replicas, waitTimeoutMs } = requests.settings;
   if (acks === 0 || (acknowledged ?? 0) >= acks) return;

@@ -7,8 +7,8 @@ import { type FieldsKind, heartbeats, passingArgs, queueKeys } from "./kind.js";
 import { mutex } from "./mutex.js";
 
 /**
- * Leadership on keys of our own, since Redisson has no election: a mutex at `holdfast_election:{name}` whose changes are published on a
- * channel of their own, and `holdfast_labels:{name}`, what each that leads or stands says of itself.
+ * Leadership on keys of our own, since Redisson has no election. It is a mutex at `holdfast_election:{name}` whose changes are
+ * published on a channel of their own. `holdfast_labels:{name}` holds the label of each candidate and of the leader.
  */
 export const election: FieldsKind = {
   ...mutex,
@@ -21,7 +21,7 @@ export const election: FieldsKind = {
   queued: {
     ...mutex.queued,
     heartbeat: ({ changes }) => heartbeats(mutexHeartbeat, { changes }),
-    // No Java client stands for it, so runs of hand-offs need no bound.
+    // No Java client stands for this election, so runs of hand-offs need no limit.
     endArgs: (keys, context) => ({ ...passingArgs(keys, context), maxDirectRun: -1, publish: "none" }),
     channelFor: () => null,
     labels: true,

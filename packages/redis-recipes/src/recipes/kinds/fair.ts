@@ -10,16 +10,16 @@ import { boundCall } from "../requests/calls.js";
 import { type FieldsKind, heartbeats, lockKeys, passingArgs } from "./kind.js";
 import { mutex } from "./mutex.js";
 
-/** An entry costs more than one of a mutex, and a call may have to take the dead out of a long line besides. */
+/** An entry costs more than one of a mutex, and a call may also have to take the dead out of a long queue. */
 export const fairHeartbeatLimit = 100;
-/** So many leave a fair queue in one pass over it: a provider that closes with 2,000 waiters makes 8 passes. */
+/** So many owners leave a fair queue in one pass over it. A provider that closes with 2,000 waiters makes 8 passes. */
 export const cancelLimit = 250;
 
 const heartbeat = heartbeats(fairHeartbeat, { limit: fairHeartbeatLimit });
 
 /**
- * Redisson's `RFairLock`: its queue and its deadlines, so that arrival order holds across Java too. There is no hand-off: a release
- * sends a message to the head of the queue, which takes the lock itself.
+ * Redisson's `RFairLock`, with its queue and its deadlines, so that arrival order holds across Java too. There is no hand-off: a
+ * release sends a message to the head of the queue, which takes the lock itself.
  */
 export const fairMutex: FieldsKind = {
   keysOf(name) {
@@ -30,7 +30,7 @@ export const fairMutex: FieldsKind = {
     acquire: fairAcquire,
     heartbeat: () => heartbeat,
     release: fairRelease,
-    // The lease is no part of an entry in Redisson's queue.
+    // The lease is not part of an entry in Redisson's queue.
     cancel: {
       script: fairCancel,
       args: (entries, _keys, { settings, publish }) =>
@@ -38,7 +38,7 @@ export const fairMutex: FieldsKind = {
       limit: cancelLimit,
     },
     endArgs: passingArgs,
-    // In every place: a waiter may become the head by the end of those in front of it.
+    // Every waiter listens, whatever its place: it becomes the head when those in front of it end.
     channelFor: ({ key }, owner) => redissonChannels.fairWaiter(key, owner),
   },
   hidesWaiters: false,

@@ -17,7 +17,7 @@ import type { BoundCall } from "../requests/calls.js";
 
 /** What a script that frees a lock has to know of the fleet, also when an operator runs it. */
 export interface FleetContext {
-  /** On channels that our own clients listen to as well, so also where there is no Java. */
+  /** How to publish on Redisson's channels. Our own clients listen to them too, so this is needed also without Java. */
   readonly publish: RedissonPublish;
   readonly settings: { readonly fairLockWaitTimeoutMs: Millis; readonly db: number };
 }
@@ -28,20 +28,23 @@ export interface FleetContext {
 export interface LockKeys {
   /** The key that decides which master serves the lock; grant messages name it too. */
   readonly key: string;
-  /** The keys in the order of take, heartbeat, end and force. */
+  /** The keys in the order in which take, heartbeat, end and force use them. */
   readonly keys: readonly string[];
   /** The lock and its token. */
   readonly renewKeys: readonly string[];
   readonly lookKeys: readonly string[];
-  /** Begins the keys that one owner has; `""` where owners have none. */
+  /** The start of the keys that each owner has; `""` for kinds in which owners have no keys. */
   readonly ownerPrefix: string;
   /** Redisson's channel. */
   readonly channel: string;
-  /** A channel of ours on which each change of holder is published; `""` for none. */
+  /** One of our channels, on which each change of holder is published; `""` for none. */
   readonly changes: string;
 }
 
-/** `more`: what is not as in most layouts, where the lock and its token are the first keys and a look needs all of them. */
+/**
+ * Makes the names for the common layout, in which the lock and its token are the first keys and a look needs all keys. `more`:
+ * what differs from it.
+ */
 export function lockKeys(
   { key, keys, channel }: Pick<LockKeys, "key" | "keys" | "channel">,
   more: Partial<LockKeys> = {},
@@ -60,7 +63,7 @@ export function queueKeys(layout: MutexKeys, channel: string, more?: Partial<Loc
 /** The side of a read-write lock; other kinds have `"write"` only. */
 export type Side = "write" | "read";
 
-/** An answer that is no more than a word. */
+/** An answer that has only a status. */
 export interface Said<W extends string = string> {
   readonly status: W;
   readonly serverMs: number;
@@ -69,30 +72,32 @@ export interface Said<W extends string = string> {
 export type RevokeReply = Said<"asked" | "foreign" | "free"> | Conflict;
 export type ForceReply = Said<"forced" | "free" | "other"> | Conflict;
 
-/** One kind of lock in Redis. Constant: driver, `inspect`, force-release and the actions of the collector read it. */
+/** One kind of lock in Redis. It is constant; the driver, `inspect`, forced releases and the actions of the collector read it. */
 export interface RedisKind {
-  /** Default: the write side alone. */
+  /** Default: only the write side. */
   readonly sides?: readonly Side[];
   /** `name`: with the provider's prefix. */
   keysOf(name: string): LockKeys;
-  /** Exclusive holds, by a queue of ours. */
+  /** Scripts for exclusive holds, with a queue of ours. */
   readonly queued?: QueuedScripts;
-  /** Holds without a queue of ours. */
+  /** Scripts for holds without a queue of ours. */
   readonly polled?: PolledScripts;
-  /** Waiters leave no trace, or some of them do not. */
+  /** Whether all or some waiters leave no trace. */
   readonly hidesWaiters: boolean;
   /** Looks at holders and waiters. Left out by semaphores, which have permits and no fields of holders. */
   readonly look?: CallScript<{ readonly maxPending: number; readonly holdPrefix: string }, LockPicture>;
-  /** Asks holders of ours to let go. */
+  /** Asks our holders to release. */
   requestRevoke(keys: LockKeys, context: FleetContext, side: Side): BoundCall<RevokeReply>;
-  /** An operator frees it under its holder, and the holder gets a message. Left out where the server does not know its holders. */
+  /**
+   * Frees the lock by an operator's order, and its holder gets a message. Left out where the server does not know the holders.
+   */
   force?(keys: LockKeys, context: FleetContext, side: Side): BoundCall<ForceReply>;
 }
 
 /** A kind that keeps its holders as fields of a hash. */
 export type FieldsKind = RedisKind & Required<Pick<RedisKind, "look" | "force">>;
 
-/** One request that may grant, without what is the same for all requests of a client. */
+/** One request that may grant, without the values that are the same for all requests of a client. */
 export type TakeRequest = Omit<StandArgs, "aliveMs" | "tokenTtlMs" | "changes">;
 
 interface FairArgs {
@@ -107,48 +112,51 @@ export interface QueuedScripts {
   heartbeat(keys: LockKeys): BatchKind<HeartbeatEntry, StandAnswer>;
   /** `gone`: nothing of the owner was there. */
   readonly release: CallScript<EndArgs & { readonly owner: string }, Said>;
-  /** The owner's last request, whatever became of those before it. `none`: nothing of the owner was there. */
+  /** The owner's last request, whatever became of earlier ones. `none`: nothing of the owner was there. */
   readonly cancel:
     | CallScript<EndArgs & { readonly owner: string; readonly leaseMs: Millis }, Said>
     | BatchKind<FairCancelEntry, Said>;
   endArgs(keys: LockKeys, context: BatchContext): EndArgs;
   /** The hash field of a hold. Default: the owner. */
   fieldOf?(owner: string): string;
-  /** Redisson's channel on which a waiter in this place has to listen; `null` where our own messages will do. */
+  /** Redisson's channel on which a waiter in this place has to listen; `null` where our own messages are enough. */
   channelFor(keys: LockKeys, owner: string, place: Queued): string | null;
-  /** Keys of `stay`, by which waiters behind the first say that they are there. Left out where each has to ask every time. */
+  /**
+   * The keys of `stay`, by which waiters behind the first report that they are there. Left out where each waiter has to ask every
+   * time.
+   */
   stayKeys?(keys: LockKeys): readonly string[];
-  /** Whether owners have labels that others read, see `setLabel`. */
+  /** Whether owners have labels that others read; see `setLabel`. */
   readonly labels?: boolean;
 }
 
-/** What a try was answered, in the words that all kinds share. */
+/** The answer to a try, in the form that all kinds share. */
 export type PolledAnswer = { readonly serverMs: number } & (
   | {
       readonly status: "granted";
       readonly token: bigint;
       readonly pttlMs: Millis;
-      /** Set for a read whose owner holds the write too. */
+      /** Set for a read whose owner also holds the write. */
       readonly beside?: boolean;
     }
-  /** `againMs`: something that is in the way ends by then at the latest; `null`: the server cannot say. */
+  /** `againMs`: the time after which a hold that is in the way has ended at the latest; `null`: the server cannot say. */
   | {
       readonly status: "busy";
       readonly againMs: Millis | null;
-      /** What has to be done before anything can be granted, where no hold is in the way. */
+      /** If no hold is in the way: what has to be done before anything can be granted. */
       readonly missing?: string;
     }
   | { readonly status: "late" }
-  /** `advice`: what to do about it, where that is known. */
+  /** `advice`: what to do about it, if that is known. */
   | { readonly status: "conflict"; readonly found: string; readonly advice?: string }
 );
 
-/** What the last request of an owner was answered. */
+/** The answer to the last request of an owner. */
 export interface PolledEnd {
   readonly serverMs: number;
-  /** The hold was there, and ended. */
+  /** Whether the hold was there and ended. */
   readonly ended: boolean;
-  /** Where each permit may end by itself: how many of them were there. */
+  /** For kinds in which each permit may end by itself: how many of them were there. */
   readonly permits?: number;
 }
 
@@ -157,30 +165,30 @@ export interface PolledOwner {
   readonly keys: LockKeys;
   readonly owner: string;
   readonly permits: number;
-  /** How many permits there have to be in all; `null`: as it is. */
+  /** How many permits there have to be in all; `null` accepts any number. */
   readonly limit: number | null;
   readonly permitIds: readonly string[];
 }
 
 /**
- * Which waiters a message wakes: all, or from the front as many as the number in it has something for. A waiter that needs more than
- * what is left of the number sleeps on, so that it keeps none behind it from what is enough for them.
+ * Which waiters a message wakes. `all`: all of them. `counted`: from the front, as many as the number in the message is enough
+ * for. A waiter that needs more than what is left of the number sleeps on, so that the waiters behind it can use the rest.
  */
 export type WakeRule = "all" | "counted";
 
 export interface PolledScripts {
-  /** What errors call the lock. */
+  /** The name of the kind in errors. */
   readonly what: string;
   /** Which other clients may hold beside a holder. */
   readonly sharing: "none" | "readers" | "any";
   readonly renewal: BatchKind<RenewEntry, RenewAnswer>;
   /** Which waiters a message on the lock's channel wakes; `null`: there are no messages. */
   readonly wakes: WakeRule | null;
-  /** Longest sleep without a message, after so many refusals. Default about a second. */
+  /** The longest sleep without a message, after that many refusals. Default about a second. */
   sleepMs?(runtime: Runtime, refusals: number): Millis;
-  /** No message names its holder: requests to let go come on a channel of the lock. */
+  /** No message can name a holder, so requests to release come on a channel of the lock. */
   readonly askedByChannel?: boolean;
-  /** Nothing ends by itself: the last request has to arrive, however long that takes. */
+  /** Nothing ends by itself at the server, so the last request has to arrive, however long that takes. */
   readonly outlivesLease?: boolean;
   /** Default none. */
   permitIds?(owner: string, permits: number, runtime: Runtime): readonly string[];
@@ -189,13 +197,13 @@ export interface PolledScripts {
   /** Default: those of the lock. */
   renewKeys?(asking: PolledOwner): readonly string[];
   take(asking: PolledOwner, request: TakeRequest, context: BatchContext): BoundCall<PolledAnswer>;
-  /** Safe to send again, and whatever became of the tries. */
+  /** Safe to send again, whatever became of the tries. */
   end(asking: PolledOwner, context: BatchContext): BoundCall<PolledEnd>;
 }
 
 // -------- what several kinds share
 
-/** Kinds whose exclusive holds a provider may keep for their next owner. */
+/** Kinds whose exclusive holds a provider may keep for the next owner. */
 export const keepable: ReadonlySet<PrimitiveKind> = new Set<PrimitiveKind>([
   "mutex",
   "reentrant-mutex",
@@ -209,9 +217,9 @@ export function stayKeys({ keys }: LockKeys): readonly string[] {
   return [lock, waiters, alive];
 }
 
-/** 10,000 waits are 50 calls of some milliseconds each, be they for one lock or for many. */
+/** 10,000 waits take 50 calls of some milliseconds each, for one lock or for many. */
 export const heartbeatLimit = 200;
-/** 10,000 holds are 20 calls. */
+/** 10,000 holds take 20 calls. */
 export const renewalLimit = 500;
 
 type Renewals = BatchKind<RenewEntry, RenewAnswer>;
@@ -220,10 +228,10 @@ export function renewals<C>(script: BatchScript<C, RenewEntry, RenewAnswer>, com
   return { script, args: (entries) => script.args(common, entries), limit: renewalLimit };
 }
 
-/** Mutex, fair and spin lock, leadership, and the write side by its field. */
+/** The renewals of mutex, fair and spin lock and leadership, and of the write side with its writer field. */
 export const fieldRenewals: Renewals = renewals(renew, null);
 
-/** The last request of an owner. `words`: what the script says where the hold was there. */
+/** The last request of an owner. `words`: the statuses of the script that mean that the hold was there. */
 export function endsBy<G>(script: CallScript<G, Said>, ...words: string[]): CallScript<G, PolledEnd> {
   return mappedScript(script, ({ status, serverMs }) => ({ serverMs, ended: words.includes(status) }));
 }
@@ -243,16 +251,17 @@ export function heartbeats(
   };
 }
 
-/** What every script needs that may pass a lock on. */
+/** The arguments of every script that may pass a lock on. */
 export function passingArgs({ channel, changes }: LockKeys, { settings, publish }: BatchContext): EndArgs {
   return {
     claimMs: settings.claimLeaseMs,
     aliveMs: settings.aliveMs,
-    // Java is given its chance after so many hand-offs among ours; a fleet without Java needs none.
+    // Java gets its chance after so many hand-offs among our clients; a fleet without Java needs no limit.
     maxDirectRun: settings.javaPeers ? settings.maxDirectRun : -1,
     tokenTtlMs: settings.tokenTtlMs,
     waitMs: settings.fairLockWaitTimeoutMs,
-    // Long enough for a message to be heard and answered, short enough for a writer to come next; a heartbeat finds the end of it.
+    // Long enough for a reader to receive the message and ask, and short enough that a writer comes next soon. A heartbeat
+    // notices the end of the turn.
     readersTurnMs: Math.max(50, Math.round(settings.heartbeatMs / 4)),
     publish,
     channel,
@@ -261,8 +270,8 @@ export function passingArgs({ channel, changes }: LockKeys, { settings, publish 
 }
 
 /**
- * While Java holds, the first waiter also listens to Redisson's channel, because a release by Java sends nothing on our own channels.
- * The waiters behind it do not listen there, so that one message costs one request.
+ * Whether this waiter also has to listen to Redisson's channel: it is the first one and Java holds. A release by Java sends
+ * nothing on our own channels. The waiters behind it do not listen there, so that one message costs one request.
  */
 export function listensToJava(place: Queued): boolean {
   return place.position === 0 && place.holder !== "" && !isOurs(place.holder);

@@ -20,7 +20,7 @@ import {
 
 const heartbeat = heartbeats(mutexHeartbeat);
 
-/** Redisson's `RLock`: mutex and re-entrant mutex, which differ in this process only. */
+/** Redisson's `RLock`: mutex and re-entrant mutex, which differ only in this process. */
 export const mutex: FieldsKind & { readonly queued: QueuedScripts } = {
   keysOf(name) {
     const layout = mutexKeys(name);

@@ -44,7 +44,7 @@ const release = mappedScript(permitRelease, (answer): PolledEnd => {
   return { serverMs, ended: answer.late === 0, permits: answer.inTime };
 });
 
-/** Gives permits back, in whatever process they were taken. */
+/** Gives permits back, whichever process took them. */
 export function releasePermits(
   { keys, channel }: LockKeys,
   ids: readonly string[],
@@ -53,13 +53,13 @@ export function releasePermits(
   return boundCall(release, keys, { publish, channel, ids });
 }
 
-/** A batch of permits is one field: its ids, side by side. */
+/** Permits that were taken together are one field: their ids, side by side. */
 const separator = ",";
 const idLength = 32 + separator.length;
 
 /**
- * Redisson's `RPermitExpirableSemaphore`: each permit has an id and a lease, by the server's clock. Ours are renewed. Where no limit is
- * set nothing is granted until a client sets one.
+ * Redisson's `RPermitExpirableSemaphore`: each permit has an id and a lease, by the server's clock. Ours are renewed. While no
+ * limit is set, nothing is granted until a client sets one.
  */
 export const permitSemaphore: RedisKind & { readonly polled: PolledScripts } = {
   keysOf(name) {
@@ -81,7 +81,7 @@ export const permitSemaphore: RedisKind & { readonly polled: PolledScripts } = {
     },
     wakes: "counted",
     askedByChannel: true,
-    // On the wire these are what names a hold, and no owner.
+    // On the wire the permit ids name a hold; there is no owner.
     permitIds: (_owner, permits, runtime) =>
       Array.from({ length: permits }, () => runtime.randomId().replaceAll("-", "").toLowerCase()),
     fieldOf: ({ permitIds }) => permitIds.join(separator),

@@ -34,13 +34,13 @@ const heartbeat = heartbeats(writeHeartbeat);
 const acquireRead = mappedScript(readAcquire, (answer): PolledAnswer => {
   if (answer.status !== "busy") return answer;
   const { serverMs, holderPttlMs, behindWriter } = answer;
-  // While a writer only waits in front, the time of the present readers says nothing.
+  // While only a waiting writer is in front, the remaining time of the present readers says nothing.
   return { status: "busy", serverMs, againMs: behindWriter || holderPttlMs < 0 ? null : holderPttlMs };
 });
 
 const releaseRead = endsBy(readRelease, "handed", "freed", "shared");
 
-/** Readers get their turn in any fleet: while writers hand over among themselves, none of them would come in. */
+/** The number of hand-offs in a row has a limit in any fleet: while writers hand over among themselves, no reader could enter. */
 function endArgs(keys: LockKeys, context: BatchContext): EndArgs {
   return { ...passingArgs(keys, context), maxDirectRun: context.settings.maxDirectRun };
 }
@@ -50,8 +50,8 @@ function readKeys({ keys, owner }: PolledOwner): readonly string[] {
 }
 
 /**
- * Redisson's `RReadWriteLock`. Writers of ours have our queue and hand-off. Readers ask again when a message arrives; our own readers listen
- * to Redisson's channel for it. Re-entries are counted in this process only.
+ * Redisson's `RReadWriteLock`. Our writers have our queue and hand-off. Readers ask again when a message arrives, for which our
+ * own readers listen to Redisson's channel. Re-entries are counted only in this process.
  */
 export const readWriteLock: FieldsKind = {
   sides: ["write", "read"],
@@ -67,7 +67,7 @@ export const readWriteLock: FieldsKind = {
     endArgs,
     stayKeys,
     fieldOf: writerField,
-    // The answer names no readers. Some of them may be Java's, whose releases send messages on Redisson's channel alone.
+    // The answer names no readers. Some of them may be Java's, whose releases send messages only on Redisson's channel.
     channelFor: ({ channel }, _owner, place) =>
       listensToJava(place) || (place.position === 0 && place.holder === "") ? channel : null,
   },
@@ -85,7 +85,7 @@ export const readWriteLock: FieldsKind = {
       return boundCall(releaseRead, readKeys(asking), given);
     },
   },
-  // Readers that wait leave no trace.
+  // Waiting readers leave no trace.
   hidesWaiters: true,
   look: readWriteInspect,
   requestRevoke: ({ key }, _context, mode) => boundCall(readWriteAsk, [key], { mode }),

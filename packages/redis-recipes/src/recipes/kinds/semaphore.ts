@@ -18,24 +18,28 @@ import {
 } from "./kind.js";
 
 /**
- * How long it is remembered that a take has ended, so that a late copy of it takes nothing. The script refuses copies of more than some
- * seconds by the server's clock; this is for those sent before that clock was known, and outlasts every connection that could carry one.
+ * How long the marker of an ended take is kept, so that a late copy of the take takes nothing. The script itself refuses copies
+ * that are more than some seconds old by the server's clock. The marker is for copies that were sent before that clock was known,
+ * and outlasts every connection that could carry one.
  */
 const endedMs: Millis = 60_000;
 /**
- * A marker outlives the lease by that, so that a process that was out of touch or asleep for less gives back what it had. Without its
- * marker nothing is given back: a server that has lost the one may have lost the take as well, and one permit too many is worse
- * than one too few.
+ * How much longer a marker lives than the lease. A process that was out of touch or asleep for less than this still gives back
+ * what it had. Without its marker nothing is given back: a server that has lost the marker may have lost the take as well, and
+ * one permit too many is worse than one too few.
  */
 const markerExtraMs: Millis = 24 * 3_600_000;
 
-/** So many permits have ids and are shown at most; more are counted only. Where a permit is a byte, a take has millions. */
+/**
+ * At most this many permits of a take have ids and are shown; more are only counted. A take may have millions of permits, if one
+ * stands for a byte.
+ */
 export const mostShown = 10_000;
 
 const take = mappedScript(semaphoreTake, (answer): PolledAnswer => {
   const { status, serverMs } = answer;
   if (status === "busy") return { status, serverMs, againMs: null };
-  // Nothing ends by itself at the server: the lease is what the holder wants it to be.
+  // Nothing ends by itself at the server, so the holder decides the length of the lease.
   return status === "granted" ? { status, serverMs, token: answer.token, pttlMs: Infinity } : answer;
 });
 
@@ -47,23 +51,24 @@ const ask = mappedScript(
 );
 
 /**
- * Whether any client heard it. In a cluster without sharded channels a server counts its own listeners alone, and it may say no in
- * vain.
+ * Asks all holders of permits to release. `asked` if any client received the message. In a cluster without sharded channels a
+ * server counts only its own listeners, so the answer may be `free` although a client received it.
  */
 export const revokePermits: RedisKind["requestRevoke"] = ({ key }, { publish, settings }) => {
   const command = publish === "spublish" ? publish : "publish";
   return boundCall(ask, [key], { channel: ourChannels.permitsWanted(key, settings.db), command });
 };
 
-/** Its renewals and takes, with the marker of one take. */
+/** The keys of takes and renewals, with the marker of this take. */
 function takeKeys({ keys, owner }: PolledOwner): readonly string[] {
   return [...keys.renewKeys, keys.ownerPrefix + owner];
 }
 
 /**
- * Redisson's `RSemaphore`: a number and nothing else, so the permits of a process that dies are lost until a client adds them again. The
- * first take sets the number where there is none. Each take has a marker key of ours beside it, which is renewed like a lease: with it a
- * take and its give-back stay exact when answers are lost, and a holder notices that another client has undone its take.
+ * Redisson's `RSemaphore`: one number and nothing else, so the permits of a process that dies are lost until a client adds them
+ * again. The first take sets the number where there is none. Each take has a marker key of ours, which is renewed like a lease.
+ * With it a take and its give-back stay exact when answers are lost, and a holder notices that another client has undone its
+ * take.
  */
 export const semaphore: RedisKind = {
   keysOf(name) {

@@ -8,7 +8,9 @@ import { mutex } from "./mutex.js";
 
 const longestSleepMs: Millis = 128;
 
-/** From 1 ms, twice as long each time, up to 128 ms, as Redisson's exponential back-off; spread, so that clients do not ask in step. */
+/**
+ * From 1 ms, doubled each time up to 128 ms, as Redisson's exponential back-off, and spread so that clients do not ask in step.
+ */
 function spinSleepMs(runtime: Runtime, refusals: number): Millis {
   const cappedMs = Math.min(longestSleepMs, 2 ** Math.min(refusals - 1, 7));
   return cappedMs * (0.5 + runtime.random());
@@ -23,7 +25,10 @@ const release = endsBy(spinRelease, "freed");
 
 const { queued: _queued, ...hash } = mutex;
 
-/** Redisson's `RSpinLock`: the hash of the plain mutex, without messages either way. For set-ups in which pub/sub does not get through. */
+/**
+ * Redisson's `RSpinLock`: the hash of the plain mutex, without sending or awaiting messages. For set-ups in which pub/sub does
+ * not work.
+ */
 export const spinMutex: FieldsKind = {
   ...hash,
   polled: {
@@ -36,6 +41,6 @@ export const spinMutex: FieldsKind = {
       boundCall(acquire, keys.renewKeys, { ...request, tokenTtlMs }),
     end: ({ keys, owner }) => boundCall(release, [keys.key], { owner }),
   },
-  // Clients that wait for it leave no trace; those that wait for a plain mutex of the same name are shown.
+  // Clients that wait for it leave no trace. Clients that wait for a plain mutex of the same name are shown.
   hidesWaiters: true,
 };

@@ -8,7 +8,7 @@ import { readWriteLock } from "./read-write.js";
 import { semaphore } from "./semaphore.js";
 import { spinMutex } from "./spin.js";
 
-/** Each kind that is a grant. */
+/** Every kind that is granted. */
 export const redisKinds: ReadonlyMap<PrimitiveKind, RedisKind> = new Map<PrimitiveKind, RedisKind>([
   ["mutex", mutex],
   ["reentrant-mutex", mutex],

@@ -5,13 +5,13 @@ import { foundElse } from "../requests/foreign-key.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 
 /**
- * Redisson's `RCountDownLatch`. Unlike there, each waiter reads the count again about every second, so a lost message delays it by no more
- * than that, and `countDown` takes any number off.
+ * Redisson's `RCountDownLatch`. Unlike Redisson's, each waiter reads the count again about every second, so that a lost message
+ * delays it no longer than that, and `countDown` counts down by any number.
  *
- * A countdown whose answer is lost rejects with an error that is not retryable: it may have counted, and Redis keeps nothing
- * by which two countdowns differ.
+ * A countdown whose answer is lost rejects with an error that is not retryable. It may have counted, and Redis keeps nothing by
+ * which two countdowns could be told apart.
  *
- * `key`: of the count, with the provider's prefix.
+ * `key`: the key of the count, with the provider's prefix.
  */
 export function redisLatch(runs: RetryingRequests, name: string, key: string): LatchStore {
   const channel = redissonChannels.latch(key);

@@ -5,7 +5,7 @@ import type { RedisLine } from "../../client/redis-line.js";
 import { clientKey } from "../../layout/identity.js";
 import type { Script } from "../../scripts/script.js";
 
-/** How long operators can still read who it was after a client has died. */
+/** How long operators can still read who a client was after it has died. */
 const lifeMs: Millis = 120_000;
 const againMs: Millis = lifeMs / 3;
 const retryMs: Millis = 2_000;
@@ -22,8 +22,9 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[1])
 };
 
 /**
- * Says in `hf:client:<uuid>` who this client is, for operators: once for the client however many locks it has, kept up until the result is
- * called. Waits for the connection by itself. No lock depends on it: a write that fails is tried again and reported nowhere.
+ * Writes to `hf:client:<uuid>` who this client is, for operators. There is one record for each client, however many locks it has.
+ * The record is kept up until the returned function is called. Waits for the connection itself. No lock depends on it: a write
+ * that fails is retried and not reported.
  */
 export function keepIdentity(line: RedisLine, runtime: Runtime, uuid: string): () => void {
   const app = basename(process.argv[1] ?? "node");

@@ -20,14 +20,14 @@ import type { Requests } from "../requests/requests.js";
 const defaultMaxPending = 1_000;
 const unknownSince = { value: null, provenance: "unknown" } as const;
 
-/** What is looked at, in the words of the caller and of Redis. */
+/** What is looked at: its kind and name as the caller gave them, and its keys in Redis. */
 export interface Inspected {
   readonly kind: PrimitiveKind;
   readonly name: string;
   readonly keys: LockKeys;
 }
 
-/** One script, so the picture is of one moment. Waiters of Redisson's plain lock leave no trace and are not in it. */
+/** Uses one script, so that the snapshot shows one moment. Waiters of Redisson's plain lock leave no trace and are missing. */
 export async function inspectLock(
   { requests, owners }: RedisClientState,
   { look, hidesWaiters, queued }: FieldsKind,
@@ -55,12 +55,12 @@ export async function inspectLock(
         return {
           ...participant(holder.owner, holder.label, holder.mode),
           backendId: exclusive ? (queued.fieldOf?.(holder.owner) ?? holder.owner) : holder.owner,
-          // The key may show what its provider has reserved for later owners.
+          // The token key may show a token that its provider has reserved for later owners.
           token: mayBeKept ? null : reply.token,
           holdCount: holder.count,
           heldByThisProvider: own,
           remainingMs: holder.pttlMs < 0 ? null : holder.pttlMs,
-          // Core knows this of its own holds.
+          // For its own holds core knows whether they are kept.
           kept: mayBeKept && !own ? null : false,
         };
       }),
@@ -72,7 +72,7 @@ export async function inspectLock(
   };
 }
 
-/** `limit`: how many permits there are, where only what is free is known. */
+/** `limit`: how many permits there are in all, for kinds of which only the number of free permits is known. */
 export async function inspectPermits(
   { requests, holds }: RedisClientState,
   { kind, name, keys }: Inspected,
@@ -113,7 +113,7 @@ async function lookAtPermits(
   throw foundElse(name, key, reply.found, "permits");
 }
 
-/** Who has the permits of a plain semaphore is not recorded: it is known how many are gone, and which of them are ours. */
+/** A plain semaphore does not record who has its permits. Known are only how many are taken, and which of them are ours. */
 function takenOf(holds: Holds, key: string, { free }: PermitsSeen, limit: number): readonly HoldInfo[] {
   const taken = free === null ? 0 : Math.min(mostShown, Math.max(0, limit - free));
   const own = holds.on(key).flatMap((hold) => hold.permitIds);
@@ -121,7 +121,7 @@ function takenOf(holds: Holds, key: string, { free }: PermitsSeen, limit: number
   return [...own.slice(0, taken), ...others].map((id) => permit(id, null));
 }
 
-/** The permits whose lease is not over; the others are given back by the next request. */
+/** The permits whose lease is not over. The next request gives back the others. */
 function leasedOf({ held }: PermitsSeen): readonly HoldInfo[] {
   return held
     .filter(({ leaseLeftMs }) => leaseLeftMs !== 0)

@@ -3,7 +3,7 @@ import { foundElse } from "../requests/foreign-key.js";
 import type { Requests } from "../requests/requests.js";
 import type { Inspected } from "./inspect.js";
 
-/** Asks holders of ours to let go; `false` when there is none that can be asked. */
+/** Asks our holders to release. `false` when there is no holder that can be asked. */
 export async function requestRevoke(
   requests: Requests,
   { sides = ["write"], requestRevoke: ask }: RedisKind,
@@ -18,7 +18,7 @@ export async function requestRevoke(
   return asked;
 }
 
-/** An operator frees it under its holder, and the holder gets a message; `false` when it was free. */
+/** Frees the lock by an operator's order although it is held, and its holder gets a message. `false` when it was free. */
 export async function forceRelease(
   requests: Requests,
   { sides = ["write"], force }: FieldsKind,

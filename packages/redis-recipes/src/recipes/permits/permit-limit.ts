@@ -7,7 +7,10 @@ import { permitSet } from "../../scripts/permit/set.js";
 import { foundElse } from "../requests/foreign-key.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 
-/** Sets how many permits there are in all, held ones among them. `false` where that was so already. Safe to ask again. */
+/**
+ * Sets how many permits there are in all, including held ones. Resolves with `false` where the limit was that already. Safe to
+ * repeat.
+ */
 export async function setPermitLimit(
   runs: RetryingRequests,
   name: string,
@@ -20,13 +23,13 @@ export async function setPermitLimit(
     const notAfterMs = runs.requests.notAfterMs(key);
     return permitSet.args({ ...change, notAfterMs, publish: runs.line.publishCommand, channel });
   };
-  // With `onlyIfUnset` the answer has to say whether this very request has set the limit, so it is not sent twice.
+  // With `onlyIfUnset` the answer has to show whether this very request has set the limit, so the request is not sent twice.
   const reply = await runs.run(permitSet, { keys, args, repeatable: !change.onlyIfUnset, patient: false });
   if (reply.status === "conflict") throw foundElse(name, key, reply.found, "permits");
   return reply.changed;
 }
 
-/** The same limits as for every semaphore: what Java's `int` holds. */
+/** Checks a limit by the bounds of every semaphore, which are those of Java's `int`. */
 export function checkLimit(method: string, name: string, limit: unknown): asserts limit is number {
   if (Number.isInteger(limit) && (limit as number) >= 0 && (limit as number) <= 2 ** 31 - 1) return;
   throw new InvalidArgumentError(

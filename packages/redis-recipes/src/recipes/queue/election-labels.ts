@@ -6,12 +6,12 @@ import type { LockKeys } from "../kinds/kind.js";
 import { boundCall } from "../requests/calls.js";
 import type { Requests } from "../requests/requests.js";
 
-/** How long labels stay after the last of them was set. A term without a change for longer is shown without its label. */
+/** How long labels stay after the last one was set. A term in which no label is set for longer is shown without its label. */
 const labelsTtlMs: Millis = 30 * 24 * 60 * 60 * 1_000;
-/** A label that the server refuses for the moment is set again for so long; its leader hears of the grant after that. */
+/** How long setting a label is retried after a passing refusal. Its leader gets the grant only afterwards. */
 const labelWaitMs: Millis = 1_000;
 
-/** Sets what others read of an owner that leads or stands for election. `false` when it does neither. */
+/** Sets the label of an owner that leads or stands for election. Resolves with `false` when it does neither. */
 export async function setLabel(
   requests: Requests,
   { lookKeys, changes }: LockKeys,

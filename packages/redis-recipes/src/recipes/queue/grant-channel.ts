@@ -10,10 +10,10 @@ import type { Waits } from "./waits.js";
 
 export type UnknownGrant = Pick<HandOver, "key" | "owner">;
 
-/** One subscription without a gap: `Subscription.ready` is a fresh promise after each. */
+/** One subscription without a gap: `Subscription.ready` is a new promise after each gap. */
 export type Hearing = Subscription["ready"];
 
-/** What the channel reports to. */
+/** The parts of the provider to which the channel reports. */
 interface ChannelParts {
   readonly requests: Requests;
   readonly owners: WireOwners;
@@ -21,18 +21,20 @@ interface ChannelParts {
   readonly holds: Holds;
 }
 
-/** A revocable request waits for the first subscription of the provider, and for no longer than that; those after a vain wait do not. */
+/**
+ * How long a revocable request waits for the first subscription of the provider. After one vain wait later requests do not wait.
+ */
 const subscriptionWaitMs: Millis = 1_000;
 
 /**
- * The one channel of a provider on which other clients of ours send it grants, forced releases, requests to let go, and that they want what
- * it may only keep.
+ * The one channel of a provider on which other clients of ours send messages: grants, forced releases, requests to release, and
+ * that they want a lock which this provider may only keep.
  */
 export class GrantChannel {
   readonly #parts: ChannelParts;
   readonly #onUnknownGrant: (grant: UnknownGrant) => void;
   #subscription: Subscription | undefined;
-  /** It stands, or was waited for in vain although the server answers, which may deny it. */
+  /** The subscription stands, or one request waited for it in vain although the server answers; the server may deny it. */
   #awaited = false;
 
   constructor(parts: ChannelParts, onUnknownGrant: (grant: UnknownGrant) => void) {
@@ -40,7 +42,10 @@ export class GrantChannel {
     this.#onUnknownGrant = onUnknownGrant;
   }
 
-  /** From the first request on. No request waits for it: what was published before is learnt from the heartbeat that follows. */
+  /**
+   * Subscribes, at the first request. No request waits for the subscription: a message that was published before is made up for
+   * by the heartbeat that follows.
+   */
   listen(): void {
     if (this.#subscription !== undefined) return;
     const { requests, owners, waits } = this.#parts;
@@ -54,7 +59,7 @@ export class GrantChannel {
     );
   }
 
-  /** Resolves once messages arrive, or after `subscriptionWaitMs`: a request to let go that is not heard is not sent again. */
+  /** Resolves once messages arrive, or after `subscriptionWaitMs`: a request to release is not sent again if it is missed. */
   async subscribed(): Promise<void> {
     const { line, runtime } = this.#parts.requests;
     const ready = this.#subscription?.ready;
@@ -63,7 +68,7 @@ export class GrantChannel {
     if (line.state === "connected") this.#awaited = true;
   }
 
-  /** `null` while messages do not arrive; as long as it is the same, none was missed. */
+  /** `null` while messages do not arrive. While the value stays the same, no message was missed. */
   get hearing(): Hearing | null {
     return this.#subscription?.live === true ? this.#subscription.ready : null;
   }
@@ -81,8 +86,9 @@ export class GrantChannel {
     switch (message.type) {
       case "granted":
         if (wait !== undefined) wait.handedOver(message, requests.runtime.nowMs());
-        // For an owner that has the lock already it is no news. Rule 3: the lock of an owner that has ended is given back at once. An owner that
-        // was never drawn here is a mistake of another client or worse, and not ours to end.
+        // If the owner already has the lock, the message is not news. Rule 3: if the owner has ended, its grant is given back at
+        // once. An owner that was never drawn here is a mistake of another client or worse, and this provider does not end its
+        // grant.
         else if (holds.of(owner).length === 0 && !waits.cancelEnded(owner) && !owners.hasDrawn(owner))
           this.#onUnknownGrant({ key: message.key, owner });
         return;

@@ -7,19 +7,26 @@ import { stayMs } from "../requests/settings.js";
 import type { QueuedLock } from "./queued-lock.js";
 import type { Wait } from "./waits.js";
 
-/** A grant that was not the answer to an acquire. `untilMs` is `null` where only a renewal can say how long it lasts. */
+/** A grant that was not the answer to an acquire. `untilMs` is `null` where only a renewal can show how long it lasts. */
 export type Offer = Omit<Found, "untilMs"> & { readonly untilMs: Millis | null };
 
-/** Below this share of the claim lease a hand-over is not relied on: its holder would be late for its own first renewal. */
+/**
+ * With less than this share of the claim lease left, a hand-over is not relied on: its holder would be late for its own first
+ * renewal.
+ */
 const leastShare = 1 / 3;
-/** What a waiter sends keeps the bound of the server's clock this fresh, with some room for a late answer. */
+/**
+ * For how many turns the bound of the server's clock counts as fresh. What a waiter sends renews it each turn; the rest is room
+ * for a late answer.
+ */
 export const freshTurns = 1.5;
-/** Between turns that are further apart the bound is not relied on for longer than this, or for as long as heartbeats need. */
+/** If turns are further apart, the bound counts as fresh for no longer than this, or for as long as heartbeats need. */
 const freshMs: Millis = 3_000;
 
 /**
- * Rule 1: a message is a hint with a date. The claim lease began at the server before the message arrived, and the message names the
- * end of it by the server's clock: ours has to know that clock, and lately. `null`: the present master has to be asked what is true.
+ * Rule 1: a message is a hint with a date. The claim lease began at the server before the message arrived, and the message names
+ * its end by the server's clock. So this client must know that clock, from a recent answer. `null`: the present master has to be
+ * asked.
  */
 export function offerOf(
   requests: Requests,
@@ -32,7 +39,8 @@ export function offerOf(
   const master = line.masterOf(lock.key);
   // Rule 9: the message is from a master that has been replaced.
   if (runId !== "" && runId !== master) return null;
-  // Rule 9: by a master that has lost tokens, and has not heard from here of the highest that was seen. A heartbeat says it.
+  // Rule 9: the master has lost tokens, and does not know yet the highest token that this client has seen. A heartbeat tells the
+  // master.
   if (token < requests.floorOf(lock.key)) return null;
   const clock = runId === "" ? undefined : requests.clockOf(master);
   const ageMs = clock?.ageMs(runtime.nowMs()) ?? Infinity;
@@ -42,18 +50,18 @@ export function offerOf(
   );
   const fresh = ageMs <= mostAgeMs;
   const endMs = fresh ? (clock?.localMs(expiresServerMs(message)) ?? null) : null;
-  // The lease began before the message came, whatever a step of the server's clock since its last answer makes of the date.
+  // The lease began before the message came, however a step of the server's clock since its last answer may change the date.
   const mostMs = heardMs + pttlMs;
   const untilMs = endMs === null ? null : Math.min(endMs, mostMs) - marginMs(pttlMs + ageMs);
   return { token, untilMs, runId, askedMs: heardMs };
 }
 
-/** Whether it may reach its caller with no renewal before. */
+/** Whether the grant may be delivered to its caller without a renewal before. */
 export function isSure(requests: Requests, lock: QueuedLock, leaseMs: Millis, offer: Offer): offer is Found {
   const { settings, runtime, line } = requests;
   const leastMs = leastShare * Math.min(settings.claimLeaseMs, leaseMs);
   return (
-    // Rule 11: replicas are asked about a write of the new holder itself, which this is not.
+    // Rule 11: replicas have to confirm a write of the new holder itself, and a hand-over is not one.
     settings.acks === 0 &&
     offer.untilMs !== null &&
     runtime.nowMs() + leastMs < offer.untilMs &&
@@ -63,10 +71,11 @@ export function isSure(requests: Requests, lock: QueuedLock, leaseMs: Millis, of
 }
 
 /**
- * One renewal that says whether an owner holds, and gives it the full lease if so. Rule 1: the token of this answer counts, not that of
- * a message before it, which may be of an earlier turn of this very owner. `null`: it does not hold, or the answer does not count.
+ * Sends one renewal, which shows whether an owner holds and, if so, gives it the full lease. Rule 1: the token of this answer
+ * counts, and not that of an earlier message, which may belong to an earlier turn of the same owner. Resolves with `null` if the
+ * owner does not hold, or if the answer does not count.
  *
- * Rejects as `RedisLine.run` does, and where too few replicas have it.
+ * Rejects as `RedisLine.run` does, and if too few replicas have it.
  */
 export async function confirmHold(
   requests: Requests,
@@ -74,7 +83,7 @@ export async function confirmHold(
 ): Promise<Found | null> {
   const { settings, batches, line } = requests;
   const entry = { field: lock.fieldOf(owner), leaseMs };
-  // Rule 11: counted for a write of the new holder itself.
+  // Rule 11: replicas are counted for a write of the new holder itself.
   const asked =
     settings.acks > 0
       ? renewAcknowledged(requests, lock, entry)
@@ -82,7 +91,7 @@ export async function confirmHold(
   const { reply, sentMs, runId, askedBy = runId } = await asked;
   if (reply.status !== "renewed") return null;
   if (askedBy !== line.masterOf(lock.key) || !requests.trusts({ sentMs, runId })) return null;
-  // Rule 9: the master has lost tokens. A heartbeat lifts this one above what was seen here.
+  // Rule 9: the master has lost tokens. A heartbeat raises this one above the tokens that were seen here.
   if (reply.token < requests.floorOf(lock.key)) return null;
   return foundIn({ sentMs, runId }, reply);
 }

@@ -4,20 +4,20 @@ import type { Requests } from "../requests/requests.js";
 import { expiryGraceMs } from "../requests/server-clock.js";
 import { freshTurns } from "./hand-over.js";
 
-/** What a waiter looks out for besides messages and its regular heartbeats, by the place in which the last answer has found it. */
+/** What a waiter watches for besides messages and its regular heartbeats, depending on its place in the last answer. */
 export class PlaceWatch {
   readonly #requests: Requests;
   readonly #heartbeat: () => void;
   #cancelLapse: (() => void) | undefined;
   #java: { readonly channel: string; readonly subscription: Subscription } | undefined;
 
-  /** `heartbeat`: asks for the turn now. */
+  /** `heartbeat`: asks now whether its turn has come. */
   constructor(requests: Requests, heartbeat: () => void) {
     this.#requests = requests;
     this.#heartbeat = heartbeat;
   }
 
-  /** `channel`: what `channelFor` says of this place. */
+  /** `channel`: the result of `channelFor` for this place. */
   placed(place: Queued, channel: string | null): void {
     this.#listen(channel);
     this.#expectLapse(place);
@@ -28,7 +28,7 @@ export class PlaceWatch {
     this.#listen(null);
   }
 
-  /** Rule 5: no message says that a hold has lapsed; the first waiter looks when its time is over. */
+  /** Rule 5: no message says that a hold has expired. The first waiter looks when the time of the hold is over. */
   #expectLapse({ position, holderPttlMs }: Queued): void {
     const { runtime, settings } = this.#requests;
     this.#cancelLapse?.();
@@ -38,7 +38,7 @@ export class PlaceWatch {
     this.#cancelLapse = runtime.setTimer(holderPttlMs + expiryGraceMs, this.#heartbeat);
   }
 
-  /** Rule 6: of a release by Java only those clients hear that listen to its channel. */
+  /** Rule 6: only clients that listen to Redisson's channel receive the message of a release by Java. */
   #listen(channel: string | null): void {
     if (this.#java?.channel === channel) return;
     this.#java?.subscription.end();
@@ -47,10 +47,10 @@ export class PlaceWatch {
     const subscription = this.#requests.line.subscribe(channel, "redisson", this.#heartbeat);
     this.#java = { channel, subscription };
     subscription.ready.then(
-      // It may have been freed before the subscription stood.
+      // The lock may have been freed before the subscription stood.
       this.#heartbeat,
       () => {
-        // Ended before it stood: with this place, or with the provider.
+        // The subscription ended before it stood: this place or the provider is over.
       },
     );
   }

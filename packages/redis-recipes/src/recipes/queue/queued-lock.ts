@@ -18,7 +18,7 @@ function asksAlike(one: TakeRequest, other: TakeRequest): boolean {
   );
 }
 
-/** A lock with a queue of ours: the scripts of its kind on its keys. */
+/** A lock that has a queue of ours: the scripts of its kind, with its keys. */
 export class QueuedLock implements GrantedLock {
   readonly name: string;
   readonly names: LockKeys;
@@ -28,10 +28,10 @@ export class QueuedLock implements GrantedLock {
   readonly renewal: BatchKind<RenewEntry, RenewAnswer> = fieldRenewals;
   readonly sharing = "none";
   readonly proof: { readonly keys: readonly string[]; readonly channel: string };
-  /** The keys of `stay`; `null` where it does not serve this kind. */
+  /** The keys of `stay`; `null` for kinds without it. */
   readonly stayKeys: readonly string[] | null;
   readonly heartbeat: BatchKind<HeartbeatEntry, StandAnswer>;
-  /** The last request, and the arguments that others like it have too. */
+  /** The last request, and the arguments that it shares with others like it. */
   #acquires: { readonly request: TakeRequest; readonly args: readonly (string | number)[] } | undefined;
   #releases: { readonly publish: string; readonly args: readonly (string | number)[] } | undefined;
   readonly scripts: QueuedScripts;
@@ -56,7 +56,7 @@ export class QueuedLock implements GrantedLock {
     return { script, keys: this.keys, args: [...ownArgs(request), this.#sameArgs(request)] };
   }
 
-  /** Arguments behind the own ones of a request: the same as long as requests of this lock ask alike. */
+  /** The arguments behind those of `ownArgs`. They stay the same as long as the requests for this lock are alike. */
   #sameArgs(request: TakeRequest): readonly (string | number)[] {
     const known = this.#acquires;
     if (known !== undefined && asksAlike(request, known.request)) return known.args;
@@ -73,7 +73,9 @@ export class QueuedLock implements GrantedLock {
     return { script, keys: this.keys, args: [owner, this.#releaseArgs()] };
   }
 
-  /** All arguments of a release but the first, the owner: they are the same until the line knows better how Java is reached. */
+  /**
+   * All arguments of a release behind the first one, the owner. They stay the same until the line changes how Java is reached.
+   */
   #releaseArgs(): readonly (string | number)[] {
     const { publish } = this.#context;
     if (this.#releases?.publish !== publish) {
@@ -84,7 +86,7 @@ export class QueuedLock implements GrantedLock {
     return this.#releases.args;
   }
 
-  /** The owner's last request, whatever became of it. */
+  /** The owner's last request, whatever became of earlier ones. */
   cancel(owner: string, leaseMs: number): Call<Said> {
     const { keys } = this;
     const { cancel } = this.scripts;

@@ -5,22 +5,26 @@ import { Rounds } from "../requests/rounds.js";
 import { stayMs } from "../requests/settings.js";
 import type { QueuedLock } from "./queued-lock.js";
 
-/** A waiter that stands behind another. */
+/** A waiter that is behind another one. */
 interface Staying {
   readonly wait: { readonly owner: string; readonly lock: QueuedLock; readonly queued: boolean };
 }
 
-/** Waiters on one lock in one call. */
+/** The waiters of one lock in one call. */
 type Group<T> = [T, ...T[]];
 
-/** In one call at most, so that none keeps the server busy for long. */
+/** The most owners in one call, so that no call keeps the server busy for long. */
 const mostInCall = 500;
-/** What the calls of each period look at, one after the other. A lock without a holder has to be found soonest, so most calls look for that. */
+/**
+ * What the calls of each period look at, one after the other. A lock without a holder must be found soonest, so most calls look
+ * for that.
+ */
 const looks: readonly StayLook[] = ["lock", "first", "lock", "lock", "life", "lock", "first", "lock"];
 
 /**
- * The turns that keep the places of waiters behind the first: one call in each for all of a server, or of a slot, however many locks they wait
- * for, and two commands for each lock. `ask`: of an owner whose place may have changed, which asks by a heartbeat of its own.
+ * The turns that keep the places of waiters behind the first. Each turn costs one call for all waiters of a server or a slot,
+ * however many locks they wait for, and two commands for each lock. `ask`: called for an owner whose place may have changed, so
+ * that it sends a heartbeat of its own.
  */
 export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiting: T) => void): Rounds<T> {
   const { line, runtime, settings } = requests;
@@ -28,7 +32,7 @@ export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiti
   const slotOf = ({ wait }: T): number | null => line.slotOf(wait.lock.key);
   const turn = async (all: readonly T[]): Promise<void> => {
     const queued = all.filter(({ wait }) => wait.queued);
-    // By the time, since each waiter has a turn in each period, whichever waiters share it: none is left out of a look for ever.
+    // Choose by the time: each waiter has one turn in each period, whichever waiters share it, so every waiter gets every look.
     const look = looks[Math.floor(runtime.nowMs() / periodMs) % looks.length] as StayLook;
     const calls = callsOf(queued, slotOf);
     const runs = calls.map((groups) => ({
@@ -43,7 +47,8 @@ export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiti
       const waiting = groups.flat();
       const answer = answers[index];
       if (answer === undefined || answer instanceof Error) {
-        // A heartbeat of each finds out which of them it concerns. Trouble in transport passes, and a reconnect has all of them ask.
+        // A heartbeat of each waiter shows which of them the error concerns. Trouble in transport passes, and after a reconnect
+        // all of them ask.
         if (isOfSome(answer)) for (const each of waiting) ask(each);
         return;
       }

@@ -9,56 +9,62 @@ import { Rounds } from "../requests/rounds.js";
 import type { QueuedLock } from "./queued-lock.js";
 import { stayingRounds } from "./staying-waits.js";
 
-/** A queued owner, or one on its way into a queue. */
+/** An owner that is queued, or on its way into a queue. */
 export interface Wait {
   readonly owner: string;
   readonly lock: QueuedLock;
   readonly leaseMs: Millis;
   /** Whether its place is to be kept, and its turn asked for. */
   readonly queued: boolean;
-  /** Another stands in front of it, as the last answer said. */
+  /** Another waiter is in front, according to the last answer. */
   readonly behind: boolean;
   heartbeatAnswered(answer: BatchAnswer<StandAnswer>): void;
   /** A message of the grant channel has handed the lock over. */
   handedOver(message: HandOver, heardMs: Millis): void;
-  /** Refused for good. */
+  /** The wait was refused, and trying again would not help. */
   failed(error: Error): void;
 }
 
 interface Heartbeat {
   readonly wait: Wait;
-  /** In whose turns it is; `null` before it has a place. */
+  /** The rounds in which it has its turns; `null` before it has a place. */
   rounds: Rounds<Heartbeat> | null;
   inFlight: boolean;
-  /** It is asked for once more: since it was sent, or before it could be. */
+  /** Another heartbeat was asked for after the last one was sent, or before one could be sent. */
   again: boolean;
 }
 
-/** An owner that ended: what still comes for it is answered by another cancel. */
+/** An owner that ended. If a grant or a place still comes for it, another cancel is sent. */
 interface Ended {
   readonly lock: QueuedLock;
   readonly leaseMs: Millis;
   readonly untilMs: Millis;
-  /** Its release, which is repeated until it is answered: a cancel in between would let it find nothing, as if the hold had been lost. */
+  /**
+   * Its release, which is repeated until it is answered. A cancel sent in between would make the release find nothing, as if the
+   * hold had been lost.
+   */
   readonly ending: Promise<unknown>;
 }
 
-/** An ended owner that is dropped from the list and granted later keeps the lock taken for one claim lease, as after a crash. */
+/**
+ * How many ended owners are remembered. If one is dropped from the list and granted later, the lock stays taken for one claim
+ * lease, as after a crash.
+ */
 const rememberedEnded = 10_000;
 
 /**
- * All waits of one provider, in one batch of heartbeats for each slot. A wait is known here before its acquire is sent, so that
+ * All waits of one provider, with one batch of heartbeats for each slot. A wait is added here before its acquire is sent, so that
  * no message can come for an owner that is not known here.
  */
 export class Waits {
   readonly #requests: Requests;
   readonly #holds: Holds;
-  /** By owner, also for those whose acquire is under way: messages for them may overtake its answer. */
+  /** By owner, including owners whose acquire is under way: messages for them may arrive before its answer. */
   readonly #heartbeats = new Map<string, Heartbeat>();
   readonly #ended: RecentMap<string, Ended>;
-  /** The waits that stand first, or whose kind asks for each turn: they ask whether it has come. */
+  /** The first waiters, and those whose kind asks at each turn. They ask whether their turn has come. */
   readonly #front: Rounds<Heartbeat>;
-  /** The waits behind them. */
+  /** The waiters behind them. */
   readonly #behind: Rounds<Heartbeat>;
   #closed = false;
 
@@ -81,7 +87,7 @@ export class Waits {
     return this.#heartbeats.size;
   }
 
-  /** How many have a place in the queue of a lock, as far as they know. */
+  /** How many waits are in the queue of a lock, according to their last answers. */
   waitingOn(key: string): number {
     return [...this.#heartbeats.values()].filter(({ wait }) => wait.queued && wait.lock.key === key).length;
   }
@@ -94,7 +100,7 @@ export class Waits {
     return this.#heartbeats.get(owner)?.wait;
   }
 
-  /** It has a grant, or nothing of it can be at the server. */
+  /** Called when the wait has a grant, or when nothing of it can be at the server. */
   remove({ owner }: Pick<Wait, "owner">): void {
     const heartbeat = this.#heartbeats.get(owner);
     if (heartbeat === undefined) return;
@@ -102,7 +108,7 @@ export class Waits {
     heartbeat.rounds?.remove(heartbeat);
   }
 
-  /** Its cancel, or its release `ending`, goes out now. Copies of what was sent before may come after it. */
+  /** Called when its cancel, or its release `ending`, is sent. Copies of earlier requests may arrive after it. */
   end(wait: Pick<Wait, "owner" | "lock" | "leaseMs">, ending: Promise<unknown> = Promise.resolve()): void {
     const { runtime, settings } = this.#requests;
     this.remove(wait);
@@ -110,17 +116,20 @@ export class Waits {
     this.#ended.set(wait.owner, { lock: wait.lock, leaseMs: wait.leaseMs, untilMs, ending });
   }
 
-  /** Nothing of it was ever at the server. */
+  /** Nothing of this owner was ever at the server. */
   forget(owner: string): void {
     this.#ended.delete(owner);
   }
 
-  /** Owners that ended and may still be heard of. */
+  /** How many ended owners are remembered because answers or messages for them may still come. */
   get endedSize(): number {
     return this.#ended.size;
   }
 
-  /** Rule 3: an owner that has ended was granted, or queued again: given back at once. `false` for an owner that is not known. */
+  /**
+   * Rule 3: an owner that has ended was granted, or queued again. That is cancelled at once. Returns `false` for an unknown
+   * owner.
+   */
   cancelEnded(owner: string): boolean {
     const ended = this.#ended.get(owner);
     if (ended === undefined) return false;
@@ -128,24 +137,27 @@ export class Waits {
     Promise.allSettled([ending])
       .then(() => this.#requests.ask(lock.cancel(owner, leaseMs)))
       .catch(() => {
-        // It costs one claim lease then, as that of any client that died.
+        // If this fails, the lock stays taken for one claim lease, as after the crash of a client.
       });
     return true;
   }
 
-  /** Rule 8, and after the first subscription: at once, and in as few batches as the turns of the event loop can bear. */
+  /**
+   * Rule 8, and after the first subscription: sends all heartbeats at once, in as few batches as the turns of the event loop
+   * allow.
+   */
   heartbeatAll(): void {
     const all = [...this.#heartbeats.values()];
     inSlices(this.#requests.runtime, all, (heartbeat) => this.#heartbeatSoon(heartbeat));
   }
 
-  /** A wait whose acquire is under way asks once it is queued: a nudge may overtake the answer that says `queued`. */
+  /** A wait whose acquire is under way asks once it is queued: a nudge may arrive before the answer that says `queued`. */
   heartbeatNow(wait: Wait): void {
     const heartbeat = this.#heartbeats.get(wait.owner);
     if (heartbeat !== undefined) this.#heartbeatSoon(heartbeat);
   }
 
-  /** It has a place in the queue: from now on it has its turns. */
+  /** Called when the wait has a place in the queue: from now on it has its turns. */
   queued(wait: Wait): void {
     const heartbeat = this.#heartbeats.get(wait.owner);
     if (heartbeat === undefined) return;
@@ -161,7 +173,7 @@ export class Waits {
     this.#ended.clear();
   }
 
-  /** Puts the heartbeat into the rounds for its place, which is that of the last answer. */
+  /** Puts the heartbeat into the rounds for its place according to the last answer. */
   #takeTurns(heartbeat: Heartbeat): void {
     const { wait, rounds } = heartbeat;
     const next = wait.behind && wait.lock.stayKeys !== null ? this.#behind : this.#front;
@@ -172,7 +184,7 @@ export class Waits {
   }
 
   #heartbeatSoon(heartbeat: Heartbeat): void {
-    // It may have ended before its turn came.
+    // The wait may have ended before its turn came.
     if (this.#heartbeats.get(heartbeat.wait.owner) !== heartbeat) return;
     if (heartbeat.wait.queued) this.#heartbeat(heartbeat);
     else heartbeat.again = true;

@@ -7,21 +7,24 @@ import { ReplyShapeError, type Script } from "../../scripts/script.js";
 import { conflictIn } from "./foreign-key.js";
 import type { RecipeSettings } from "./settings.js";
 
-/** A batch script with what one call of ours gives it. One object for each script: what is asked by the same one goes together. */
+/**
+ * A batch script, and what our calls of it need. There is one object for each script: all entries that are asked with the same
+ * object go together.
+ */
 export interface BatchKind<E, R> {
   readonly script: Script<readonly R[]>;
-  /** Asked when the call is made. */
+  /** Called when the call is made. */
   args(entries: readonly E[], keys: readonly string[], context: BatchContext): (string | number)[];
-  /** Entries in one call at most, so that no call keeps the server busy for more than a few milliseconds. */
+  /** The most entries in one call, so that no call keeps the server busy for more than a few milliseconds. */
   readonly limit: number;
-  /** How much an entry counts towards `limit`. Default 1. An entry above the limit goes alone. */
+  /** How much an entry counts towards `limit`. Default 1. An entry above the limit goes in a call of its own. */
   weightOf?(entry: E): number;
 }
 
-/** What the arguments of a script are made of beside the lock and its owner. */
+/** The source of a script's arguments besides the lock and its owner. */
 export interface BatchContext {
   readonly settings: RecipeSettings;
-  /** How Java, and our own clients on its channels, are reached. */
+  /** The command that reaches Java, and our own clients, on Redisson's channels. */
   readonly publish: RedissonPublish;
   /** Server time after which a request for this key does nothing; `null` where no bound of the server's clock is known. */
   notAfterMs(key: string): number | null;
@@ -29,19 +32,21 @@ export interface BatchContext {
   noteClock(serverMs: number, heard: Heard): void;
 }
 
-/** What `Batches` uses of the requests of a provider. */
+/** The parts of a provider's requests that `Batches` uses. */
 type Asking = BatchContext & { readonly line: RedisLine; readonly runtime: Runtime };
 
-/** No replicas are asked about what goes in a batch. */
+/** Requests in a batch do not wait for replicas. */
 export type BatchAnswer<R> = Omit<Answer<R>, "acknowledged">;
 
 /** The part of an answer that a reading of the server's clock needs. */
 export type Heard = Pick<Answer<unknown>, "sentMs" | "answeredMs" | "runId">;
 
 export interface Patience {
-  /** How long it may wait for others to go with it. Default 0, the end of this turn. */
+  /** How long the request may wait for others to go with it. Default 0, the end of this turn. */
   readonly withinMs?: Millis;
-  /** Looked at when the call is made: an answer that is not wanted any more by then is not asked for, and rejects. Default always. */
+  /**
+   * Read when the call is made. A request whose answer is no longer wanted then is not sent, and rejects. Default: always wanted.
+   */
   wanted?(): boolean;
 }
 
@@ -55,7 +60,7 @@ interface Item {
 
 type AnyKind = BatchKind<unknown, { readonly serverMs: number }>;
 
-/** What waits to be asked of one slot; of everything where there are no slots. */
+/** The requests that wait for one slot; without slots, all of them. */
 interface Waiting {
   dueMs: Millis;
   readonly items: Map<AnyKind, Item[]>;
@@ -63,20 +68,21 @@ interface Waiting {
 
 /** In a cluster, slots that are due within this time of each other leave together, in one flight for each node. */
 const flightMs: Millis = 20;
-/** So many calls are made up at once. */
+/** How many calls are encoded at once. */
 const flightSize = 8;
 
 /**
- * Puts what is asked in one turn of the event loop, or within the delay that the askers grant, into as few calls as there are slots. Renewals and
- * heartbeats of ten thousand locks are some dozens of calls then. The request that is due first takes along all that waits for the same slot.
+ * Puts the requests of one turn of the event loop, or of the delay that they allow, into as few calls as there are slots. So
+ * renewals and heartbeats of ten thousand locks take some dozens of calls. The request that is due first takes along all that
+ * wait for the same slot.
  */
 export class Batches {
   readonly #context: Asking;
   readonly #waiting = new Map<number | null, Waiting>();
-  /** Answers to be handed out: those to very many calls may come together. */
+  /** Answers that are still to be delivered: those to very many calls may come together. */
   readonly #answers: SlicedWork;
   readonly #timer: EarliestTimer;
-  /** At the end of this turn. */
+  /** A flush is queued for the end of this turn. */
   #flushing = false;
 
   constructor(context: Asking) {
@@ -85,7 +91,7 @@ export class Batches {
     this.#answers = new SlicedWork(context.runtime);
   }
 
-  /** Rejects as `RedisLine.run` does. What the answer says of the server's clock is noted. */
+  /** Rejects as `RedisLine.run` does. The server's time in the answer is noted. */
   ask<E, R extends { readonly serverMs: number }>(
     kind: BatchKind<E, R>,
     keys: readonly string[],
@@ -152,7 +158,7 @@ export class Batches {
     chunks.forEach((chunk, index) => {
       const answer = answers[index];
       if (isOfSome(answer) && chunk.length > 1) {
-        // The others shall not suffer for it; asking again does no harm.
+        // Ask for each entry alone, so that the others do not fail too. Asking again does no harm.
         const alone = chunk.map((item) => [item]);
         void this.#send(kind, alone);
         return;
@@ -174,8 +180,8 @@ export class Batches {
 }
 
 /**
- * Whether the answer may be about some entries alone: one with foreign data beside its lock, one whose answer cannot be read, or the locks of a
- * slot under way that have gone already, or have not.
+ * Whether the error may concern only some entries. Examples: an entry with foreign data beside its lock, an entry whose answer
+ * cannot be read, or, while a slot is being moved, locks that have already moved or have not moved yet.
  */
 export function isOfSome(answer: unknown): boolean {
   if (answer instanceof ReplyShapeError) return true;
@@ -188,7 +194,7 @@ function stillWanted(item: Item): boolean {
   return false;
 }
 
-/** The items in order, in as few chunks as possible, none of more weight than `limit`. */
+/** Splits the items, in order, into as few chunks as possible, none with more weight than `limit`. */
 export function chunksOf<T>(items: readonly T[], limit: number, weightOf: (item: T) => number): T[][] {
   const chunks: T[][] = [];
   let leftOver = 0;

@@ -1,7 +1,7 @@
 import type { CallScript, Script, ScriptArgs } from "../../scripts/script.js";
 import type { BatchKind } from "./batches.js";
 
-/** A call ready to be made. */
+/** A script with its keys and arguments, ready to be called. */
 export interface BoundCall<R> {
   readonly script: Script<R>;
   readonly keys: readonly string[];

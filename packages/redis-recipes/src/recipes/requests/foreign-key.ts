@@ -2,8 +2,9 @@ import { LayoutConflictError } from "@holdfast/core";
 import { ofLock, ReplyError } from "../../client/errors.js";
 
 /**
- * Scripts look at what is under the lock's own key and say what they found. The keys beside it (queues, liveness) belong to us and
- * Redisson alone: where something else is kept there, Redis itself refuses, and that is the same trouble under another name.
+ * Turns Redis's WRONGTYPE into a `LayoutConflictError`; returns any other error unchanged. Scripts check what is under the lock's
+ * own key, and report what they found. The keys beside it (queues, liveness) are used only by us and Redisson. If one of them
+ * holds something else, Redis itself refuses the command, which means the same conflict.
  */
 export function conflictIn(keys: readonly string[], error: unknown): unknown {
   if (!(error instanceof ReplyError) || !/^WRONGTYPE\b/.test(error.reply)) return error;
@@ -14,7 +15,7 @@ export function conflictIn(keys: readonly string[], error: unknown): unknown {
   );
 }
 
-/** `lockName`: as the caller gave it; `found`: what a script has seen at the key in place of `expected`. */
+/** `lockName`: as the caller gave it; `found`: what a script found at the key in place of `expected`. */
 export function foundElse(
   lockName: string,
   key: string,

@@ -1,6 +1,6 @@
 const none: readonly never[] = [];
 
-/** Objects in groups. Most groups are of one, which costs no set: of 100,000 locks that are held, each is a group. */
+/** Objects in groups. A group of one object has no set of its own: of 100,000 held locks most are groups of one. */
 export class Groups<K, V extends object> {
   readonly #groups = new Map<K, V | Set<V>>();
 
@@ -16,7 +16,7 @@ export class Groups<K, V extends object> {
     else if (group !== each) this.#groups.set(at, new Set([group, each]));
   }
 
-  /** The group goes with its last. */
+  /** A group without objects is removed. */
   remove(at: K, each: V): void {
     const group = this.#groups.get(at);
     if (group === each) this.#groups.delete(at);
@@ -29,7 +29,7 @@ export class Groups<K, V extends object> {
     return group instanceof Set ? group : [group];
   }
 
-  /** Whether this one is a group of its own. */
+  /** Whether this object is the only one of its group. */
   isAlone(at: K, each: V): boolean {
     const group = this.#groups.get(at);
     return group === each || (group instanceof Set && group.size === 1 && group.has(each));

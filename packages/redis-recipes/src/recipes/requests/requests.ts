@@ -10,21 +10,21 @@ import { ServerClock } from "./server-clock.js";
 import type { RecipeSettings } from "./settings.js";
 
 export interface RequestsParts extends Pick<Requests, "line" | "runtime" | "settings"> {
-  /** The clock of the server with this run id was stepped. */
+  /** Called when the clock of the server with this run id was stepped. */
   clockStepped(runId: string): void;
 }
 
-/** What became of a request that was repeated until it was answered, or until it was too late. */
+/** The result of a request that was repeated until it was answered, or until it was too late. */
 export type Outcome<R> = { readonly repeated: boolean } & (
   | { readonly reply: R; readonly runId: string }
   | { readonly reply: null; readonly runId: null }
 );
 
 const pauseMs: Millis = 50;
-/** How many locks have their highest token remembered; those asked for last stay. */
+/** For how many locks the highest token is remembered; those that were asked for last are kept. */
 const rememberedTokens = 10_000;
 
-/** Runs the scripts of one provider, and notes what their answers say of the clocks of the servers. */
+/** Runs the scripts of one provider, and notes the server times in their answers. */
 export class Requests implements BatchContext {
   readonly line: RedisLine;
   readonly runtime: Runtime;
@@ -47,7 +47,7 @@ export class Requests implements BatchContext {
     return this.line.publishCommand;
   }
 
-  /** Rejects as `RedisLine.run` does. What the answer says of the server's clock is noted. */
+  /** Rejects as `RedisLine.run` does. The server's time in the answer is noted. */
   run<R extends { readonly serverMs: number }>(
     call: BoundCall<R>,
     options: RunOptions = {},
@@ -63,7 +63,7 @@ export class Requests implements BatchContext {
     );
   }
 
-  /** Like `run`; what can go with others in one call does. */
+  /** Like `run`, but a call that can share one with others is batched. */
   ask<R extends { readonly serverMs: number }>(call: Call<R>): Promise<BatchAnswer<R>> {
     if (!("kind" in call)) return this.run(call);
     return this.batches.ask(call.kind as BatchKind<unknown, R>, call.keys, call.entry);
@@ -81,8 +81,8 @@ export class Requests implements BatchContext {
   }
 
   /**
-   * Asks until it is answered, or until `endMs`: then nothing of ours can be left at the server. `repeated`: an attempt before the
-   * one that was answered may have run as well. `runId`: of the master that answered.
+   * Asks until there is an answer, or until `endMs`, by which nothing of the request's owner can be left at the server.
+   * `repeated`: an earlier attempt may have been executed as well. `runId`: of the master that answered.
    */
   async runUntilAnswered<R extends { readonly serverMs: number }>(
     call: Call<R>,
@@ -100,7 +100,7 @@ export class Requests implements BatchContext {
         const leftMs = endMs - this.runtime.nowMs();
         if (leftMs <= 0) return { reply: null, repeated, runId: null };
         const rested = () => pause(this.runtime, Math.min(pauseMs, leftMs), { ref: true }).over;
-        // A refusal takes nothing away: it is tried until the time is over.
+        // A refusal settles nothing, so the request is retried until the time is over.
         if (this.line.state === "connected") await rested();
         else await this.line.whenConnected({ waitMs: leftMs }).catch(rested);
       }
@@ -108,9 +108,10 @@ export class Requests implements BatchContext {
   }
 
   /**
-   * An owner's last request, as `runUntilAnswered` asks it. `lateUntilMs`: a request of this owner whose outcome is unknown may still
-   * run up to this server time, as one that waits for replicas travels on a connection of its own; then the last request is asked
-   * again behind it. Without that the lock would stay taken for a whole lease although no client holds it. `null`: nothing can come any more.
+   * Sends an owner's last request, as `runUntilAnswered` does. `lateUntilMs`: the server time up to which an earlier request of
+   * this owner may still run, whose outcome is unknown; a request that waits for replicas travels on a connection of its own.
+   * After that time the last request is sent again. Without this the lock would stay taken for a whole lease although no client
+   * holds it. `null`: nothing can arrive any more.
    */
   async runLast<R extends { readonly serverMs: number }>(
     call: Call<R>,
@@ -128,29 +129,33 @@ export class Requests implements BatchContext {
     }
   }
 
-  /** The bounds of a request that may grant: after which server time it does nothing, and how many replicas have to confirm it. */
+  /**
+   * The limits of a request that may grant: the server time after which it does nothing, and how many replicas have to confirm
+   * it.
+   */
   grantBounds(key: string): { readonly notAfterMs: number | null; readonly options: RunOptions } {
     const { acks, waitTimeoutMs } = this.settings;
     const notAfterMs = this.notAfterMs(key, acks > 0 ? 2 * waitTimeoutMs : 0);
-    // Rule 11: WAIT behind every script that may grant.
+    // Rule 11: WAIT follows every script that may grant.
     return { notAfterMs, options: acks > 0 ? { wait: { replicas: acks, timeoutMs: waitTimeoutMs } } : {} };
   }
 
   /**
-   * Whether a request for a lock that waits for replicas would have no date, because the server's clock is not known. A late copy of it
-   * could then run after the last request of its owner and hold the lock for a whole lease. A renewal, even of no hold, reads the clock.
+   * Whether a request that waits for replicas would have no date, because the server's clock is not known. A late copy of it
+   * could then be executed after the last request of its owner, and hold the lock for a whole lease. A renewal, even without a
+   * hold, reads the clock.
    */
   lacksClock(key: string): boolean {
     return this.settings.acks > 0 && this.notAfterMs(key) === null;
   }
 
-  /** The `lateUntilMs` of `runLast`: up to when a request that failed so may still run. */
+  /** The `lateUntilMs` of `runLast`: the server time up to which a request that failed in this way may still run. */
   lateUntilMs(error: unknown, notAfterMs: number | null): number | null {
     return this.settings.acks > 0 && error instanceof OutcomeUnknownError ? notAfterMs : null;
   }
 
   /**
-   * Server time after which a request does nothing: a copy that comes late, from a connection long given up, must not put an
+   * Server time after which a request does nothing. A late copy, from a connection that was given up long ago, must not put an
    * owner back that was cancelled meanwhile.
    */
   notAfterMs(key: string, extraMs: Millis = 0): number | null {
@@ -159,7 +164,10 @@ export class Requests implements BatchContext {
     return upperMs + 2 * this.settings.commandTimeoutMs + extraMs;
   }
 
-  /** Before the first answer of a script that is the clock that the master has shown when it was connected to. */
+  /**
+   * The clock of the key's master. Before the first answer of a script it is the clock that the master showed when it was
+   * connected to.
+   */
   #clockAt(key: string): ServerClock | undefined {
     const runId = this.line.masterOf(key);
     const known = this.clockOf(runId);
@@ -169,12 +177,15 @@ export class Requests implements BatchContext {
     return this.clockOf(runId);
   }
 
-  /** Rule 1: what was asked before a step of the server's clock was noticed says nothing of how long a hold lasts. */
+  /**
+   * Rule 1: an answer to a request that was sent before a step of the server's clock was noticed does not show how long a hold
+   * lasts.
+   */
   trusts({ runId, sentMs }: Pick<Heard, "runId" | "sentMs">): boolean {
     return this.clockOf(runId)?.trusts(sentMs) !== false;
   }
 
-  /** Rule 9: what the next request for a lock raises its token key to, should a failover have lost it. */
+  /** Rule 9: the value to which the next request for a lock raises its token key, in case a failover has lost it. */
   floorOf(key: string): bigint {
     return this.#tokens.get(key) ?? 0n;
   }

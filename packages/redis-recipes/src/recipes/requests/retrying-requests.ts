@@ -9,15 +9,21 @@ import type { Requests } from "./requests.js";
 
 export interface RetriedCall {
   readonly keys: readonly string[];
-  /** Asked each time it is sent: a date, and how messages reach Java, are known only once there is contact, and are of that moment. */
+  /**
+   * Called for each sending: the date, and how messages reach Java, are known only while there is contact, and hold only for that
+   * moment.
+   */
   args(): readonly (string | number)[];
-  /** May be done twice with the effect of once. Otherwise only what was not sent is sent again. */
+  /** Whether executing it twice has the effect of once. If not, only a call that was not sent is sent again. */
   readonly repeatable: boolean;
-  /** Sits an outage out by the rule for calls that wait; else by the rule for calls that only ask. */
+  /** Whether the call sits an outage out by the rule for calls that wait; otherwise by the rule for calls that only ask. */
   readonly patient: boolean;
 }
 
-/** Calls of what is no grant: sent again after trouble in transport, where that can do no harm, until the outage is too long. */
+/**
+ * Calls for primitives that are not granted. After trouble in transport a call is sent again where that does no harm, until the
+ * outage is too long.
+ */
 export class RetryingRequests {
   readonly engine: GrantEngine;
   readonly requests: Requests;
@@ -31,7 +37,10 @@ export class RetryingRequests {
     this.channelWaiters = channelWaiters;
   }
 
-  /** Tries again as `options.retry` says. Rejects with the last error once `connectTimeoutMs` has passed, and at once with one that will not pass. */
+  /**
+   * Retries as `options.retry` says. Rejects with the last error once `connectTimeoutMs` has passed, and at once with an error
+   * that will not pass.
+   */
   async run<R extends { readonly serverMs: number }>(
     script: Script<R>,
     call: RetriedCall,
@@ -65,7 +74,7 @@ export class RetryingRequests {
 
 const isLate = (reply: object): boolean => (reply as Partial<Late>).status === "late";
 
-/** The same call again could count twice. */
+/** The error for a call that must not be sent again, since it could count twice. */
 function unsure(cause: OutcomeUnknownError): BackendError {
   return new BackendError(`${cause.message}; it may have been done`, {
     cause,

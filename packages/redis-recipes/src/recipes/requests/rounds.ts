@@ -5,19 +5,22 @@ import { Groups } from "./groups.js";
 export interface RoundsParts<T extends object> {
   readonly runtime: Runtime;
   readonly periodMs: Millis;
-  /** The slot of a member: those of one slot have their turn together, as they cost one call then. `null`: there are no slots. */
+  /**
+   * The slot of a member; `null`: there are no slots. Members of one slot have their turn together, since they cost one call
+   * then.
+   */
   slotOf(each: T): number | null;
   turn(those: readonly T[]): void;
 }
 
 /** The most parts into which a period is divided. */
 const mostParts = 50;
-/** Fewer than that are one part: they fit into one call. */
+/** Up to this many members are one part, since they fit into one call. */
 const partSize = 200;
 
 /**
- * Gives each member one turn in a period and spreads the turns over it, so that ten thousand members do not ask in the same moment.
- * At most one period lies between two turns of a member, also when other members come and go.
+ * Gives each member one turn in a period and spreads the turns over it, so that ten thousand members do not ask in the same
+ * moment. At most one period lies between two turns of a member, also when other members come and go.
  */
 export class Rounds<T extends object> {
   readonly #parts: RoundsParts<T>;
@@ -55,7 +58,7 @@ export class Rounds<T extends object> {
     const [oldestMs] = this.#order.values();
     if (oldestMs === undefined) return;
     const { runtime, periodMs } = this.#parts;
-    // The oldest decides when many have left since: the parts of those that stay are longer then.
+    // If many members have left, the parts of the others are longer, and the oldest member decides when the timer rings.
     this.#timer.ringBy(Math.min(runtime.nowMs() + periodMs / this.#partCount(), oldestMs + periodMs));
   }
 

@@ -2,40 +2,48 @@ import type { Millis } from "@holdfast/core";
 import type { Answer } from "../../client/redis-line.js";
 import type { ClockReading } from "../../client/server-info.js";
 
-/** Two clocks drift apart by less than this share of the time that passes; twenty times what NTP slews by. */
+/**
+ * Two clocks drift apart by less than this share of the time that passes. It is twenty times the rate at which NTP adjusts a
+ * clock.
+ */
 const drift = 0.01;
 const toleratedMs: Millis = 2;
-/** Redis ends a TTL by its whole milliseconds, and a look that comes a moment too early costs a request. */
+/**
+ * How long after the computed end of a hold it is looked at: Redis ends a TTL by its whole milliseconds, and a look a moment too
+ * early costs a request.
+ */
 export const expiryGraceMs: Millis = 2;
 
-/** What is taken off a lease, so that our end of it comes before the server's. */
+/** What is taken off a lease, so that it ends here before it ends at the server. */
 export function marginMs(leaseMs: Millis): Millis {
   return leaseMs * drift + toleratedMs;
 }
 
 /**
- * The server says that a request came after its date, although it was answered within `limitMs`. Then the bound of the server's clock was wrong,
- * as after a sleep of this machine, a step of a clock or a day of drift. That answer has put it right, and a request with a new date can go out.
+ * Whether the server refused a request as too late although it was answered within `limitMs`. Then the bound of the server's
+ * clock was wrong, as after a sleep of this machine, a step of a clock or a day of drift. The answer has corrected the bound, and
+ * a request with a new date can be sent.
  */
 export function isMisdated(answer: Answer<{ readonly status: string }>, limitMs: Millis): boolean {
   return answer.reply.status === "late" && answer.answeredMs - answer.sentMs < limitMs;
 }
 
 /**
- * An upper bound of one server's clock. The time in an answer was read after its request was sent, so server time of that
- * answer + what has passed since the *sending* is never behind the server. Belongs to one run id.
+ * An upper bound of one server's clock; it belongs to one run id. The time in an answer was read after its request was sent. So
+ * the server time of that answer, plus the time that has passed since the *sending*, is never behind the server.
  */
 export class ServerClock {
   #last: ClockReading | null = null;
-  /** By how much the server's clock may be ahead of ours, after all answers: one that was slow leaves these bounds as they are. */
+  /** By how much the server's clock may be ahead of ours, according to all answers: a slow answer leaves these bounds as they are. */
   #leastAheadMs = 0;
   #mostAheadMs = 0;
-  /** After a step: answers to what was sent before may be from before it. */
+  /** After a step of the clock: answers to requests that were sent before this time may be from before the step. */
   #sentFromMs: Millis = -Infinity;
 
   /**
-   * `false` when the server's clock was stepped: its time lies outside of what can have passed since the answers before. Then the bounds
-   * are forgotten, and every lease read by them is in doubt. A step that is shorter than the answer took shows with the next quick one.
+   * Notes a reading. `false` when the server's clock was stepped: its time lies outside what can have passed since the answers
+   * before. Then the bounds are forgotten, and every lease that was read by them is in doubt. A step that is shorter than the
+   * answer took is noticed with the next quick answer.
    */
   observe(reading: ClockReading): boolean {
     const { serverMs, sentMs, answeredMs } = reading;
@@ -54,7 +62,10 @@ export class ServerClock {
     return true;
   }
 
-  /** `false` for an answer to what was sent before a step was noticed: its TTL may have been read by the clock of before. */
+  /**
+   * `false` for an answer to a request that was sent before a step was noticed: its TTL may have been read by the clock before
+   * the step.
+   */
   trusts(sentMs: Millis): boolean {
     return sentMs >= this.#sentFromMs;
   }
@@ -64,7 +75,7 @@ export class ServerClock {
     return this.#last === null ? null : this.#last.serverMs + (nowMs - this.#last.sentMs);
   }
 
-  /** The earliest moment, by our clock, at which the server's may show `serverMs`. */
+  /** The earliest moment, by our clock, at which the server's clock may show `serverMs`. */
   localMs(serverMs: number): Millis | null {
     return this.#last === null ? null : this.#last.sentMs + (serverMs - this.#last.serverMs);
   }

@@ -117,9 +117,11 @@ export function readRelease(script: string, raw: unknown): ReleaseAnswer {
  * finds it gone.
  *
  * The key goes with its last field. If then nothing is left of the lock, of its queue and of a run of hand-offs, no waiter of
- * ours can be next: this is the short way. Its answer has no server time, since nothing in it needs the clock. If other fields
- * are left, such as a Java reader that a read-write lock of the same name has let in, the hold was not exclusive, and the answer
- * is `gone` too. One EXISTS answers both questions: it counts the lock three times, and its queue and run once each.
+ * ours can be next: this is the short way. Its answer has no server time, since nothing in it needs the clock.
+ *
+ * If other fields are left, the hold was not exclusive, and the answer is `gone` too. An example is a Java reader that a
+ * read-write lock of the same name has let in. One EXISTS answers both questions: it counts the lock three times, and its queue
+ * and run once each.
  */
 export const mutexRelease: CallScript<ReleaseArgs, ReleaseAnswer> = {
   name: "mutex-release",
