@@ -4,8 +4,9 @@ import { isatty } from "node:tty";
 import { superviseName } from "./run/messages.js";
 
 /**
- * Written by system calls, since `process.stdout` would make a pipe non-blocking also for the command that `run` starts with the same
- * pipe. The reader of it may have had enough, as `head` has: the work and its exit code go on without a reader, unless `onGone` ends it.
+ * Writes with system calls. `process.stdout` would make a pipe non-blocking, also for the command that `run` starts
+ * with the same pipe. If the reader of the pipe ends early, as `head` does, the work and its exit code go on, unless
+ * `onGone` ends the work.
  */
 function writer(fd: 1 | 2, onGone: () => void = () => {}): (text: string) => void {
   let gone = false;
@@ -30,7 +31,8 @@ async function command(): Promise<void> {
   const { main } = await import("./main.js");
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort(signal));
-  // Warnings go without the stack that Node.js prints, which is that of this program and helps no user.
+  // Print warnings without the stack trace that Node.js adds: it shows the code of this program, which does not help a
+  // user.
   process.removeAllListeners("warning");
   process.on("warning", ({ message }) => writer(2)(`holdfast: ${message}\n`));
   const unread = new AbortController();

@@ -3,26 +3,26 @@ import type { Settings } from "./settings.js";
 
 export { exitOfSignal, exits, UsageError } from "./usage.js";
 
-/** What was typed, read by the `options` of the command. */
+/** The command line, parsed by the `options` of the command. */
 export interface Given {
   /** The values by the long name of the option. Options that were not given are left out. */
   readonly values: Record<string, unknown>;
   /** The words that are no options, in their order. */
   readonly positionals: string[];
   /**
-   * Where the locks are. Found when it is read first, so that commands that need no server work without one. Throws `UsageError` where no
-   * option, variable or file names a server.
+   * Where the locks are. The settings are determined when this field is first read, so that commands that need no
+   * server work without one. Throws `UsageError` if no option, variable or file names a server.
    */
   readonly settings: Settings;
 }
 
-/** What a command has of the outside. */
+/** The output streams and signals of a command. */
 export interface Io {
-  /** To the standard output, as it is: lines bring their own end. */
+  /** Writes to the standard output without change; a line must bring its own line end. */
   out(text: string): void;
-  /** To the standard error, as it is. */
+  /** Writes to the standard error without change. */
   err(text: string): void;
-  /** The standard output is a terminal. */
+  /** Whether the standard output is a terminal. */
   readonly isTty: boolean;
   /** Aborts at the first SIGINT or SIGTERM; its reason is the name of the signal. The second one ends the process. */
   readonly signal: AbortSignal;
@@ -40,8 +40,8 @@ export interface Command {
   readonly usage: string;
   /** Its own options; those of `settings.ts` are added. */
   readonly options: NonNullable<ParseArgsConfig["options"]>;
-  /** `true`: what stands behind `--` are the positionals, as they are, and none may stand before. */
+  /** `true`: the words behind `--` are the positionals, unchanged, and no positional may stand before `--`. */
   readonly behindDashes?: boolean;
-  /** Resolves with the exit code. Throws `UsageError` for what cannot be right. */
+  /** Resolves with the exit code. Throws `UsageError` for wrong usage. */
   run(given: Given, io: Io): Promise<number>;
 }

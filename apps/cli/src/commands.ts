@@ -1,7 +1,9 @@
 import type { Command } from "./command.js";
 import { commonOptions } from "./settings.js";
 
-/** All commands, in the order of the help. What a command needs is loaded when it is looked for, so that `run` starts quickly. */
+/**
+ * All commands, in the order of the help. Modules are loaded only when they are needed, so that `run` starts quickly.
+ */
 export async function allCommands(): Promise<readonly Command[]> {
   const { runCommand } = await import("./run/index.js");
   const { lookCommands } = await import("./look/index.js");
@@ -13,7 +15,9 @@ export async function allCommands(): Promise<readonly Command[]> {
   return [runCommand, ...lookCommands, completion];
 }
 
-/** The command of this name, without loading the others where that is possible; `undefined` when there is none. */
+/**
+ * Returns the command of this name, or `undefined` if there is none. Finds `run` without loading the other commands.
+ */
 export async function findCommand(name: string): Promise<Command | undefined> {
   const { runCommand } = await import("./run/index.js");
   if (name === runCommand.name) return runCommand;

@@ -2,8 +2,8 @@ import type { FencingToken, LockProvider, ProviderOptions } from "@holdfast/core
 import type { Settings } from "./settings.js";
 
 /**
- * A provider at these servers, which connects in the background. `leaseMs`: the lease of Redis, the session time-out of ZooKeeper. The
- * client library of the other backend is not loaded.
+ * Opens a provider for these servers, which connects in the background. `leaseMs` is the lease on Redis and the session
+ * time-out on ZooKeeper. The client library of the other backend is not loaded.
  */
 export async function openLocks(
   settings: Settings,

@@ -61,7 +61,7 @@ export const commonOptions: {
   help: { type: "boolean", short: "h" },
 };
 
-/** What `help` says of them. */
+/** The text of `help` about the common options. */
 export const commonHelp = `Where the locks are: an option, else its variable, else the configuration file
   --zookeeper CONNECT     host:2181,host:2181/chroot              HOLDFAST_ZOOKEEPER
   --root PATH             below which relative names are          HOLDFAST_ROOT
@@ -80,7 +80,7 @@ Secrets are not for command lines, which all users of a machine can read: HOLDFA
 password, HOLDFAST_ZOOKEEPER_AUTH has scheme:credentials, and the file may have both (redis, zookeeperAuth).
 `;
 
-/** Each setting by the names that it has in the three places. */
+/** The option and the variable of each setting. The key is its field in the configuration file. */
 const names = {
   zookeeper: { option: "zookeeper", variable: "HOLDFAST_ZOOKEEPER" },
   redis: { option: "redis", variable: "HOLDFAST_REDIS" },
@@ -105,12 +105,12 @@ const backendOf: Readonly<Record<Key, Settings["backend"]>> = {
 
 /** One place where settings come from. */
 interface Source {
-  /** How a message names this setting there. */
+  /** The name of this setting in this source, for messages. */
   name(key: Key): string;
   value(key: Key): string | readonly string[] | undefined;
 }
 
-/** What the settings are read from beside the options. */
+/** The sources of settings other than the options. */
 export interface Surroundings {
   /** The variables of the environment, by their names. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -119,8 +119,10 @@ export interface Surroundings {
 }
 
 /**
- * Where the locks are: for each setting the option, else the variable, else the configuration file. The first of the three that names a
- * server decides between ZooKeeper and Redis. Throws `UsageError`, which names the option, variable or field.
+ * Reads where the locks are. Each setting comes from its option, else from its variable, else from the configuration
+ * file.
+ * The first of the three that names a server decides between ZooKeeper and Redis. Throws `UsageError`, which names the
+ * option, variable or field.
  */
 export function readSettings(
   values: Readonly<Record<string, unknown>>,
@@ -239,7 +241,10 @@ function urlOf(text: string, name: string): URL {
   return url;
 }
 
-/** Several URLs are one client: user, password, database and TLS are the same in all of them. */
+/**
+ * Several URLs belong to one client, so they must have the same scheme, user, password and database. Returns what they
+ * share.
+ */
 function commonAccess(
   urls: readonly URL[],
   name: string,
@@ -288,7 +293,10 @@ function fileSource({ path, fields }: ConfigFile): Source {
   };
 }
 
-/** A file that was named must be there; of the two others the first that is there counts. */
+/**
+ * A file that is named by `--config` or `HOLDFAST_CONFIG` must exist. Otherwise the first of the two default files that
+ * exists is read.
+ */
 function fileOf(option: string | undefined, env: Surroundings["env"], directory: string): ConfigFile | null {
   const named = option ?? (env.HOLDFAST_CONFIG || undefined);
   if (named !== undefined) return readFile(named, option === undefined ? "HOLDFAST_CONFIG" : "--config");
@@ -309,7 +317,7 @@ function readFile(path: string, name: string): ConfigFile {
   try {
     fields = JSON.parse(text);
   } catch (error) {
-    // The parser's own message may quote the file, and that may be a password: only the position is taken from it.
+    // The parser's message may quote the file, which may contain a password. So only the position is taken from it.
     const at = /at position (\d+)/.exec((error as Error).message)?.[1];
     const line = at === undefined ? "" : ` (line ${text.slice(0, Number(at)).split("\n").length})`;
     throw new UsageError(`${name}: ${path} is not JSON${line}`);

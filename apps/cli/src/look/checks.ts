@@ -20,12 +20,12 @@ export interface Check {
 const answerMs = 5_000;
 const lookups = 5;
 const slowMs = 100;
-/** With a greater skew, ages of locks and times that clients write by their own clocks are off. */
+/** With a greater skew, the ages of locks are wrong, and so are the times that clients write by their own clocks. */
 const skewFromMs = 2_000;
-/** One name for all, so that what a server keeps of it for a while is there once. */
+/** The same lock name in every run, so that what a server keeps of it for a while is there only once. */
 export const probeName = "holdfast-doctor";
 
-/** All checks, one after the other; those that need a step that failed are left out. */
+/** All checks, one after the other. A check that needs a failed step is left out. */
 export async function* checksOf(
   settings: Settings,
   name: string,
@@ -59,7 +59,7 @@ export async function* checksOf(
   }
 }
 
-/** What the later steps have. */
+/** What the steps after the port checks need. */
 interface Bench {
   readonly settings: Settings;
   /** The name of the lock that is tried. */
@@ -71,7 +71,7 @@ interface Bench {
 
 async function* withLocks(bench: Bench, warned: readonly Check[]): AsyncGenerator<Check> {
   const { settings, name, locks, collector, signal } = bench;
-  // The collector connects by itself: before that its servers report nothing, and where it cannot connect they report why.
+  // The collector connects by itself. Before that its servers report nothing; if it cannot connect, they report why.
   const unseen = wholeList(collector, addressOf(settings), signal).then(
     (lacking) => lacking.map((text) => warning("list", text, "holdfast ls shows less than there is")),
     (error: Error) => [warning("list", error.message, adviceOf(error))],
@@ -121,7 +121,7 @@ async function* withLocks(bench: Bench, warned: readonly Check[]): AsyncGenerato
   for (const check of warned) if (!isToldByServers(check)) yield check;
 }
 
-/** The name of the host, and its port. */
+/** Checks that the name of the host resolves and that its port answers. */
 async function* reach({
   host,
   port,
@@ -164,7 +164,7 @@ async function* reach({
       );
 }
 
-/** What each server says of itself. */
+/** Checks what each server reports about itself. */
 async function* serverChecks(collector: LockCollector): AsyncGenerator<Check> {
   let servers: readonly ObservedServer[];
   try {
@@ -233,7 +233,7 @@ function* serverCheck(
       );
 }
 
-/** Facts of which a finding says the same with more. */
+/** Facts that are skipped here, because a finding says the same with more detail. */
 const saidByFinding: ReadonlySet<string> = new Set(["eviction policy", "AdminServer", "clock"]);
 
 const factAdvice: Readonly<Record<string, string>> = {
@@ -274,7 +274,7 @@ function isBefore(version: string, wanted: readonly number[]): boolean {
   return false;
 }
 
-/** Takes a lock and gives it back, and reads the server's time meanwhile. */
+/** Takes the lock and releases it. Reads the server's time while the lock is held. */
 async function* probe(bench: Bench): AsyncGenerator<Check> {
   const { name, locks } = bench;
   const beganMs = performance.now();
@@ -311,7 +311,10 @@ function clockCheck(aheadMs: number): Check {
       );
 }
 
-/** How far the server's clock is ahead, by the time at which ZooKeeper made the lock's node, or that Redis gives with it. `null`: there is none. */
+/**
+ * How far the server's clock is ahead, in milliseconds; `null` if the server's time is not known. On ZooKeeper it is
+ * the time at which the lock's node was made, on Redis the time that comes with the lock's data.
+ */
 async function serverAheadMs({ settings, name, collector }: Bench, middleMs: number): Promise<number | null> {
   for (const key of await lockKeys(settings, name)) {
     const sentMs = Date.now();
@@ -326,7 +329,7 @@ async function serverAheadMs({ settings, name, collector }: Bench, middleMs: num
   return null;
 }
 
-/** The collector says the same of each server, with more. */
+/** The collector says the same of each server, with more detail. */
 function isToldByServers({ found }: Check): boolean {
   return found.includes("maxmemory-policy");
 }

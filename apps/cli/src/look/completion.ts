@@ -11,7 +11,7 @@ export interface Completed {
   readonly common: Options;
 }
 
-/** `completed`: asked when a script is printed, as the list of all commands contains this one. */
+/** `completed` is called when a script is printed, because the list of all commands contains this one. */
 export function completionCommand(completed: () => Promise<Completed>): Command {
   return {
     name: "completion",
@@ -37,12 +37,12 @@ function isShell(name: string): name is Shell {
   return (shells as readonly string[]).includes(name);
 }
 
-/** The script for one shell. Names of commands and options are words without blanks or quotes; summaries are quoted. */
+/** The script for one shell. Names of commands and options contain no blanks or quotes; summaries are quoted. */
 function completionScript(shell: Shell, completed: Completed): string {
   return { bash, zsh, fish }[shell](completed);
 }
 
-/** `--json`, and `-h` where there is a short one. */
+/** The long flag of each option, such as `--json`, and its short flag where there is one. */
 function flagsOf(options: Options): string[] {
   return Object.entries(options).flatMap(([name, { short }]) => [
     `--${name}`,
@@ -50,7 +50,7 @@ function flagsOf(options: Options): string[] {
   ]);
 }
 
-/** Options whose value is the next word: nothing is offered there but files. */
+/** The flags of all options that take the next word as their value. In that place the script offers file names only. */
 function valued({ commands, common }: Completed): string[] {
   const all = [common, ...commands.map(({ options }) => options)].flatMap((options) =>
     Object.entries(options).flatMap(([name, option]) =>

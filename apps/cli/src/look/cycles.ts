@@ -1,19 +1,22 @@
 import type { ObservedLockDetail } from "@holdfast/collectors";
 import { cyclesOf, edgesOf, processNode, type WaitCycle, type WaitEdge } from "@holdfast/collectors/internal";
 
-/** The command looks at one. */
+/** The command looks at one cluster, which needs no name. */
 const cluster = "";
 
 /**
- * Circles of waits among these locks. A process that waits for itself alone counts as none, unless its owners are threads: which of its tasks
- * holds and which waits is not known.
+ * Circles of waits among these locks. A circle within one process does not count, unless its owners are threads:
+ * otherwise it is not known which task of the process holds and which waits.
  */
 export function circlesAmong(locks: readonly ObservedLockDetail[]): readonly WaitCycle[] {
   const cycles = cyclesOf(edgesOf(locks.map((lock) => ({ cluster, lock }))));
   return cycles.filter(({ certainty, ring }) => certainty === "certain" || !ring.every(withinOneProcess));
 }
 
-/** The circles that still stand after their locks were read once more: the reads of the first look were not of one moment. */
+/**
+ * Keeps the circles that still exist after their locks were read once more. The reads of the first look happened at
+ * different moments, so a circle in them may never have existed.
+ */
 export function standing(
   cycles: readonly WaitCycle[],
   again: readonly ObservedLockDetail[],

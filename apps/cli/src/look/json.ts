@@ -1,21 +1,25 @@
 import type { Finding, ObservedLock, ObservedParticipant } from "@holdfast/collectors";
 import type { Io } from "../command.js";
 
-// What --json prints. Field by field: what a collector keeps for itself in its objects never gets out by accident, and a field has one name
-// for good. Times are milliseconds since 1970. Names are as the backend has them: JSON itself escapes what is not printable.
+// What --json prints. Objects are written field by field, so nothing that a collector keeps for itself gets out by
+// accident, and each field has one name for good. Times are milliseconds since 1970. Names are as the backend has them;
+// JSON escapes what is not printable.
 
-/** One document. Characters that could write to a terminal, or turn the direction of writing, are escaped as JSON escapes them. */
+/**
+ * Prints one document. Characters that could control a terminal or turn the direction of writing are escaped as JSON
+ * escapes them.
+ */
 export function printJson({ out }: Pick<Io, "out">, value: unknown): void {
   out(`${jsonText(value, 2)}\n`);
 }
 
-/** The same on one line. */
+/** Prints one document on one line. */
 export function printJsonLine({ out }: Pick<Io, "out">, value: unknown): void {
   out(`${jsonText(value)}\n`);
 }
 
 function jsonText(value: unknown, indent?: number): string {
-  // Line ends stand between the fields of a document; inside of strings JSON has escaped them already.
+  // A line end here stands between two fields and stays; JSON has already escaped the line ends inside strings.
   return JSON.stringify(value, null, indent).replace(/(?!\n)[\p{C}\p{DI}\u2028\u2029]/gu, (char) =>
     char.split("").map(escaped).join(""),
   );

@@ -8,10 +8,10 @@ import { maxWaiters, wholeList } from "./reading.js";
 import { many } from "./words.js";
 
 const mostSimilar = 3;
-/** So many names are compared letter by letter. */
+/** At most this many names are compared letter by letter. */
 const mostCompared = 20_000;
 
-/** What a command of these looks at. */
+/** What a command of this file looks at. */
 export interface View {
   readonly collector: LockCollector;
   /** The backend as messages name it. */
@@ -20,7 +20,7 @@ export interface View {
   readonly beganMs: number;
 }
 
-/** Looks at all locks whose names fit the pattern that was given, if one was. */
+/** Looks at all locks. `work` receives the pattern for their names, if one was given. */
 export function looking(
   { settings, positionals: [pattern, ...more] }: Given,
   io: Io,
@@ -32,8 +32,8 @@ export function looking(
 }
 
 /**
- * Looks at the one lock that was named, and at nothing else. `meant`: what holdfast would make of the name, which the lock that was found need
- * not be. A user who names none that is there reads which names are similar.
+ * Looks at the one lock that was named, and at nothing else. `meant` has the keys that holdfast would make of the name;
+ * the lock that was found may have another key. If there is no such lock, the user is shown similar names.
  */
 export async function lookingAt(
   { settings, positionals: [name, ...more] }: Given,
@@ -44,7 +44,7 @@ export async function lookingAt(
     throw new UsageError("this command takes the NAME of one lock");
   const { keys, meant } = await keysOf(settings, name);
   return opened(settings, io, keys, async (view) => {
-    // Once the list is there the collector is connected; the list has these locks alone.
+    // The list has only these locks. Once it is complete, the collector is connected.
     await wholeList(view.collector, view.address, io.signal);
     for (const key of keys) {
       const lock = await view.collector.detail(key, { maxWaiters });
@@ -54,7 +54,10 @@ export async function lookingAt(
   });
 }
 
-/** The name as it was typed first, and then as it may have been copied from the screen. `meant`: what holdfast would make of each. */
+/**
+ * Takes the name as it was typed first, and then as it may have been copied from the screen. `meant` has the key that
+ * holdfast would make of each.
+ */
 async function keysOf(settings: Settings, name: string): Promise<{ keys: string[]; meant: string[] }> {
   const names = [...new Set([name, typedName(name)])];
   const readings = await Promise.all(names.map((each) => lockKeys(settings, each)));

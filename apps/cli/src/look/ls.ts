@@ -21,7 +21,10 @@ import {
   waitersOf,
 } from "./words.js";
 
-/** So many locks, the worst ones, are read one by one for their holders; for the others the data of the list has to do. */
+/**
+ * At most this many locks, the worst ones, are read one by one for their holders. For the others the data of the list
+ * is shown.
+ */
 const mostRead = 200;
 
 /** One line of the list. */
@@ -84,7 +87,7 @@ function nothing(pattern: string | undefined, all: boolean, known: number): stri
   return `No lock${named} is held or waited for${known === 0 ? "" : `; ${many(known, "lock")} known, --all lists free ones too`}.`;
 }
 
-/** What is wrong first, then those with the most waiters, then by name. */
+/** Locks with something wrong come first, then those with the most waiters, then by name. */
 async function linesOf(
   collector: LockCollector,
   {
@@ -143,7 +146,7 @@ const columns: readonly Column<Line>[] = [
   { title: "FINDING", text: ({ findings }) => findingsText(findings), least: 14, leaveOut: 1 },
 ];
 
-/** The worst one, and how many more there are. */
+/** The worst finding, and how many more there are. */
 function findingsText([worst, ...more]: readonly Finding[]): string {
   if (worst === undefined) return "-";
   return `${worst.severity === "info" ? "" : `${worst.severity}: `}${findingOf(worst)}${more.length === 0 ? "" : ` +${more.length}`}`;

@@ -2,7 +2,10 @@ import type { LockCollector } from "@holdfast/collectors";
 import type { LockProvider } from "@holdfast/core";
 import type { RedisSettings, Settings, ZooKeeperSettings } from "../settings.js";
 
-/** A command is there for moments: it may ask five times as often as the collector of a dashboard, which is always there. */
+/**
+ * A command runs for moments only. So it may ask five times as often as the collector of a dashboard, which runs all
+ * the time.
+ */
 const scanCallsPerSecond = 100;
 
 /** The backend as messages name it, without any password. */
@@ -20,8 +23,8 @@ export function serversOf({ servers }: Settings): { readonly host: string; reado
 }
 
 /**
- * The keys that a name may stand for: what holdfast would make of it with these settings, and the name as `ls` prints it. Those that cannot be
- * are left out.
+ * The keys that a name may stand for: the key that holdfast would make of it with these settings, and the name as `ls`
+ * prints it. Keys that are not possible are left out.
  */
 export async function lockKeys(settings: Settings, name: string): Promise<string[]> {
   const keys =
@@ -44,14 +47,14 @@ async function redisKeysOf({ redis: { keyPrefix = "" } }: RedisSettings, name: s
   return [keyPrefix + name, name, electionKeys(keyPrefix + name).lock];
 }
 
-/** Whether the user has typed the very key, and it is one of those behind the prefix of the settings. */
+/** Whether the user has typed exactly this key, and the key is behind the prefix of the settings. */
 export async function isOwnKey(settings: Settings, key: string, typed: string): Promise<boolean> {
   const { typedName } = await import("@holdfast/collectors/internal");
   if (typed !== key && typedName(typed) !== key) return false;
   if (settings.backend === "zookeeper") return true;
   const { keyPrefix = "" } = settings.redis;
   const { electionKeys } = await import("@holdfast/redis-recipes/internal");
-  // The key of an election ends with its name, around which are braces where it has none of its own.
+  // The key of an election ends with its name, in braces if the name has no braces of its own.
   const nameAt = electionKeys("").lock.length - "{}".length;
   const names = [key.slice(nameAt), key.slice(nameAt + 1, -1)];
   return (
@@ -61,8 +64,8 @@ export async function isOwnKey(settings: Settings, key: string, typed: string): 
 }
 
 /**
- * What watches the locks from outside. `keys`: these locks alone; `null`: all that are below the root or behind the prefix of the settings,
- * or everywhere where there is none.
+ * Opens the collector that watches the locks from outside. With `keys` it watches only these locks. With `null` it
+ * watches all locks below the root or behind the prefix of the settings, or all locks of the backend if neither is set.
  */
 export async function openCollector(
   settings: Settings,
@@ -77,7 +80,7 @@ export async function openCollector(
     const wide = `${above}${root === undefined || root === "/" ? "" : root}` || "/";
     return zookeeperCollector({
       connect,
-      // A name that the user has typed is that of a lock, so that a lone ephemeral node there is a naive mutex.
+      // A name that the user has typed is the name of a lock, so a lone ephemeral node there is a naive mutex.
       roots: keys === null ? [wide] : keys.map((key) => naiveRoot(key.slice(chroot.length))),
       ...(auth === undefined ? {} : { auth }),
     });
@@ -91,12 +94,12 @@ export async function openCollector(
   });
 }
 
-/** A root that may be a naive mutex; `/` may not be called one. */
+/** A root that may itself be a naive mutex. `/` may not be given as one. */
 function naiveRoot(path: string): { readonly path: string; readonly naive: boolean } {
   return { path, naive: path !== "/" };
 }
 
-/** A provider as `holdfast run` has it. */
+/** Opens a provider with the settings that `holdfast run` uses. */
 export async function openProvider(settings: Settings): Promise<LockProvider> {
   if (settings.backend === "zookeeper") {
     const { zookeeperLocks } = await import("@holdfast/zk-recipes");
@@ -106,7 +109,7 @@ export async function openProvider(settings: Settings): Promise<LockProvider> {
   return redisLocks(settings.redis);
 }
 
-/** A pattern of Redis that means this text alone. */
+/** A Redis pattern that matches only this text. */
 function literal(text: string): string {
   return text.replace(/[\\*?[\]]/g, "\\$&");
 }

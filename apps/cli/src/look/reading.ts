@@ -16,14 +16,17 @@ import {
 import { BackendError } from "@holdfast/core";
 import { severityOrder } from "./words.js";
 
-/** A backend that does not answer for so long is not waited for. */
+/** How long a command waits for a backend that does not answer. */
 const reachMs = 8_000;
-/** A list that is not complete after that is shown as it is, and says so. */
+/** A list that is not complete after this time is shown as it is, with a note that says so. */
 const completeMs = 60_000;
 const lookEveryMs = 20;
-/** Between two looks at why there is no contact. Redis reports the moment before its first connection as an outage, too. */
+/**
+ * The time between two looks at why there is no contact. Redis also reports the moment before its first connection as
+ * an outage.
+ */
 const askEveryMs = 1_000;
-/** So many of a queue are read. */
+/** At most this many waiters of a queue are read. */
 export const maxWaiters = 200;
 const atOnce = 8;
 
@@ -33,8 +36,8 @@ export function listSources(collector: LockCollector): readonly SourceStatus[] {
 }
 
 /**
- * Waits until everything has been read once. The result says in sentences what is missing in the list, where something is. Rejects with
- * `BackendError` where the backend is not reached or refuses, and with the reason of `signal`.
+ * Waits until everything has been read once. Returns sentences that say what is missing in the list, if anything is.
+ * Rejects with `BackendError` if the backend is not reached or refuses, and with the reason of `signal` if that aborts.
  */
 export async function wholeList(
   collector: LockCollector,
@@ -67,7 +70,10 @@ export async function wholeList(
   }
 }
 
-/** `null`: it is connecting, which may take a moment. The collector of Redis calls every outage the same; what its servers say is why. */
+/**
+ * Returns why there is no contact, or `null` while the collector is connecting, which may take a moment. The Redis
+ * collector reports every outage in the same words, so the reason is taken from what its servers say.
+ */
 async function whyDown(collector: LockCollector, { message }: SourceStatus): Promise<string | null> {
   if (message !== null && !message.includes("connecting again"))
     return message.replace("; it is tried again and again", "");
@@ -87,7 +93,10 @@ function lacking({ source, state, coverage, message }: SourceStatus): string[] {
   return [`the list is not complete: ${source} is ${state}${seen}${message === null ? "" : `: ${message}`}`];
 }
 
-/** Each of these locks as it is now; those that went meanwhile are left out, and one that cannot be read is as it was in memory. */
+/**
+ * Reads each of these locks. A lock that is gone meanwhile is left out. A lock that cannot be read is returned as it
+ * was in memory.
+ */
 export async function readAll(
   collector: LockCollector,
   rows: readonly ObservedLock[],
@@ -104,7 +113,7 @@ export async function readAll(
   return read.filter((each) => each !== null);
 }
 
-/** The worst first; by what they are about. */
+/** All findings, grouped by the object that they are about. In each group the worst is first. */
 export function findingsByObject(collector: LockCollector): ReadonlyMap<string | null, readonly Finding[]> {
   const found = new Map<string | null, Finding[]>();
   const slow = collector.backend === "redis" ? slowHolds(collector, usualLongHoldMs) : [];
@@ -116,7 +125,10 @@ export function findingsByObject(collector: LockCollector): ReadonlyMap<string |
   return found;
 }
 
-/** Part of a name, or a glob for the whole of it. Names as they are shown fit, too. */
+/**
+ * Matches a part of a name, or the whole name if the pattern is a glob. Names may also match in the form in which they
+ * are shown.
+ */
 export function matcherOf(pattern = ""): (key: string) => boolean {
   const fits = textMatcher(pattern);
   return (key) => fits(key) || fits(shownName(key));

@@ -9,7 +9,7 @@ import { lookingAt } from "./looking.js";
 import { isOwnKey } from "./place.js";
 import { ageOf, ageText, bornMs, holdersOf, many, stateOf, waitersOf } from "./words.js";
 
-/** The next waiter is granted by its own client at times, which takes a moment. */
+/** The next waiter is sometimes granted by its own client, which takes a moment. */
 const passesOnMs = 2_000;
 
 export const release: Command = {
@@ -43,7 +43,7 @@ has made. Permits with leases are given back up to 200 at a time: run it again f
       if (tried.outcome !== "would-do") {
         say(`${shownName(lock.key)} is ${stateOf(lock)}: ${refusalOf(tried)}`);
         if (json) printJson(io, reportOf({ ...tried, ended: 0 }, lock, lock));
-        // What is free is as the user wants it.
+        // The lock is free, as the user wants it.
         return tried.outcome === "nothing-there" ? 0 : exits.conflict;
       }
       if (tried.unknownLibrary === true) {
@@ -85,8 +85,8 @@ interface Forced extends ActionResult {
 }
 
 /**
- * Ends each hold of the lock as it was read. Permits with a lease are a hold each, and given back one after the other. The first outcome that is
- * none ends it, and is the outcome of the whole.
+ * Ends each hold of the lock as it was read. Each permit with a lease is a hold of its own; these are given back one
+ * after the other. The first action that does not succeed ends the loop, and its outcome is the outcome of the whole.
  */
 export async function forced(
   collector: Pick<LockCollector, "act">,
@@ -136,7 +136,7 @@ function nowText(lock: ObservedLockDetail): string {
     : `Now it is held by ${holdersOf(lock)}, ${waitersOf(lock)} waiting.`;
 }
 
-/** The lock once the next waiter has it, or as it is after some time. */
+/** The lock once the next waiter has it, or as it is after `passesOnMs`. */
 async function settled(
   collector: LockCollector,
   key: string,
@@ -154,7 +154,7 @@ async function settled(
 /** Reads the name from the terminal. */
 async function confirmed(key: string, { signal }: Io): Promise<boolean> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  // While it reads, Ctrl-C is a character; it shall be the interrupt that it is elsewhere.
+  // While the prompt reads, Ctrl-C arrives as a character. Send SIGINT for it, as outside the prompt.
   lines.on("SIGINT", () => process.kill(process.pid, "SIGINT"));
   // Ctrl-D, or the end of the input: nothing was typed.
   const ended = once(lines, "close").then(() => "");

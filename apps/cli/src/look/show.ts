@@ -58,7 +58,7 @@ interface Beside {
   readonly width: number;
 }
 
-/** All of one lock, for a terminal. */
+/** The page about one lock, for a terminal. */
 function pageOf(lock: ObservedLockDetail, beside: Beside): string {
   const libraries = lock.libraries.map((each) => libraryNames[each]).join(", ");
   const parts = [

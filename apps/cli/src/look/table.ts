@@ -3,22 +3,34 @@ export interface Column<Row> {
   readonly title: string;
   readonly text: (row: Row) => string;
   readonly right?: boolean;
-  /** A longer text is cut, to no less than this many cells, where the table is too wide. Left out: the column is never cut. */
+  /**
+   * If the table is too wide, a longer text is cut to no less than this many cells. Without this field the column is
+   * never cut.
+   */
   readonly least?: number;
-  /** Where cutting is not enough the column is left out, those with the highest number first. Left out: the column always stays. */
+  /**
+   * Where cutting is not enough, columns with this field are left out, the highest number first. Without it the column
+   * always stays.
+   */
   readonly leaveOut?: number;
-  /** Cut in the middle, as names differ at their beginning and end. Otherwise the end is cut. */
+  /** Cuts the middle of a long text, as names differ at their beginning and end. Otherwise the end is cut. */
   readonly middle?: boolean;
 }
 
-/** The width of the terminal, or that of the variable COLUMNS. What goes into a file or a pipe has whole lines. */
+/**
+ * The value of the variable COLUMNS, else the width of the terminal. Lines that go into a file or a pipe are not cut
+ * otherwise.
+ */
 export function widthOf({ isTty }: { readonly isTty: boolean }): number {
   const told = Number(process.env.COLUMNS);
   if (Number.isInteger(told) && told > 0) return told;
   return isTty ? (process.stdout.columns ?? 80) : Number.POSITIVE_INFINITY;
 }
 
-/** The rows below their titles, no line longer than `width` as far as the columns can be cut or left out. Without a line end behind the last. */
+/**
+ * The rows below their titles. No line is longer than `width`, as far as columns can be cut or left out. No line end
+ * follows the last line.
+ */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): string {
   const cells = new Map(columns.map((column) => [column, rows.map((row) => column.text(row))]));
   const natural = (column: Column<Row>): number =>
@@ -57,7 +69,9 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
 
 const gap = "  ";
 
-/** Widths that fit, the widest of those that may be cut cut first; `null` where none do. */
+/**
+ * Widths that fit into `width`, or `null` if there are none. Of the columns that may be cut, the widest is cut first.
+ */
 function fitted<Row>(
   columns: readonly Column<Row>[],
   natural: readonly number[],
@@ -79,7 +93,10 @@ function fitted<Row>(
   return widths;
 }
 
-/** How many cells of a terminal a text takes: two for each character of East Asian scripts and most emoji, none for combining marks. */
+/**
+ * How many cells of a terminal a text takes. A character of an East Asian script and most emoji take two, a combining
+ * mark takes none.
+ */
 export function cellsOf(text: string): number {
   let cells = 0;
   for (const char of text) cells += cellsOfChar(char);

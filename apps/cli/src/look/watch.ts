@@ -12,9 +12,15 @@ import { looking, type View } from "./looking.js";
 import { listSources, matcherOf, maxWaiters, readAll, wholeList } from "./reading.js";
 import { holdersOf, many, timeOfDay } from "./words.js";
 
-/** So many locks are kept as fresh as it goes; of the others changes are seen a little later on Redis. */
+/**
+ * At most this many locks are attended, so that their data stays as fresh as possible. On Redis, changes of the other
+ * locks are seen a little later.
+ */
 const mostAttended = 2_000;
-/** So many changes may wait for the read that names their owners; those beyond are printed with the entry alone. */
+/**
+ * At most this many changes wait for the read that names their owners. Changes beyond that are printed with the entry
+ * alone.
+ */
 const mostPending = 200;
 
 /** A hold has begun or ended. */
@@ -81,19 +87,25 @@ export class Watcher {
   readonly #io: Io;
   readonly #fits: (key: string) => boolean;
   readonly #print: (change: Change) => void;
-  /** The holders, by lock and entry: at the end of a hold the backend no longer says who it was. */
+  /**
+   * The holders, by lock and entry. They are remembered because the backend no longer names the holder when a hold
+   * ends.
+   */
   readonly #holders = new Map<string, ObservedParticipant>();
   /** The holds that are known to have begun, by lock and entry. */
   readonly #told = new Set<string>();
   readonly #waiterCounts = new Map<string, number>();
   readonly #attended = new Set<string>();
-  /** Those of them that are free or gone, which make room for others: on Redis a free lock is gone only once it is not looked at. */
+  /**
+   * Attended locks that are free or gone. They make room for other locks. On Redis a free lock is removed only when it
+   * is no longer attended.
+   */
   readonly #spare = new Set<string>();
   readonly #attention: ReturnType<LockCollector["attend"]>;
   #off: () => void = () => {};
   #last: Promise<void> = Promise.resolve();
   #pending = 0;
-  /** What was printed last of why changes are not seen; `null` while all are seen. */
+  /** Why changes are not seen, as it was last printed; `null` while all changes are seen. */
   #blind: string | null;
   readonly #failed = new AbortController();
 
@@ -103,9 +115,9 @@ export class Watcher {
     this.#io = io;
     this.#fits = matcherOf(pattern);
     this.#print = print;
-    // The notes on the list have named what is not read from the start.
+    // The notes on the list have already named what could not be read from the start.
     this.#blind = unreadOf(collector);
-    // A whole name is looked at even before there is such a lock.
+    // A whole name is attended even before a lock of that name exists.
     if (pattern !== undefined && !/[*?]/.test(pattern)) this.#attended.add(pattern);
     this.#attention = collector.attend([...this.#attended]);
   }
@@ -118,7 +130,7 @@ export class Watcher {
     }
     for (const { key, state } of rows) this.#attend(key, state === "idle");
     this.#off = this.#collector.onEvent((event) => this.#heard(event));
-    // A hold that ends while it is read would stay remembered, and the next one of its name would not be printed.
+    // A hold may end while it is read. If it stayed remembered, the next hold of the same name would not be printed.
     const ended = new Set<string>();
     const off = this.#collector.onEvent((event) => {
       if (event.type === "released" || event.type === "unwatched") ended.add(nameOf(event.key, event.entry));
@@ -127,12 +139,12 @@ export class Watcher {
     for (const lock of read) this.#remember(lock, ended);
   }
 
-  /** Aborts with what made a line fail, such as a full disk. */
+  /** Aborts with the error that made a line fail, such as a full disk. */
   get failed(): AbortSignal {
     return this.#failed.signal;
   }
 
-  /** What has been heard is printed first. */
+  /** Resolves when all events that have arrived are printed. */
   async end(): Promise<void> {
     this.#off();
     this.#attention.end();
@@ -161,7 +173,7 @@ export class Watcher {
     if (event.type === "unwatched") this.#forget(event);
   }
 
-  /** The hold may go on unseen. Another one may have its name later. */
+  /** The hold may go on unseen. A later hold may have the same name. */
   #forget({ key, entry }: { readonly key: string; readonly entry: string }): void {
     const name = nameOf(key, entry);
     this.#told.delete(name);
@@ -186,7 +198,10 @@ export class Watcher {
     });
   }
 
-  /** A lock that a scan of Redis has just found is held without an event that it was granted: the collector has never seen it free. */
+  /**
+   * Prints the holds of a lock that a Redis scan has just found. They bring no `granted` event, because the collector
+   * has never seen the lock free.
+   */
   #look(key: string): void {
     for (const { entry, since, token } of this.#collector.get(key)?.holders ?? [])
       this.#granted({ type: "granted", key, entry, token, atMs: since.atMs ?? Date.now(), heldMs: null });
@@ -204,12 +219,15 @@ export class Watcher {
     });
   }
 
-  /** A queue grows at its end. Those of whom no name was read are one line. */
+  /**
+   * A queue grows at its end, so the last waiters are the new ones. New waiters whose names were not read are printed
+   * as one line.
+   */
   #waits(key: string, before: number, count: number): void {
     const atMs = Date.now();
     this.#then(async (detail) => {
       const lock = await detail(key);
-      // Those at the front may have been granted the lock before it was read.
+      // Waiters at the front may have been granted the lock before this read.
       const gone = Math.max(0, count - (lock?.waiterCount ?? 0));
       const named = lock?.waiters.slice(Math.max(0, before - gone), Math.max(0, count - gone)) ?? [];
       const heldBy = lock === null || lock.holders.length === 0 ? null : holdersOf(lock);
@@ -225,11 +243,11 @@ export class Watcher {
     this.#print({ token: null, heldMs: null, waiterCount: null, heldBy: null, ...change });
   }
 
-  /** One after the other, so that lines come in the order of the events, reads included. */
+  /** Runs the work one after the other, reads included, so that lines are printed in the order of the events. */
   #then(work: (detail: (key: string) => Promise<ObservedLockDetail | null>) => Promise<void>): void {
     const busy = this.#pending >= mostPending;
     this.#pending += 1;
-    // Where the backend does not answer the line has less in it; that contact is lost is a line of its own.
+    // If the backend does not answer, the line has less in it. The loss of contact is printed as a line of its own.
     const detail = async (key: string): Promise<ObservedLockDetail | null> =>
       busy ? null : this.#collector.detail(key, { maxWaiters }).catch(() => null);
     this.#last = this.#last
@@ -255,7 +273,7 @@ export class Watcher {
     else this.#spare.delete(key);
   }
 
-  /** `ended`: the names of holds that have ended since they were read. */
+  /** `ended` has the names of the holds that ended while they were read. */
   #remember({ key, holders }: ObservedLockDetail, ended: ReadonlySet<string>): void {
     for (const one of holders) {
       const name = nameOf(key, one.entry);
@@ -275,13 +293,16 @@ export class Watcher {
   }
 }
 
-/** Why some locks are not looked at though there is contact: without a line of it, silence about them would mean that nothing changes. */
+/**
+ * Why some locks are not read although there is contact. This is printed, so that silence about those locks is not
+ * taken for "nothing changes".
+ */
 function unreadOf(collector: LockCollector): string | null {
   const unread = listSources(collector).find(({ state }) => state === "too-big" || state === "denied");
   return unread?.message ?? null;
 }
 
-/** A hold of a lock among all that are watched. */
+/** The name of one hold, unique among all watched locks. */
 function nameOf(key: string, entry: string): string {
   return `${key}\0${entry}`;
 }

@@ -13,12 +13,12 @@ export function many(count: number, one: string, more = `${one}s`): string {
   return `${count} ${count === 1 ? one : more}`;
 }
 
-/** The kind, or that it is none that is known. */
+/** The kind of the lock, or "unknown kind". */
 export function kindOf({ kind }: Pick<ObservedLock, "kind">): string {
   return kind === null ? "unknown kind" : kind.replaceAll("-", " ");
 }
 
-/** `free` is what a user calls a lock that has neither holder nor waiter. */
+/** A lock without holder and waiter is called `free`, as users call it. */
 export function stateOf({ state, denied }: Pick<ObservedLock, "state" | "denied">): string {
   if (denied !== null) return "not readable";
   return state === "idle" ? "free" : state;
@@ -42,7 +42,7 @@ export const leaseWords: Readonly<Record<ObservedParticipant["lease"], string>> 
   unknown: "not known: the backend does not keep it",
 };
 
-/** How many wait, in the unit in which that can be seen at all. */
+/** How many clients wait, in the unit that can be observed. */
 export function waitersOf({
   waiterCount,
   waiterUnit,
@@ -51,7 +51,7 @@ export function waitersOf({
   return waiterUnit === "connections" && waiterCount > 0 ? `≥ ${waiterCount}` : String(waiterCount);
 }
 
-/** Why a column or a list of waiters is as it is; `null` where the number says all. */
+/** Explains the number or list of waiters; `null` if the number needs no explanation. */
 export function aboutWaiters({
   waiterCount,
   waiterUnit,
@@ -61,7 +61,7 @@ export function aboutWaiters({
   return `${many(waiterCount, "connection")} listen on its channel; each is one waiter or more, and who they are is not in the backend`;
 }
 
-/** Names a participant in few characters, for a column. `whoIs` has more words. */
+/** Names a participant in few characters, for a column. `whoIs` says more. */
 export function whoIsShort(one: ObservedParticipant): string {
   const { identity, address, data, actor, entry } = one;
   const process =
@@ -78,21 +78,25 @@ export function holdersOf(
   const [first] = holders;
   const ofLimit = limit === null ? "" : ` of ${limit}`;
   if (denied !== null) return "not readable";
-  // A permit of Redis has an id, which says nothing of its holder.
+  // A permit on Redis has an id that says nothing about its holder.
   if (kind === "permit-semaphore" && holderCount > 0) return `${holderCount}${ofLimit} permits`;
   if (first === undefined) return state === "idle" ? "-" : "not known";
   return `${named(first)}${holderCount > 1 ? ` +${holderCount - 1}` : ""}${ofLimit}`;
 }
 
-/** How long something has been so at the least and at the most, in milliseconds; `null`: there is no such bound. */
+/**
+ * The least and the most time for which something has been so, in milliseconds; `null` where there is no such bound.
+ */
 export interface Age {
   readonly leastMs: number | null;
   readonly mostMs: number | null;
 }
 
 /**
- * The age of a moment. Such a command has only just begun to look, so that "at least since it was first seen" says nothing: that counts as not
- * known. `bornMs`: when the entry was made, epoch ms, before which nothing of it can have been; `null`: not known.
+ * The age of a moment. A command has only just begun to look, so "at least since it was first seen" says nothing: that
+ * counts as not known.
+ * `bornMs` is the time at which the entry was made, in epoch ms; nothing about the entry can be older. `null`: not
+ * known.
  */
 export function ageOf(
   { atMs, provenance }: Moment,
@@ -106,7 +110,7 @@ export function ageOf(
   return { leastMs: sinceMs, mostMs: bornMs === null ? null : Math.max(0, nowMs - bornMs) };
 }
 
-/** `41 s`, `≥ 1 min 10 s` where it is at least so long, `≤ 2 min` where it is no more than that, `unknown`. */
+/** `41 s`; `≥ 1 min 10 s` for at least so long; `≤ 2 min` for at most so long; or `unknown`. */
 export function ageText({ leastMs, mostMs }: Age): string {
   if (leastMs !== null && leastMs === mostMs) return duration(leastMs);
   if (leastMs !== null) return `≥ ${duration(leastMs)}`;
@@ -114,8 +118,8 @@ export function ageText({ leastMs, mostMs }: Age): string {
 }
 
 /**
- * When the entry of a participant was made at ZooKeeper, epoch ms: a holder's node was made when its owner asked. `null` on Redis, and where
- * its node was not read.
+ * When the entry of a participant was made at ZooKeeper, in epoch ms. A holder's node was made when its owner asked for
+ * the lock, not when the lock was granted. `null` on Redis, and if the node was not read.
  */
 export function bornMs({ raw, key }: ObservedLockDetail, { entry }: ObservedParticipant): number | null {
   const node = raw.find(({ name }) => name.startsWith(key) && name.endsWith(`/${entry}`));

@@ -2,7 +2,7 @@ import type { FencingToken, LockHandle, LockProvider } from "@holdfast/core";
 import { type Limits, monotonicMs } from "./limits.js";
 import type { Paces, Plan } from "./plan.js";
 
-/** What `run` needs of a handle, which a handle of permits has as well. */
+/** What `run` needs of a lock handle; a handle of permits has it as well. */
 export type Hold = Pick<
   LockHandle<FencingToken>,
   "token" | "state" | "remainingMs" | "lost" | "confirm" | "release"
@@ -25,16 +25,19 @@ export async function obtain(
   }
 }
 
-/** A margin is looked at so many times. */
+/** How many times the deadline is looked at within one margin. */
 const looksInMargin = 8;
 const mostBetweenLooksMs = 250;
-/** Below this a deadline has not moved: clocks are read one after the other. */
+/**
+ * A smaller change of a deadline does not count: the clocks are read one after the other, which causes a small
+ * difference.
+ */
 const jitterMs = 1;
 
 /**
- * Follows the deadline of a hold, which moves on with each renewal, and reports the limits that follow from it. The deadline is looked at
- * rather than waited for: it also moves by proofs that cause no event. A look that is late makes the command end early, never late.
- * A doubt is noticed by its event, since it may come and pass between two looks.
+ * Follows the deadline of a hold, which moves on with each renewal, and reports the limits that follow from it. The
+ * deadline is polled, because it also moves by proofs that cause no event. A late look makes the command end early,
+ * never late. Doubt is noticed by its event, because it may come and pass between two looks.
  */
 export class Watch implements Disposable {
   readonly #hold: Hold;
@@ -44,14 +47,14 @@ export class Watch implements Disposable {
   readonly #timer: NodeJS.Timeout;
   readonly #look = (): void => this.#tellChange(this.#hold.state !== "held");
   readonly #doubts: Disposable;
-  /** The last deadline that was sure, and how far the wall clock was ahead of the monotonic one then. */
+  /** The last deadline that was certain, and how far the wall clock was ahead of the monotonic clock at that time. */
   #sure: { readonly killAtMs: number; readonly offsetMs: number } | null = null;
   #limits: Limits;
   #doubtedAtMs: number | null = null;
 
   /**
-   * `events`: of the provider, which has this hold alone. `rides`: doubt alone does not end the command, the time of `killAfterMs` before
-   * the SIGKILL does.
+   * `events` are those of the provider, which has only this hold. With `rides`, doubt alone does not end the command;
+   * the SIGTERM is then sent `killAfterMs` before the SIGKILL.
    */
   constructor(
     hold: Hold,
@@ -90,7 +93,7 @@ export class Watch implements Disposable {
   }
 
   #now(doubted: boolean): Limits {
-    // The clock is read before the hold is asked, so that the sum is never later than its deadline.
+    // The clock is read before `remainingMs()`, so that the sum is never later than the hold's deadline.
     const nowMs = monotonicMs();
     const killAtMs = this.#killAtMs(nowMs);
     if (doubted) this.#doubtedAtMs ??= nowMs;
@@ -101,8 +104,9 @@ export class Watch implements Disposable {
   }
 
   /**
-   * When the wall clock ran ahead, nothing of the hold is sure until the next proof, which is a round trip away. Up to that the last deadline that
-   * was sure counts, less what the clock ran ahead since: as much as the machine may have slept.
+   * The deadline for the SIGKILL. After the wall clock has run ahead, the hold has no certain deadline until the next
+   * proof, which takes a round trip. Until then the last certain deadline counts, less the time by which the wall clock
+   * ran ahead since: the machine may have slept for so long.
    */
   #killAtMs(nowMs: number): number {
     const offsetMs = Date.now() - nowMs;

@@ -34,12 +34,12 @@ lock in $HOLDFAST_LOCK.
 
 const forwarded = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 type Forwarded = (typeof forwarded)[number];
-/** While there is no command yet these end the wait; the others mean nothing to `holdfast` itself. */
+/** While no command runs yet, these signals end the wait. The other signals mean nothing to `holdfast` itself. */
 const endsWait: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]);
 
 const closeWithinMs = 5_000;
 
-/** The signals that `holdfast` gets, and what they are for: that changes while `run` goes on. */
+/** Passes the signals that `holdfast` gets to `on`, which changes while `run` goes on. */
 class Signals implements Disposable {
   on: (name: Forwarded) => void;
   readonly #listeners = new Map<NodeJS.Signals, () => void>();
@@ -47,7 +47,8 @@ class Signals implements Disposable {
   constructor(on: (name: Forwarded) => void) {
     this.on = on;
     for (const name of forwarded) this.#listeners.set(name, () => this.on(name));
-    // A terminal stops its foreground group: the command is in another group, and would be ended for want of renewals.
+    // A terminal would stop this process with its foreground group. The command is in another group and would go on,
+    // but without renewals it would be ended.
     this.#listeners.set("SIGTSTP", () => {});
     for (const [name, listener] of this.#listeners) process.on(name, listener);
   }
@@ -75,18 +76,18 @@ async function run(given: Given, io: Io): Promise<number> {
     interrupted ??= name;
     stop.abort(name);
   });
-  // A signal may have come before there were these listeners.
+  // A signal may have arrived before these listeners existed.
   if (io.signal.aborted) signals.on(io.signal.reason as Forwarded);
   try {
     supervisor = new Supervisor();
     const hold = await obtain(locks, plan, stop.signal);
     if (hold === null) return plan.conflictExit;
     const grantedAtMs = monotonicMs();
-    // A machine without free memory may have killed the idle process during a long wait.
+    // A machine that is short of memory may have killed the idle supervisor during a long wait.
     if (supervisor.isGone) supervisor = new Supervisor();
     const guard = supervisor;
     try {
-      // Redis hands a lock on with a short lease at first, and this round trip makes it a whole one.
+      // Redis first hands a lock over with a short lease; this round trip claims the full lease.
       await hold.confirm({ signal: stop.signal });
       const paces = pacesOf(plan, grantedLeaseMs);
       let asked = false;
@@ -96,7 +97,8 @@ async function run(given: Given, io: Io): Promise<number> {
       };
       const end = await underLock(hold, locks.events, plan, paces, guard);
       const code = exitOf(end, hold, plan, io);
-      // A command that could not be started may run on another host, and a user who has ended it does not want to wait.
+      // A command that could not be started may run on another host, so the lock is not kept for it. Nor is it kept
+      // after SIGINT or SIGTERM: the user does not want to wait.
       if (end.kind === "ended" && !asked)
         await stay(plan.atLeastMs - (monotonicMs() - grantedAtMs), hold, signals);
       return code;
@@ -108,7 +110,7 @@ async function run(given: Given, io: Io): Promise<number> {
     throw error;
   } finally {
     supervisor?.close();
-    // The answer of a server that is not there is not waited for.
+    // Do not wait longer for the answer of a server that is not there.
     await locks.close({ releaseTimeoutMs: closeWithinMs });
   }
 }
@@ -128,7 +130,7 @@ async function underLock(
   return await supervisor.run({ command, args, env, killAfterMs: paces.killAfterMs }, watch.limits);
 }
 
-/** What `holdfast` ends with, and what it says of an end that is not the command's own. */
+/** The exit code of `holdfast`. Prints a message if something other than the command caused the end. */
 function exitOf(end: End, hold: Hold, { lock, command }: Plan, io: Io): number {
   const { state } = hold;
   if (end.kind === "refused") {
@@ -149,7 +151,7 @@ function exitOf(end: End, hold: Hold, { lock, command }: Plan, io: Io): number {
 
 const codeOf = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
-/** Keeps the lock for the rest of `--at-least`. A signal ends that, and so does the loss of the lock. */
+/** Keeps the lock for the rest of `--at-least`. A signal or the loss of the lock ends this. */
 async function stay(forMs: number, hold: Hold, signals: Signals): Promise<void> {
   if (forMs <= 0) return;
   const stop = new AbortController();

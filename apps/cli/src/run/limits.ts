@@ -1,10 +1,10 @@
 import type { ProcessGroup } from "./process-group.js";
 
-/** When a command has to end, by `monotonicMs()`. */
+/** When a command has to end. Both times are in `monotonicMs()`. */
 export interface Limits {
-  /** From here on its group is asked to end, by SIGTERM. */
+  /** From this time on the group is asked to end, by SIGTERM. */
   readonly termAtMs: number;
-  /** From here on it is killed. */
+  /** From this time on the group is killed. */
   readonly killAtMs: number;
 }
 
@@ -14,12 +14,12 @@ export function monotonicMs(): number {
 }
 
 const killAgainMs = 20;
-/** The longest delay that a timer takes. */
+/** The longest delay that a timer accepts. */
 const longestMs = 2 ** 31 - 1;
 
 /**
- * Ends a process group at its limits, which move on as long as the lock is known to be held. The supervisor has one, and the lock client
- * another one with the same limits: either alone is enough.
+ * Ends a process group at its limits, which move on as long as the lock is known to be held. The supervisor has one
+ * `Enforcer`, and the lock client has another with the same SIGKILL limit. Either alone is enough.
  */
 export class Enforcer {
   readonly #group: ProcessGroup;
@@ -30,7 +30,7 @@ export class Enforcer {
   #termed = false;
   #killed = false;
 
-  /** `onKill` is called once, when the first SIGKILL was sent. */
+  /** `onKill` is called once, after the first SIGKILL was sent. */
   constructor(group: ProcessGroup, limits: Limits, onKill: () => void = () => {}) {
     this.#group = group;
     this.#onKill = onKill;
@@ -38,12 +38,12 @@ export class Enforcer {
     this.#enforce();
   }
 
-  /** What was sent to the group so far, the stronger one. */
+  /** The stronger signal that was sent to the group so far. */
   get sent(): "SIGTERM" | "SIGKILL" | null {
     return this.#killed ? "SIGKILL" : this.#termed ? "SIGTERM" : null;
   }
 
-  /** Once the group is being killed there is no way back: nothing may be granted to what is half dead. */
+  /** After the first SIGKILL the new limits do not stop the killing: a half-dead command must not go on. */
   move(limits: Limits): void {
     this.#limits = limits;
     if (!this.#killed) this.#enforce();
@@ -54,7 +54,7 @@ export class Enforcer {
     this.#enforce();
   }
 
-  /** To be called when the group is gone: its number may be given to other processes. */
+  /** Must be called when the group is gone, because its number may then be given to other processes. */
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -69,7 +69,7 @@ export class Enforcer {
       this.#group.signal("SIGKILL");
       if (!this.#killed) this.#onKill();
       this.#killed = true;
-      // Again until it is gone, for a member that joined the group a moment later.
+      // Kill again until the group is gone: a member may have joined it a moment later.
       this.#again(killAgainMs);
       return;
     }
@@ -82,8 +82,8 @@ export class Enforcer {
   }
 
   /**
-   * The timer itself does not enforce: messages that came while this process stood still are read first. The group may be gone since, and its number
-   * be that of others.
+   * The timer does not enforce directly. If this process stood still, messages that came meanwhile are read first. They
+   * may say that the group is gone, and its number may already belong to other processes.
    */
   #again(afterMs: number): void {
     this.#timer = setTimeout(() => setImmediate(() => this.#enforce()), afterMs);

@@ -21,7 +21,7 @@ export interface Plan {
 
 const defaultLeaseMs = 30_000;
 
-/** Throws `UsageError` that names the option. */
+/** Reads the options. Throws `UsageError`, which names the wrong option. */
 export function planOf({ values, positionals }: Given): Plan {
   const [command, ...args] = positionals;
   if (command === undefined || command === "")
@@ -67,7 +67,7 @@ function conflictOf(text: string | undefined): number {
   throw new UsageError(`--conflict-exit-code must be from 0 to 255; got ${JSON.stringify(text)}`);
 }
 
-/** How far before the end of what is known the command is ended. */
+/** How long before the known end of the lock the command is ended. */
 export interface Paces {
   /** The SIGKILL is this long before the lock's deadline. */
   readonly marginMs: number;
@@ -76,12 +76,15 @@ export interface Paces {
 }
 
 const longestDefaultMs = 2_000;
-/** Least of a lease that is left in quiet times: ZooKeeper's sessions are proven each quarter, by proofs that count from a quarter before. */
+/**
+ * In quiet times at least this share of a lease is left. ZooKeeper's sessions are proven each quarter of the time-out,
+ * by proofs that count from a quarter before.
+ */
 const mostOfLease = 0.4;
 
 /**
- * The paces for a lease, which ZooKeeper may have granted shorter than it was asked for. Throws `UsageError` for times that would end the command
- * although nothing is wrong.
+ * The paces for a lease. ZooKeeper may have granted a shorter one than was asked for. Throws `UsageError` if these
+ * times would end the command although nothing is wrong.
  */
 export function pacesOf({ marginMs: margin, killAfterMs }: Plan, leaseMs: number): Paces {
   const marginMs = margin ?? Math.min(longestDefaultMs, leaseMs / 6);
@@ -96,5 +99,5 @@ export function pacesOf({ marginMs: margin, killAfterMs }: Plan, leaseMs: number
   );
 }
 
-/** Timers of a busy machine are late by some tens of milliseconds, and processes take time to die. */
+/** Timers on a busy machine are late by some tens of milliseconds, and processes take time to die. */
 const leastMarginMs = 50;

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const lookEveryMs = 10;
 const mostBetweenLooksMs = 200;
 
-/** A command and what it has started, as far as that stayed in its process group. */
+/** A command and the processes that it has started, as far as they stayed in its process group. */
 export class ProcessGroup {
   /** The process id of the command, which leads the group. */
   readonly id: number;
@@ -13,20 +13,21 @@ export class ProcessGroup {
     this.id = id;
   }
 
-  /** To all members. A group that is gone is left alone. */
+  /** Sends the signal to all members. Does nothing if the group is gone. */
   signal(name: NodeJS.Signals): void {
     try {
       process.kill(-this.id, name);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // EPERM: no member may be signalled, since a set-uid program has become another user's.
+      // EPERM: no member may be signalled, because a set-uid program now runs as another user.
       if (code !== "ESRCH" && code !== "EPERM") throw error;
     }
   }
 
   /**
-   * There is no member that could still do something. A dead process that its parent has not asked for yet is none, although the kernel
-   * keeps it in the group: a parent that stands still, or an init process that collects no orphans, leaves such processes for ever.
+   * Whether no member is left that could still do something. A zombie process does not count, although the kernel keeps
+   * it in the group until its parent collects it. A parent that stands still, or an init process that collects no
+   * orphans, keeps such processes for ever.
    */
   gone(): boolean {
     try {
@@ -37,7 +38,10 @@ export class ProcessGroup {
     return process.platform === "linux" && !this.#lives();
   }
 
-  /** Waits for as long as a member lives: one that waits in the kernel, for a disk that hangs, cannot be ended by anything. */
+  /**
+   * Waits until no member lives. This may last for ever: a process that waits in the kernel for a disk that hangs
+   * cannot be ended.
+   */
   async untilGone(): Promise<void> {
     for (let pauseMs = lookEveryMs; !this.gone(); pauseMs = Math.min(2 * pauseMs, mostBetweenLooksMs))
       await sleep(pauseMs);
@@ -52,7 +56,7 @@ export class ProcessGroup {
   }
 }
 
-/** `null` for a process that is gone. */
+/** Reads the state and group of a process; `null` if it is gone. */
 function statOf(pid: string): { state: string; group: number } | null {
   let text: string;
   try {
@@ -60,7 +64,7 @@ function statOf(pid: string): { state: string; group: number } | null {
   } catch {
     return null;
   }
-  // The second field is the name of the program in brackets, and may have blanks and brackets in it.
+  // The second field is the name of the program in brackets. The name may contain blanks and brackets.
   const [state = "", , group = ""] = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return { state, group: Number(group) };
 }

@@ -6,12 +6,12 @@ import { Enforcer, type Limits } from "./limits.js";
 import { type Order, type Report, superviseName } from "./messages.js";
 import { ProcessGroup } from "./process-group.js";
 
-/** How long a supervisor may take to start a command. Nothing runs until then, and the lock is held. */
+/** How long a supervisor may take to start a command. Until then nothing runs, but the lock is held. */
 const startWithinMs = 30_000;
-/** How long a supervisor may take to report an end that the lock client sees. */
+/** How long a supervisor may take to report an end that the lock client has seen itself. */
 const reportWithinMs = 500;
 
-/** What became of the command. No member of its group is left. */
+/** How the command ended. No member of its group is left. */
 export type End =
   | {
       readonly kind: "ended";
@@ -20,13 +20,16 @@ export type End =
       readonly limited: boolean;
     }
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
-  /** The supervisor ended, or stood still, so that the lock client has killed the group itself. `limited`: because of the limits. */
+  /**
+   * The supervisor ended or stood still, so the lock client has killed the group itself. `limited`: because of the
+   * limits.
+   */
   | { readonly kind: "unsupervised"; readonly limited: boolean };
 
-/** The supervisor sends the SIGTERM, which the command is to get once. */
+/** The lock client enforces the SIGKILL only. The supervisor sends the SIGTERM, so that the command gets it once. */
 const killOnly = ({ killAtMs }: Limits): Limits => ({ termAtMs: Infinity, killAtMs });
 
-/** What is to be run. */
+/** The command to run. */
 export type Work = Omit<Order & { do: "start" }, "do" | "limits">;
 
 /** The lock client's side of the supervisor. */
@@ -39,8 +42,8 @@ export class Supervisor {
   readonly #end: Promise<End>;
 
   /**
-   * Starts the process, which has nothing to do yet. In a session of its own: keys of the terminal and signals to the group of the lock client
-   * do not reach it.
+   * Starts the supervisor's process, which has nothing to do yet. It has a session of its own, so keys of the terminal
+   * and signals to the lock client's group do not reach it.
    */
   constructor() {
     const program = fileURLToPath(new URL("../cli.js", import.meta.url));
@@ -49,7 +52,7 @@ export class Supervisor {
     this.#end = this.#follow();
   }
 
-  /** The process has ended, and can run nothing any more. */
+  /** Whether the process has ended, so that it can no longer run a command. */
   get isGone(): boolean {
     return !this.#process.connected;
   }
@@ -72,7 +75,7 @@ export class Supervisor {
     this.#order({ do: "signal", name });
   }
 
-  /** Lets go of the process, which ends by itself. */
+  /** Disconnects from the process, which then ends by itself. */
   close(): void {
     clearTimeout(this.#startLimit);
     this.#enforcer?.stop();
@@ -89,7 +92,7 @@ export class Supervisor {
       const ended = async (): Promise<void> => {
         const limited = this.#limited;
         this.#enforcer?.kill();
-        // What it has reported may be read after the news of its end.
+        // The last report may arrive after the `exit` event, so wait for the end of the channel.
         if (this.#process.connected) await once(this.#process, "disconnect");
         this.#enforcer?.kill();
         await this.#group?.untilGone();
@@ -120,7 +123,7 @@ export class Supervisor {
       await group.untilGone();
       this.#enforcer?.stop();
       await sleep(reportWithinMs);
-      // It stands still: what it was there for is done.
+      // The supervisor stands still, and it is not needed any more.
       this.#process.kill("SIGKILL");
     });
   }

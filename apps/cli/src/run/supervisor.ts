@@ -6,13 +6,14 @@ import { ProcessGroup } from "./process-group.js";
 const ignored = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGTSTP", "SIGUSR1", "SIGUSR2"] as const;
 
 /**
- * The process between the lock client and the command. It does nothing but keep time, so that no work of the lock client can hold it up:
- * it ends the command's group at the limits that the lock client moves on, and at once when the lock client is gone. It ends when the
- * group is gone.
+ * The process between the lock client and the command. It only keeps time, so no work of the lock client can hold it
+ * up. It ends the command's group at its limits, which the lock client moves on, and at once when the lock client is
+ * gone. It ends when the group is gone.
  */
 export function supervise(): void {
   let running: Running | undefined;
-  // The command and the lock client have their own copies of what a service manager or a terminal sends to all processes.
+  // A service manager or a terminal sends these signals to all processes. The command and the lock client get their own
+  // copies.
   for (const name of ignored) process.on(name, () => {});
   process.on("message", (order: Order) => {
     if (order.do === "start") running ??= start(order);
@@ -44,7 +45,8 @@ function start({ command, args, env, limits, killAfterMs }: Order & { do: "start
   try {
     child = spawn(command, args, { stdio: "inherit", env: environment, detached: true });
   } catch (error) {
-    // Node.js throws what it does not count among the usual failures, such as a path through a file, or a program that is being written.
+    // Node.js throws errors that it does not count among the usual ones, such as a path through a file, or a program
+    // that is being written.
     const { code = "", message } = error as NodeJS.ErrnoException;
     report({ said: "refused", code, message });
     return undefined;
@@ -66,7 +68,10 @@ function start({ command, args, env, limits, killAfterMs }: Order & { do: "start
   return { group, enforcer };
 }
 
-/** What the command has left in its group is asked to end, and killed when it does not. The limits of the lock apply as before. */
+/**
+ * Asks the processes that the command has left in its group to end, and kills them after `killAfterMs`. The limits of
+ * the lock still apply.
+ */
 export async function endRest(group: ProcessGroup, killAfterMs: number): Promise<void> {
   if (group.gone()) return;
   const nowMs = monotonicMs();
@@ -75,7 +80,7 @@ export async function endRest(group: ProcessGroup, killAfterMs: number): Promise
   rest.stop();
 }
 
-/** The lock client may be gone: the group is then killed, and there is none to report to. */
+/** The lock client may be gone. The group is then killed, and there is no process to report to. */
 function report(said: Report): void {
   if (process.connected) process.send?.(said, undefined, {}, () => {});
 }
