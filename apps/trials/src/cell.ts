@@ -18,12 +18,12 @@ export interface CellOptions {
   readonly seed: number;
   readonly version: string;
   readonly set: ServerSet;
-  /** The folder of this cell and seed: what is kept of a conviction lands there. */
+  /** The folder of this cell and seed. After a conviction the evidence is kept there. */
   readonly folder: string;
   readonly signal: AbortSignal;
 }
 
-/** One subject under one fault, once. Rejects when the runner fails or is aborted. */
+/** Runs one subject under one fault once. Rejects if the runner fails or is aborted. */
 export async function runCell(
   subject: Subject,
   fault: Fault,
@@ -61,7 +61,7 @@ export async function runCell(
   };
 }
 
-/** The fault as a scenario of the runner, with the subject as its client. */
+/** The fault as a scenario of the chaos runner, with the subject as its client. */
 export function scenarioOf(subject: Subject, fault: Fault, trial: Trial): Scenario {
   const { topology } = trial;
   const replicated = topology.kind === "replicated" ? subject.replicatedOptions : undefined;
@@ -110,7 +110,7 @@ function figuresOf({ results }: ScenarioOutcome): Record<string, number> {
   >;
 }
 
-/** How long acquires took that were granted. */
+/** How long granted acquires took: the 99th percentile in milliseconds. */
 async function waitsOf(file: string): Promise<Record<string, number>> {
   const history = await readHistory(file);
   const waits = [...history.keys.values()].flatMap(({ operations }) =>

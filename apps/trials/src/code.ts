@@ -6,7 +6,7 @@ import type { Subject } from "./subjects.js";
 
 const repository = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** What runs and judges every subject: the runner's engine and checkers, and the clients that are put under them. */
+/** The folders whose code runs and judges every subject: the runner's engine and checkers, and the clients of the subjects. */
 const common = [
   ...["checkers", "engine", "history", "subject", "workload"].map((name) => `apps/chaos/dist/${name}`),
   "apps/chaos/java",
@@ -15,19 +15,19 @@ const common = [
   "apps/trials/python",
 ];
 
-/** By folder. Each is read once: nothing is built while trials run. */
+/** By folder. Each is read once, because nothing is built while trials run. */
 const digests = new Map<string, string>();
 
 /**
  * A digest of the code that a run depends on beside the subject's version: the runner and its clients, and the code of a lock of this
- * repository, whose version stays while its code changes. A run with other code says nothing of this one.
+ * repository, whose version stays while its code changes. Runs with other code do not count.
  */
 export function codeOf({ ownPackage }: Pick<Subject, "ownPackage">, root = repository): string {
   const runner = common.map((folder) => digestOfFolder(join(root, folder)));
   return digestOf(ownPackage === undefined ? runner : [...runner, digestOfPackage(root, ownPackage)]);
 }
 
-/** What is built of a package, and of those of this repository that it depends on. */
+/** A digest of the built files of a package and of the packages of this repository that it depends on. */
 function digestOfPackage(root: string, name: string): string {
   const folder = join(root, "packages", name);
   const about = readFileSync(join(folder, "package.json"), "utf8");

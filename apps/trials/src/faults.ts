@@ -4,7 +4,7 @@ import type { Family, Subject } from "./subjects.js";
 
 export const leaseMs = 2_000;
 
-/** What a run can convict a lock of, the worst first. */
+/** What a lock can be convicted of, the worst first. */
 export const charges = ["damage", "two holders", "tokens", "told late", "stuck"] as const;
 export type Charge = (typeof charges)[number];
 
@@ -12,13 +12,13 @@ export type Charge = (typeof charges)[number];
 export interface Fault {
   readonly id: string;
   readonly words: string;
-  /** What no lock can keep under it, with the reason. */
+  /** The charges that no lock can avoid under this fault, each with the reason. */
   readonly excuses: Readonly<Partial<Record<Charge, string>>>;
-  /** The run with one subject; text where it does not fit the subject, which says why. */
+  /** The run with one subject. If the fault does not fit the subject, a text that says why. */
   of(subject: Subject): Trial | string;
 }
 
-/** What of a scenario differs from one fault to the next. */
+/** The parts of a scenario that differ from one fault to the next. */
 export interface Trial {
   readonly topology: Topology;
   readonly groups: readonly Omit<WorkerGroup, "recipe" | "keys" | "writes">[];
@@ -26,11 +26,11 @@ export interface Trial {
   readonly runMs: number;
   readonly leaseMs?: number;
   readonly check?: Scenario["check"];
-  /** Nothing is written: what is measured is how fast hands change. */
+  /** Workers write nothing: the run measures how fast the lock changes hands. */
   readonly noWrites?: true;
 }
 
-/** Distinguishes trials in the results. */
+/** A short hash that distinguishes trials in the results. */
 export const digestOf = (trial: Trial, { options, replicatedOptions }: Subject): string =>
   createHash("sha256")
     .update(JSON.stringify({ trial, options, replicatedOptions }))
@@ -45,7 +45,7 @@ const one: Readonly<Record<Family, Topology>> = {
   postgresql: { kind: "other", name: "postgresql" },
 };
 
-/** The same servers where all that they acknowledge is on disk; those that are not of Redis have no other way. */
+/** The same servers with everything that they acknowledge on disk. The servers other than Redis always work so. */
 const durable: Readonly<Record<Family, Topology>> = {
   ...one,
   redis: { kind: "redis", persistence: "aof-always" },
@@ -55,7 +55,9 @@ const durable: Readonly<Record<Family, Topology>> = {
 const three = { name: "w", count: 3, holdMs: [100, 150] } as const;
 const few = { minGrants: 4 };
 
-/** Longer than a lease where it is renewed, so that a loss has to be reported; shorter where a hold ends with its lease. */
+/**
+ * Longer than a lease if the subject renews, so that a loss has to be reported. Shorter if a hold ends with its lease.
+ */
 const long = ({ renews }: Subject): readonly [number, number] => (renews ? [3_000, 3_500] : [1_000, 1_200]);
 
 const atHolder = (fault: string, more: Partial<PlannedFault> = {}): PlannedFault => ({
@@ -89,7 +91,7 @@ export const faults: readonly Fault[] = [
     },
     of: ({ family }) => ({
       topology: one[family],
-      // It writes on like a program that had looked just before it was stopped.
+      // The worker writes on, like a program that checked its lock just before it was stopped.
       groups: [{ ...three, options: { heeds: false } }],
       plan: [atHolder("worker.pause", { forMs: 2 * leaseMs, options: { working: true } })],
       runMs: 1_000,
@@ -174,7 +176,7 @@ export const faults: readonly Fault[] = [
             groups: [{ ...three, holdMs: [300, 500] }],
             plan: [{ fault: "zk.kill", target: "leader", after: "granted(k1, 3)", atMs: 200, forMs: 1_500 }],
             runMs: 6_000,
-            // Longer than an election: no session ends by it.
+            // The session time-out is longer than an election, so the election ends no session.
             leaseMs: 6_000,
             check: { minGrants: 8 },
           };
@@ -238,7 +240,7 @@ export const faults: readonly Fault[] = [
                 : { kind: "zookeeper", members: 1, shims: true },
             groups: [
               { name: "h", count: 1, holdMs: long(subject), pauseMs: [200, 300] },
-              // These ask again and again, and do not wait until the end of the lease that they have read.
+              // These workers ask again and again. So they do not wait until the end of the lease that they have read.
               { name: "w", count: 2, holdMs: [20, 60], pauseMs: [10, 30], waitMs: 100 },
             ],
             plan: ["held(k1)", "ended(clock.jump)"].map((after) => ({
@@ -295,12 +297,12 @@ const killOf: Readonly<Record<Family, Pick<PlannedFault, "fault" | "target">>> =
   postgresql: { fault: "server.kill", target: "all" },
 };
 
-/** A holds by three of five masters and hears of nothing more; one of the three comes back empty. */
+/** A is granted by three of five masters and is then cut off from all servers. One of the three comes back empty. */
 const oneOfThreeForgets: Trial = {
   topology: { kind: "masters", count: 5, persistence: "none" },
   groups: [
     { name: "a", count: 1, holdMs: [2_500, 2_500], pauseMs: [20, 50], proxied: true },
-    // Resting for longer than the 200 ms after which redlock asks again: A has its turns, too.
+    // The rest is longer than the 200 ms after which redlock asks again, so that A gets its turns, too.
     { name: "b", count: 2, holdMs: [5, 20], pauseMs: [300, 600] },
   ],
   plan: [
@@ -318,7 +320,10 @@ const oneOfThreeForgets: Trial = {
   check: few,
 };
 
-/** A is granted while replication lags, and is cut off; the master dies, and a replica takes over. Leases outlast that. */
+/**
+ * A is granted while replication lags, and is cut off. The master dies, and a replica takes over. The leases last
+ * longer than all this.
+ */
 const masterDies = ({ renews }: Subject): Trial => ({
   topology: { kind: "replicated", replicas: 2, sentinels: 3, hurried: true },
   groups: [

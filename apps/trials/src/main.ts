@@ -86,7 +86,10 @@ function whole(option: string, text: string): number {
   return value;
 }
 
-/** What was asked for cannot be done: a sentence, and the exit code that the runner has for it. */
+/**
+ * Turns wrong options into their message and the exit code that the chaos runner has for them. Other errors are thrown
+ * on.
+ */
 function refuse(error: unknown): number {
   const asked =
     error instanceof RangeError || String((error as { code?: unknown }).code).startsWith("ERR_PARSE_ARGS");

@@ -3,7 +3,7 @@ import type { Results } from "./results.js";
 import { subjects } from "./subjects.js";
 import { againOf, type Cell, cellsOf, measuredOf, seenOf, wordOf } from "./summary.js";
 
-/** The same as the text in one page without a script: each verdict opens, and a conviction leads to its timeline. */
+/** The content of the text as one page without a script. Each verdict opens, and a conviction links to its timeline. */
 export function page(results: Results, missing: ReadonlyMap<string, string>): string {
   const cells = cellsOf(results);
   const head = subjects.map((subject) => {

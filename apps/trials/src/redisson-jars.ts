@@ -7,7 +7,9 @@ const pom = fileURLToPath(new URL("../../bench/java/pom.xml", import.meta.url));
 const downloadWithinMs = 180_000;
 let found: string | null = null;
 
-/** A folder with the jars of the Redisson that the measurements use, brought by Maven once. @throws Missing */
+/**
+ * The folder with the jars of the Redisson version that the measurements use. Maven brings them once. @throws Missing
+ */
 export function redissonJars(): string {
   found ??= brought();
   return found;

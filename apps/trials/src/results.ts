@@ -6,15 +6,15 @@ export interface Result {
   readonly subject: string;
   readonly version: string;
   readonly fault: string;
-  /** What the fault was made of, in short: a run of another trial says nothing of this one. */
+  /** A short hash of what the fault was made of. Runs of another trial do not count for this one. */
   readonly trial: string;
-  /** What `codeOf` said of the code that it was run and judged with: a run with other code says nothing of this one. */
+  /** A short hash of the code that ran and judged it, as `codeOf` gives it. Runs with other code do not count for this one. */
   readonly code: string;
   readonly seed: number;
   readonly verdict: "kept" | "convicted" | "unknown";
   /** The worst first. */
   readonly charges: readonly Charged[];
-  /** Why nothing can be said; empty where something can. */
+  /** Why there is no verdict; empty if there is one. */
   readonly why: string;
   readonly servers: Readonly<Record<string, string>>;
   readonly figures: Readonly<Record<string, number>>;
@@ -29,13 +29,16 @@ const isOf = (result: Result, { subject, fault, version, trial }: CellOfRun): bo
   result.version === version &&
   result.trial === trial;
 
-/** A charge with what shows it. */
+/** A charge and the text that shows it. */
 export interface Charged {
   readonly charge: Charge;
   readonly text: string;
 }
 
-/** Runs that are done, a line of JSON each. A line that was cut by an interrupt is left out, and its run done again. */
+/**
+ * The runs that are done, one line of JSON each. A line that an interrupt has cut is left out, and its run is done
+ * again.
+ */
 export class Results {
   readonly #file: string;
   readonly #all: Result[];
@@ -44,25 +47,28 @@ export class Results {
     this.#file = file;
     const text = existsSync(file) ? readFileSync(file, "utf8") : "";
     this.#all = text.split("\n").flatMap(parsed);
-    // What is added next begins a line of its own.
+    // End a cut line, so that the next result begins a line of its own.
     if (text !== "" && !text.endsWith("\n")) appendFileSync(file, "\n");
   }
 
   /**
-   * The results of one cell, in the order of their runs. What was seen of another version, by another trial or of other code says nothing of
-   * this one.
+   * The results of one cell, in the order of their runs. Runs of another version, another trial or other code do not
+   * count.
    */
   of(cell: CellOfRun): Result[] {
     return this.#all.filter((each) => isOf(each, cell) && each.code === cell.code);
   }
 
-  /** The same of the code that the cell was run with last, whichever that is: what there is to show until it is run again. */
+  /**
+   * The results of the code with which the cell was run last, even if the code has changed since. They are shown until
+   * the cell is run again.
+   */
   ofLastCode(cell: CellOfRun): Result[] {
     const last = this.#all.findLast((each) => isOf(each, cell));
     return last === undefined ? [] : this.of(last);
   }
 
-  /** The version that a subject was run with last; `null` before its first run. */
+  /** The version with which a subject was run last; `null` before its first run. */
   versionOf(subject: string): string | null {
     return this.#all.findLast((each) => each.subject === subject)?.version ?? null;
   }

@@ -30,7 +30,7 @@ interface Cell {
   readonly trial: Trial;
 }
 
-/** Runs each cell that has no verdict yet. What this machine lacks is named, and comes back by subject. */
+/** Runs each cell that has no verdict yet. Returns why a subject cannot run on this machine, by subject. */
 export async function runTrials(options: TrialsOptions): Promise<ReadonlyMap<string, string>> {
   const { results, print, signal } = options;
   const missing = new Map<string, string>();
@@ -46,7 +46,7 @@ export async function runTrials(options: TrialsOptions): Promise<ReadonlyMap<str
       if (typeof trial !== "string") cells.push({ subject, version, fault, trial });
     }
   }
-  // Cells on the same servers stand beside each other, whichever fault comes first.
+  // Cells on the same servers run one after the other, whichever fault comes first.
   cells.sort((a, b) => serversOf(a).localeCompare(serversOf(b)));
   const stage = new Stage();
   try {
@@ -84,7 +84,7 @@ function versionOf(subject: Subject, missing: Map<string, string>): string | nul
 async function one(cell: Cell, seed: number, stage: Stage, options: TrialsOptions): Promise<Result> {
   const { subject, fault, trial, version } = cell;
   const folder = join(options.out, "runs", `${subject.id}-${fault.id}-${seed}`);
-  // What an interrupted run of the same left.
+  // An interrupted run of the same cell and seed may have left files here.
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const beganMs = performance.now();
@@ -92,7 +92,7 @@ async function one(cell: Cell, seed: number, stage: Stage, options: TrialsOption
     const set = await stage.servers(subject, trial.topology);
     return await runCell(subject, fault, trial, { seed, version, set, folder, signal: options.signal });
   } catch (error) {
-    // What it left behind at its servers is not known.
+    // It is not known what the failed run left behind at its servers, so the next cell gets new ones.
     await stage.close();
     options.signal.throwIfAborted();
     const why = (error instanceof Error ? error.message : String(error)).split("\n").slice(0, 3).join(" ");
@@ -111,7 +111,7 @@ const aboutOf = ({ subject, version, fault, trial }: Cell) => ({
 
 const serversOf = ({ trial }: Cell): string => topologyName(trial.topology);
 
-/** The servers of one cell, kept for the next while that wants the same and they can be made whole again. */
+/** The servers of one cell. They are kept for the next cell if it wants the same servers and these can be healed. */
 class Stage {
   #set: ServerSet | null = null;
 

@@ -11,7 +11,7 @@ import { etcd } from "./servers/etcd.js";
 import type { OtherServer } from "./servers/other-set.js";
 import { postgres } from "./servers/postgres.js";
 
-/** What a subject keeps its locks in; it decides which faults fit, and by what they are made. */
+/** The kind of server in which a subject keeps its locks. It decides which faults fit, and how they are made. */
 export type Family = "redis" | "masters" | "zookeeper" | "etcd" | "postgresql";
 
 /** One lock library in its safest documented configuration. */
@@ -19,33 +19,33 @@ export interface Subject {
   readonly id: string;
   readonly name: string;
   readonly family: Family;
-  /** In words, beside what is the default. */
+  /** The settings that differ from the default, in words. */
   readonly configuration: string;
   /** Where that is documented. */
   readonly source: string;
   readonly provides: Provides;
-  /** What its tokens are. */
+  /** What the fencing tokens of the subject are. */
   readonly tokens: string;
-  /** False where a hold ends with its first lease: its holds are then shorter than that. */
+  /** `false` if a hold ends with its first lease. The holds in the trials are then shorter than the lease. */
   readonly renews: boolean;
   readonly options?: Readonly<Record<string, string | number | boolean>>;
-  /** Over a master with replicas, beside `options`. */
+  /** Added to `options` if the server is a master with replicas. */
   readonly replicatedOptions?: Subject["options"];
-  /** What its documents say of faults that it does not promise to survive, with where they say so. */
+  /** The faults that its documents exclude from their promises, by the fault's id, with the place where they say so. */
   readonly outOfScope: Readonly<Partial<Record<string, { readonly says: string; readonly source: string }>>>;
-  /** The version that is run. @throws Missing with how to get it */
+  /** The version that is run. @throws Missing if it is not installed; the message says how to get it */
   version(): string;
-  /** The folder in `packages` that its lock is from; unset for the libraries of others. */
+  /** The folder in `packages` that contains its lock; unset for libraries of others. */
   readonly ownPackage?: string;
-  /** Its client: one of the runner's own by name, or the URL of a module. */
+  /** Its client: the name of one of the chaos runner's own recipes, or the URL of a module. */
   readonly recipe: string;
-  /** What starts its worker, where the runner does not know that by the recipe. */
+  /** Gives the program of its worker, if the chaos runner does not know it by the recipe. */
   program?(): Promise<WorkerProgram>;
-  /** The server that only this package can start. @throws Missing */
+  /** A server that only this package can start. @throws Missing */
   server?(): OtherServer;
 }
 
-/** Workers are run by Node, which reads no TypeScript: from the sources the built ones are taken. */
+/** Node runs the workers and reads no TypeScript, so even a run from the sources uses the built clients. */
 const clients = new URL("../dist/clients/", import.meta.url);
 
 const client = (file: string): string => new URL(`${file}.js`, clients).href;
@@ -67,7 +67,7 @@ const wallClocks = {
   says: "a shift of the server's wall clock may let more than one have the lock",
   source: `${inRedisDocs} ("Disclaimer about consistency")`,
 };
-/** What our own page says that no client of one Redis can promise. */
+/** The page of this repository that says what no client of one Redis server can promise. */
 const ownLimits = 'packages/redis-recipes/README.md ("What it guarantees, and what it cannot")';
 
 export const subjects: readonly Subject[] = [
@@ -116,7 +116,7 @@ export const subjects: readonly Subject[] = [
     version: () => basename(redissonJars()).replace("redisson-", ""),
     recipe: "redisson",
     async program() {
-      // Where the runner looks first.
+      // The chaos runner looks for the jars here first.
       process.env.REDISSON_JARS = redissonJars();
       return await (await import("@holdfast/chaos/internal")).programOf("redisson");
     },
@@ -272,7 +272,10 @@ function ours(): string {
   return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
 }
 
-/** What the `package.json` of an installed package says. Its `exports` may hide that file, so it is looked for from the entry up. */
+/**
+ * The version in the `package.json` of an installed package. Its `exports` may hide that file, so the file is searched
+ * from the entry upwards.
+ */
 function versionOf(packageName: string): string {
   for (let folder = dirname(fileURLToPath(import.meta.resolve(packageName))); ; folder = dirname(folder)) {
     if (folder === dirname(folder)) throw new Missing(`no ${packageName}: npm ci`);

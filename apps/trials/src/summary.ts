@@ -9,18 +9,18 @@ export interface Cell {
   readonly subject: Subject;
   readonly fault: Fault;
   readonly verdict: CellVerdict | "not run" | "does not fit";
-  /** What shows its worst charge; else why nothing can be said. */
+  /** The text that shows its worst charge; without a charge, why there is no verdict. */
   readonly says: string;
-  /** The runs that are behind the verdict. */
+  /** The runs on which the verdict is based. */
   readonly runs: readonly Result[];
   readonly shown: Result | null;
-  /** The verdict is of earlier code, of the runner or of a lock of this repository: it is run again when the trials are. */
+  /** The verdict is of earlier code of the runner or of a lock of this repository. The next trials run the cell again. */
   readonly earlier: boolean;
-  /** What its documents say of this fault. */
+  /** What the subject's documents say about this fault. */
   readonly outOfScope: { readonly says: string; readonly source: string } | null;
 }
 
-/** All cells, by subject and then by fault. Of several versions that were run, the one that was run last. */
+/** All cells, by subject and then by fault. If several versions were run, the last one counts. */
 export function cellsOf(results: Results): readonly Cell[] {
   return subjects.flatMap((subject) => faults.map((fault) => cellOf(subject, fault, results)));
 }
@@ -63,7 +63,7 @@ export function wordOf({ verdict, runs }: Cell): string {
   return verdict === "chance" ? "kept (see below)" : verdict;
 }
 
-/** How often of how many seeds each charge was seen. */
+/** For each charge, in how many seeds it was seen. */
 export function seenOf({ runs }: Cell): string {
   const seeds = `${runs.length} ${runs.length === 1 ? "seed" : "seeds"}`;
   const seen = charges.filter((charge) => timesSeen(runs, charge) > 0);
@@ -74,14 +74,17 @@ export function seenOf({ runs }: Cell): string {
 export const againOf = ({ subject, fault }: Cell, seed: number): string =>
   `node apps/trials/dist/main.js --subjects ${subject.id} --faults ${fault.id} --seed ${seed} --out trials-results/again`;
 
-/** What was measured of a subject beside its verdicts. */
+/** The measurements of a subject beside its verdicts. */
 export interface Measured {
   readonly subject: Subject;
   readonly version: string;
   readonly servers: string;
   readonly handOffP99Ms: number | undefined;
   readonly waitP99Ms: number | undefined;
-  /** Whether holders heard of losses before the next grant: over all runs of faults in which one can. */
+  /**
+   * Whether holders were notified of losses before the next grant, over all runs of faults under which that is
+   * possible.
+   */
   readonly told: string;
 }
 
@@ -99,7 +102,10 @@ export function measuredOf(subject: Subject, cells: readonly Cell[]): Measured {
   };
 }
 
-/** Five masters have one version, named once. The version of Debian's ZooKeeper has a place for the commit that was never filled in. */
+/**
+ * The server versions, each named once, also for five masters. The version of Debian's ZooKeeper contains a placeholder
+ * for the commit that was never filled in; it is removed.
+ */
 function serversOf(runs: readonly Result[]): string {
   const said = runs.flatMap(({ servers }) =>
     Object.entries(servers).map(

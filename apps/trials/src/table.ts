@@ -3,7 +3,10 @@ import type { Results } from "./results.js";
 import { subjects } from "./subjects.js";
 import { againOf, type Cell, cellsOf, measuredOf, seenOf, wordOf } from "./summary.js";
 
-/** The text: who kept what under which fault, and what shows it. `missing`: subjects that this machine lacks, with how to get them. */
+/**
+ * The text: which subject kept what under which fault, and what shows it. `missing`: subjects that this machine lacks,
+ * and how to get them.
+ */
 export function table(results: Results, missing: ReadonlyMap<string, string>): string {
   const cells = cellsOf(results);
   return [

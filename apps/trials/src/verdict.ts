@@ -2,7 +2,7 @@ import type { CheckerName, ScenarioOutcome } from "@holdfast/chaos";
 import { type Charge, charges, type Fault } from "./faults.js";
 import type { Charged, Result } from "./results.js";
 
-/** Which checkers bring which charge. */
+/** The checkers whose violations count as each charge. */
 const checkers: Readonly<Record<Charge, readonly CheckerName[]>> = {
   damage: ["effect", "lost-update", "fence-effect"],
   "two holders": ["belief", "mutex"],
@@ -11,7 +11,7 @@ const checkers: Readonly<Record<Charge, readonly CheckerName[]>> = {
   stuck: ["handover", "heal-liveness"],
 };
 
-/** What a run convicts its subject of, the worst first; nothing that the fault excuses. */
+/** The charges of which a run convicts its subject, the worst first. Charges that the fault excuses are left out. */
 export function chargesOf(
   { results }: Pick<ScenarioOutcome, "results">,
   { excuses }: Pick<Fault, "excuses">,
@@ -29,10 +29,10 @@ export function chargesOf(
     });
 }
 
-/** Seeds of one cell, and in how many of them a charge must be seen to count. */
+/** The number of seeds of one cell, and in how many of them a charge must be seen to count. */
 const seedsOfACell = 5;
 const seenIn = 3;
-/** Runs that came to nothing, after which the cell counts as unknown. */
+/** After this many runs without a verdict the cell counts as unknown. */
 const inVain = 2;
 
 export type CellVerdict = "kept" | "convicted" | "unknown" | "chance" | "open";
@@ -43,14 +43,15 @@ type Judged = Pick<Result, "verdict" | "charges">;
 export const timesSeen = (results: readonly Judged[], charge: Charge): number =>
   results.filter((each) => each.charges.some((one) => one.charge === charge)).length;
 
-/** The charges that count: those that were seen in 3 of 5 seeds, the worst first. */
+/** The charges that count: they were seen in at least 3 of the seeds. The worst is first. */
 export const counting = (results: readonly Judged[]): Charge[] =>
   charges.filter((charge) => timesSeen(results, charge) >= seenIn);
 
 /**
- * What the runs of one cell say together. The first run that could be judged is all there is where it does not convict; a conviction
- * is tried again until one of its charges was seen in 3 of 5 seeds, or cannot be any more: then it was chance. `open`: more runs are
- * needed.
+ * The verdict of the runs of one cell together. If the first run that could be judged does not convict, it decides
+ * alone.
+ * A conviction is tried again until one of its charges was seen in 3 of 5 seeds, or no longer can be: then it was
+ * chance. `open`: more runs are needed.
  */
 export function verdictOf(results: readonly Judged[]): CellVerdict {
   const first = results.find(({ verdict }) => verdict !== "unknown");
@@ -62,7 +63,7 @@ export function verdictOf(results: readonly Judged[]): CellVerdict {
   return most + left < seenIn ? "chance" : "open";
 }
 
-/** The seed that a cell is to be run with next; `null` when its verdict stands. */
+/** The seed for the next run of a cell; `null` if its verdict stands. */
 export function nextSeed(done: readonly Result[], first: number): number | null {
   if (verdictOf(done) !== "open") return null;
   const used = new Set(done.map(({ seed }) => seed));

@@ -6,8 +6,9 @@ type Answer = Readonly<Record<string, string>> & {
 };
 
 /**
- * etcd's own Lock service, which runs its `concurrency.Mutex` at the server, by the JSON gateway. The lease is kept alive from here
- * thrice in its time, and counts as over when no answer was had for that time, as in etcd's own client. Token: the revision.
+ * etcd's own Lock service over the JSON gateway; it runs etcd's `concurrency.Mutex` at the server. This client sends a
+ * keep-alive three times in each lease. As in etcd's own client, the lease counts as over when no answer came for its
+ * whole time. Token: the revision.
  */
 const recipe: DefinedRecipe = defineRecipe({
   provides: { kinds: ["mutex"], servers: ["other"], tokens: true, tellsLoss: true },
@@ -68,7 +69,7 @@ const recipe: DefinedRecipe = defineRecipe({
             },
           };
         } catch (error) {
-          // The error of the acquire is the one that counts. A lease that could not be revoked ends by itself.
+          // The error of the acquire is reported. A lease that could not be revoked ends by itself.
           void end().catch(() => {});
           throw error;
         }

@@ -1,7 +1,10 @@
 import { type DefinedRecipe, defineRecipe } from "@holdfast/chaos";
 import pg from "pg";
 
-/** `pg_advisory_lock` of a session, a connection for each hold; its end tells the holder that the lock is gone. */
+/**
+ * `pg_advisory_lock` of a session, with one connection for each hold. The end of the connection notifies the holder
+ * that the lock is gone.
+ */
 const recipe: DefinedRecipe = defineRecipe({
   provides: { kinds: ["mutex"], servers: ["other"], tellsLoss: true },
   async open({ servers, p }) {
@@ -15,7 +18,7 @@ const recipe: DefinedRecipe = defineRecipe({
         const over = (why: unknown) => lost.abort(why);
         client.on("error", over);
         client.on("end", () => over(new Error("the connection ended")));
-        // A connection that cannot be ended in order is broken already, and the server ends its session.
+        // If a connection cannot be closed in order, it is already broken, and the server ends its session.
         const end = () => client.end().catch(() => {});
         signal.addEventListener("abort", end, { once: true });
         try {

@@ -3,7 +3,7 @@ import { Redis, type RedisOptions } from "ioredis";
 
 type Settings = Omit<RedisOptions, "replyMapping">;
 
-/** ioredis at one server, or led to the master by Sentinels, once it answers. */
+/** Connects ioredis to one server, or to the master that Sentinels name. Resolves once the server answers. */
 export async function connectRedis(
   servers: RecipeContext["servers"],
   options: Settings = {},
@@ -12,7 +12,7 @@ export async function connectRedis(
 }
 
 export async function answering(redis: Redis): Promise<Redis> {
-  // Commands that fail say so.
+  // Failing commands reject with the error, so the event needs no handling.
   redis.on("error", () => {});
   await redis.ping();
   return redis;

@@ -2,7 +2,7 @@ import { type DefinedRecipe, defineRecipe } from "@holdfast/chaos";
 import { Mutex } from "redis-semaphore";
 import { connectRedis } from "./redis-client.js";
 
-/** `Mutex`, renewed at four fifths of its lease as by default; `onLockLost` tells its holder. */
+/** `Mutex`, renewed at four fifths of its lease as by default. `onLockLost` notifies the holder of a loss. */
 const recipe: DefinedRecipe = defineRecipe({
   provides: { kinds: ["mutex"], servers: ["redis", "replicated"], tellsLoss: true },
   async open({ servers }) {
@@ -12,7 +12,7 @@ const recipe: DefinedRecipe = defineRecipe({
         const lost = new AbortController();
         const mutex = new Mutex(redis, key.name, {
           lockTimeout: key.leaseMs,
-          // By default it gives up after ten seconds.
+          // The default is to give up after ten seconds.
           acquireTimeout: 600_000,
           onLockLost: (error) => lost.abort(error),
         });

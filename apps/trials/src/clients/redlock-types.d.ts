@@ -1,4 +1,4 @@
-// What is used here of `redlock`, whose `exports` hide the declarations that it ships.
+// The part of `redlock` that is used here. Its `exports` hide the declarations that it ships.
 declare module "redlock" {
   import type { Redis } from "ioredis";
   export class ExecutionError extends Error {}

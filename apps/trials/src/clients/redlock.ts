@@ -4,8 +4,9 @@ import Redlock, { ExecutionError } from "redlock";
 import { answering } from "./redis-client.js";
 
 /**
- * `using` over all masters: renewed, and the signal of the routine tells that a renewal failed. With its default settings; one that
- * gives up after ten tries asks again. Its `retryCount: -1` would wait here, and never end the release of a lock that was lost.
+ * `using` over all masters, with its default settings. It renews the lock, and the signal of the routine aborts when a
+ * renewal failed. An acquire that gives up after ten tries is made again. `retryCount: -1` would wait instead, but
+ * would never end the release of a lost lock.
  */
 const recipe: DefinedRecipe = defineRecipe({
   provides: { kinds: ["mutex"], servers: ["masters"], tellsLoss: true },

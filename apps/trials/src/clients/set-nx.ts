@@ -4,11 +4,14 @@ import { connectRedis } from "./redis-client.js";
 const deleteOwn =
   "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
-/** `SET key value NX PX` and a compare-and-delete, as the page of Redis on locks has it: no renewal, no token, no news of a loss. */
+/**
+ * `SET key value NX PX` and a compare-and-delete, as on the page of Redis about locks. No renewal, no token, no notice
+ * of a loss.
+ */
 const recipe: DefinedRecipe = defineRecipe({
   provides: { kinds: ["mutex"], servers: ["redis", "replicated"] },
   async open({ servers, leaseMs }) {
-    // An answer that took half of the lease is not waited for: what was granted would be over soon.
+    // Do not wait for an answer longer than half of the lease: a grant that came later would soon be over.
     const redis = await connectRedis(servers, { commandTimeout: leaseMs / 2, maxRetriesPerRequest: 1 });
     const remove = (name: string, value: string) => redis.eval(deleteOwn, 1, name, value);
     return {
@@ -19,7 +22,7 @@ const recipe: DefinedRecipe = defineRecipe({
             await new Promise((resolve) => setTimeout(resolve, 10 + 10 * Math.random()));
           }
         } catch (error) {
-          // The error of the acquire is the one that counts. A key that could not be removed ends with its lease.
+          // The error of the acquire is reported. A key that could not be removed ends with its lease.
           await remove(key.name, label).catch(() => {});
           throw error;
         }

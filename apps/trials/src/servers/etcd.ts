@@ -6,7 +6,7 @@ import type { OtherServer } from "./other-set.js";
 
 const answerWithinMs = 10_000;
 
-/** etcd: the program that `ETCD` names, else the one on `PATH`. @throws Missing */
+/** etcd: the program that the variable `ETCD` names, else the one on `PATH`. @throws Missing */
 export function etcd(): OtherServer {
   const { ETCD: named } = process.env;
   const program = named !== undefined && named !== "" && existsSync(named) ? named : findProgram("etcd");
@@ -21,7 +21,7 @@ export function etcd(): OtherServer {
     version: version ?? "unknown",
     prepare: async (folder, port) => {
       const client = `http://127.0.0.1:${port}`;
-      // A fresh port of the kernel's choice: no other member joins.
+      // The kernel chooses the port, and no other member joins.
       const peer = "http://127.0.0.1:0";
       const args = ["--data-dir", `${folder}/data`, "--listen-client-urls", client];
       const advertised = ["--advertise-client-urls", client, "--listen-peer-urls", peer];
@@ -38,7 +38,7 @@ export function etcd(): OtherServer {
         return (await response.json()) as { kvs?: { lease: string }[] };
       };
       const name = (text: string) => Buffer.from(text).toString("base64");
-      // The oldest below the name of a lock is its holder.
+      // The oldest key below the lock's name belongs to the holder.
       const { kvs } = await ask("kv/range", {
         key: name(`${key}/`),
         range_end: name(`${key}0`),

@@ -10,17 +10,20 @@ import { ServerProcess, type Start } from "./server-process.js";
 export interface OtherServer {
   readonly name: string;
   readonly version: string;
-  /** Its command over a folder that is the same at each start of one server. Called once. */
+  /** The command that starts it over `folder`, which is the same at each start of one server. Called once. */
   prepare(folder: string, port: number): Promise<Start>;
-  /** Whether it serves; a rejection counts as no. */
+  /** Whether the server serves. A rejection counts as no. */
   serves(port: number): Promise<boolean>;
-  /** Ends the session by which a worker holds a key: what an operator can do. Gives what shows it. */
+  /** Ends the session by which a worker holds a key, as an operator could. Resolves with the evidence. */
   endSession(port: number, holder: { readonly p: string; readonly key: string }): Promise<unknown>;
 }
 
-/** What is here outlives a process, as what is on a disk does; and the writes of no other program hold up a server's. */
+/**
+ * Files here outlive a process, as files on a disk do. But writes of other programs do not slow down a server that
+ * writes here.
+ */
 const memory = "/dev/shm";
-/** Logs of both kinds are made this large ahead. */
+/** The servers preallocate their logs up to this size. */
 const roomBytes = 512 * 1_024 * 1_024;
 
 function place(): string {
@@ -29,7 +32,7 @@ function place(): string {
   return bavail * bsize >= roomBytes ? memory : tmpdir();
 }
 
-/** One server that the chaos runner does not know, as a set of servers of its engine. */
+/** Starts one server of a kind that the chaos runner does not know, as a set of servers for its engine. */
 export async function startOther(kind: OtherServer, topology: Topology): Promise<ServerSet> {
   const scratch = new SweptFolder(kind.name, place());
   const port = await freePort();
@@ -81,7 +84,7 @@ export async function startOther(kind: OtherServer, topology: Topology): Promise
       const proxy = await startProxy({ target: address, name: `${worker} to ${kind.name}` });
       return proxiedLink({ kind: "other", address: { ...address, port: proxy.port } }, [proxy]);
     },
-    // What is left of a lock is not judged in the trials.
+    // The trials do not judge what is left of a lock.
     observer: async () => ({
       look: async () => ({ holders: [], queue: [] }),
       left: async () => [],

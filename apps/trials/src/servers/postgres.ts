@@ -31,7 +31,7 @@ export function postgres(): OtherServer {
         listen_addresses: "127.0.0.1",
         unix_socket_directories: "",
         max_connections: "200",
-        // A backend that waits for a lock looks whether its client is still there.
+        // A backend that waits for a lock checks in this interval that its client is still there.
         client_connection_check_interval: "500ms",
         tcp_user_timeout: "2s",
       };
@@ -40,7 +40,7 @@ export function postgres(): OtherServer {
     },
     serves: (port) => asked(port, "SELECT 1").then(() => true),
     async endSession(port, { p }) {
-      // A worker may wait by other sessions of its own: the one that holds has a lock that was granted.
+      // A worker may wait in other sessions of its own. The session that holds has a granted lock.
       const ended = await asked(
         port,
         `SELECT pg_terminate_backend(a.pid), a.pid FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid
@@ -60,7 +60,7 @@ async function asked(port: number, sql: string, values: string[] = []): Promise<
   try {
     return (await client.query(sql, values)).rows;
   } finally {
-    // Where the connection broke, the query has failed with the reason already.
+    // If the connection is broken, the query has already failed with the reason.
     await client.end().catch(() => {});
   }
 }

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 
-/** The server ends when the pipe to its standard input closes, which happens however this process ends. */
+/**
+ * A shell that ends the server when the pipe to its standard input closes. The pipe closes however this process ends.
+ */
 const leashed = `exec 3<&0; "$@" </dev/null 3<&- & echo $! >&4
 read -r _ <&3; kill -CONT $! 2>/dev/null; kill -KILL $! 2>/dev/null; wait $!`;
 
@@ -54,7 +56,7 @@ export class ServerProcess {
     if (this.#running) process.kill(this.pid, signal);
   }
 
-  /** SIGKILL, whether it stands still or not; resolves when it is gone. */
+  /** Sends SIGKILL, also to a stopped server. Resolves when it is gone. */
   async kill(): Promise<void> {
     this.#child.stdin?.end();
     await this.#ended;
