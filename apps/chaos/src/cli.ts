@@ -2,7 +2,7 @@
 import { main } from "./cli/main.js";
 import { settleInside } from "./engine/network/index.js";
 
-// The reader of what it writes may have had enough, as `head` has: the work, its clean-up and its exit code go on without a reader.
+// The reader of the output may end early, as `head` does. The work, its clean-up and its exit code go on without a reader.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;

@@ -1,4 +1,4 @@
-// What siblings in this repository need beside the public interface.
+// What other packages of this repository need beside the public interface.
 export { type Interrupt, onSignals } from "./cli/signals.js";
 export { SweptFolder } from "./engine/machine/swept-folder.js";
 export { programOf } from "./engine/programs.js";

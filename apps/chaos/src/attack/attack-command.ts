@@ -57,13 +57,13 @@ interface Wanted {
   readonly workers: number;
   readonly seed: number;
   readonly out: string;
-  /** The name of its locks and nodes: no other program has it. */
+  /** The name of its locks and nodes. No other program uses this name. */
   readonly name: string;
-  /** What else the target needs, as it was given. */
+  /** The other options that the target needs, as they were given. */
   readonly access: readonly string[];
 }
 
-/** The sub-command `attack`. @throws UsageError, and the TypeError of `parseArgs` for what it does not know */
+/** The sub-command `attack`. @throws UsageError, and the TypeError of `parseArgs` for unknown options */
 export async function attackCommand(args: readonly string[], out: (line: string) => void): Promise<number> {
   const wanted = read(args);
   if (wanted === null) {
@@ -147,7 +147,7 @@ function intentions({ target, text, fault, times, workers, name }: Wanted): stri
   ];
 }
 
-/** How it came out, and worse where something is left at the target. */
+/** Runs the attack. Resolves with its outcome, and with a second, worse one if something is left at the target. */
 async function perform(
   wanted: Wanted,
   signal: AbortSignal,
@@ -166,14 +166,14 @@ async function perform(
     seed,
     folder: own,
     set,
-    // No other is known in this run, whatever a plan says.
+    // The run knows only this fault, whatever a plan says.
     faults: faultsOf(fault),
     signal,
     onProgress: ({ phase, ...figures }) => console.phase(name, phase, figures),
   })
     .catch((error: Error) => {
       signal.throwIfAborted();
-      // The target may have gone meanwhile.
+      // The target may have become unreachable meanwhile.
       return notRun(scenario, { seed, capabilities: [] }, "broken", error.message);
     })
     .finally(async () => {
@@ -195,7 +195,7 @@ async function perform(
   return [outcome.outcome, ...left];
 }
 
-/** @throws UsageError when it cannot be reached, or does not let the attack in */
+/** @throws UsageError if the target cannot be reached, or does not let the attack in */
 async function opened(target: AttackedServers, text: string, name: string): Promise<ServerSet> {
   try {
     return await (target.backend === "zookeeper"

@@ -6,10 +6,10 @@ import { zooKeeperFaults } from "../engine/faults/zookeeper.js";
 import type { PlannedFault, Scenario } from "../engine/scenario.js";
 import type { AttackedServers } from "../workload/addresses.js";
 
-/** Long enough for the shortest session that a server grants by default. */
+/** Long enough for the shortest session that a ZooKeeper server grants by default. */
 const leaseMs = 6_000;
 
-/** What must hold whatever is done to clients. */
+/** The checkers that must pass whatever is done to clients. */
 const always: readonly CheckerName[] = [
   "fence-order",
   "fence-effect",
@@ -19,20 +19,20 @@ const always: readonly CheckerName[] = [
   "leaks",
   "stats",
 ];
-/** What must hold as well where holders can know in time. */
+/** The checkers that must pass too, if holders can be notified in time. */
 const inTime: readonly CheckerName[] = ["belief", "advertised", "mutex", "lost-notice"];
 
 interface Attack {
   readonly what: string;
   readonly of: "zookeeper" | "both";
-  /** The one thing that is done. Nothing here can reach a server's process, its data or another user's client. */
+  /** The one fault of this attack. No fault here can reach a server's process, its data or another user's client. */
   readonly kind: FaultKind | undefined;
   readonly name: string;
   readonly planned: Partial<PlannedFault>;
-  /** How much of a second is between two of them. */
+  /** The time from the end of one fault to the next, in milliseconds. */
   readonly everyMs: number;
   readonly knowsInTime: boolean;
-  /** Holders write on without looking, so that the resource has to refuse them. */
+  /** `false`: holders write on without checking their locks, so that the resource has to refuse them. */
   readonly heeds?: boolean;
 }
 
@@ -90,14 +90,14 @@ export const attacks: Readonly<Record<AttackName, Attack>> = {
 
 export const attackNames: readonly AttackName[] = Object.keys(attacks) as AttackName[];
 
-/** The faults that a run of this attack knows: one. */
+/** The faults that a run of this attack knows: only its own. */
 export function faultsOf(name: AttackName): Readonly<Record<string, FaultKind>> {
   const { kind, name: fault } = attacks[name];
   if (kind === undefined) throw new Error(`there is no fault ${fault}`);
   return { [fault]: kind };
 }
 
-/** Workers of its own at one lock, of which one after the other is hit `times` times. */
+/** The attack's own workers at one lock. One after the other is hit, `times` times in all. */
 export function attackScenario(
   id: string,
   { backend: kind }: AttackedServers,
@@ -138,7 +138,7 @@ export function attackScenario(
     expect: attack.knowsInTime
       ? { pass: [...always, ...inTime] }
       : { pass: always, report: [...inTime, "lost-update", "fifo"] },
-    // A cluster in use is slower than one of a test, and may grant longer sessions than were asked for.
+    // A cluster in use is slower than a test cluster, and may grant longer sessions than were asked for.
     check: { handoverLimitMs: 4 * leaseMs, healLimitMs: 6 * leaseMs, minGrants: 10, lostLateMs: 1_000 },
     faults: [name],
     mode: "ours, fenced",

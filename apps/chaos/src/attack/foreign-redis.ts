@@ -9,15 +9,16 @@ import { redisOptions } from "../workload/attacked.js";
 import { namesKey } from "../workload/redis-names.js";
 import { addressesOf, onMasters, reachWithinMs, targetOf } from "./redis-nodes.js";
 
-/** How many names a SCAN looks at. */
+/** How many names one SCAN call looks at. */
 export const pageOf = 500;
 
 type Attacked = Extract<AttackedServers, { readonly backend: "redis" }>;
 
 /**
- * The Redis of a user: one server, the master that sentinels name, or a cluster. All keys of the attack carry `name`, which no other
- * program has; `close` deletes those that are left: the last tokens of its locks, which would go by themselves in an hour.
- * @throws BackendError with what is wrong where our clients cannot work with it
+ * Opens the Redis of a user: one server, the master that sentinels name, or a cluster. All keys of the attack contain
+ * `name`, which no other program uses. `close` deletes the keys that are left: the last tokens of its locks, which
+ * would expire by themselves within an hour.
+ * @throws BackendError that says what is wrong, if our clients cannot work with it
  */
 export async function openForeignRedis(servers: Attacked, name: string): Promise<ServerSet> {
   const locks = redisLocks(redisOptions(servers));
@@ -32,7 +33,7 @@ export async function openForeignRedis(servers: Attacked, name: string): Promise
     topology: { kind: "redis" },
     versions: {},
     addresses: servers,
-    // None that could be hit.
+    // No server here may be hit by a fault.
     servers: [],
     async link(worker) {
       const proxies = await Promise.all(
@@ -42,7 +43,7 @@ export async function openForeignRedis(servers: Attacked, name: string): Promise
       return proxiedLink(through(ways, servers), proxies);
     },
     observer: async () => ({
-      // It is not asked who waits where: its locks here are not fair.
+      // Waiters are not observed: the locks here are not fair.
       look: async () => ({ holders: [], queue: [] }),
       left: ({ name: lock }) => onMasters(target, (master) => leftOf(master, lock)),
       close: async () => {},
@@ -65,7 +66,7 @@ export async function openForeignRedis(servers: Attacked, name: string): Promise
   };
 }
 
-/** The same servers by way of proxies. */
+/** The same servers, reached through proxies. */
 export function through(ways: ReadonlyMap<string, Address>, servers: Attacked): Attacked {
   const by = (address: Address): Address => {
     const { host, port } = ways.get(addressText(address)) ?? address;
@@ -87,19 +88,19 @@ export function through(ways: ReadonlyMap<string, Address>, servers: Attacked): 
   return { ...servers, options: { ...servers.options, url: near.href } };
 }
 
-/** The lock itself, and what has no end. */
+/** The keys that should not be left: the lock itself, and every key without an expiry. */
 async function leftOf(master: Redis, name: string): Promise<string[]> {
   const left: string[] = [];
   for (const key of await keysWith(master, name)) {
     if (key === namesKey(name)) continue;
     const ttlMs = await master.pttl(key);
-    // -2: it went while it was looked at.
+    // -2: the key expired between the two commands.
     if (ttlMs === -1 || (key === name && ttlMs !== -2)) left.push(`${key} (${ttlMs} ms to live)`);
   }
   return left;
 }
 
-/** A page at a time: a server with many keys goes on with its work between two. */
+/** Scans page by page, so that a server with many keys does its other work in between. */
 async function keysWith(master: Redis, name: string): Promise<string[]> {
   const found = new Set<string>();
   let cursor = "0";

@@ -10,7 +10,7 @@ import { observeZooKeeper } from "../engine/topologies/zookeeper-observer.js";
 import type { AttackedServers } from "../workload/addresses.js";
 import { zooKeeperOptions } from "../workload/attacked.js";
 
-/** How long it tries to reach a server: as long as workers take at most. */
+/** How long the attack tries to reach a server: the longest time that a worker tries, too. */
 const reachWithinMs = 30_000;
 const sessionTimeoutMs = 10_000;
 
@@ -20,9 +20,9 @@ const ownAcl = [{ perms: Perms.ALL, scheme: "auth", id: "" }];
 type Attacked = Extract<AttackedServers, { readonly backend: "zookeeper" }>;
 
 /**
- * The ensemble of a user, with a node of the attack's own below the target's path, in which all of its locks are. Nothing of the servers
- * can be reached through it but as a client. `close` deletes the node and what is below it.
- * @throws UsageError when the target's path is not there, or closed to the user of the target
+ * Opens the ensemble of a user. All locks are in a node of the attack's own below the target's path. Through it the
+ * servers can only be reached as by a client. `close` deletes the node and everything below it.
+ * @throws UsageError if the target's path does not exist, or the user of the target may not use it
  */
 export async function openForeignZooKeeper(attacked: Attacked, name: string): Promise<ServerSet> {
   const { connect = "", ...access } = zooKeeperOptions(attacked);
@@ -59,7 +59,7 @@ export async function openForeignZooKeeper(attacked: Attacked, name: string): Pr
     topology: { kind: "zookeeper", members: 1 },
     versions: {},
     addresses: { kind: "zookeeper", connect: `${hosts}${scratch}` },
-    // None that could be hit.
+    // No server here may be hit by a fault.
     servers: [],
     link: async () => {
       const proxies = await Promise.all(servers.map((target) => start({ target })));
@@ -78,7 +78,7 @@ export async function openForeignZooKeeper(attacked: Attacked, name: string): Pr
   };
 }
 
-/** Children first. What went by itself meanwhile was to go. */
+/** Deletes children first. A node that is already gone is no error. */
 async function remove(session: ZooKeeperSession, path: string): Promise<void> {
   try {
     const { children } = await session.request("getChildren2", { path, watch: false });

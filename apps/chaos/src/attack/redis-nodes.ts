@@ -10,16 +10,16 @@ import { Cluster, Redis } from "ioredis";
 import type { Address, AttackedServers } from "../workload/addresses.js";
 import { redisOptions } from "../workload/attacked.js";
 
-/** How long it tries to reach a server: as long as workers take at most. */
+/** How long the attack tries to reach a server: the longest time that a worker tries, too. */
 export const reachWithinMs = 30_000;
 
-/** A target that is not a client which was given. */
+/** A target that is given by addresses, and not by a client of the user's own. */
 type Target = Extract<RedisTarget, { readonly access: unknown }>;
 
 export const targetOf = (servers: Extract<AttackedServers, { readonly backend: "redis" }>): Target =>
   targetOfOptions(redisOptions(servers)) as Target;
 
-/** Asks each server that keys may be on, by a connection that ends with the work. */
+/** Does `work` at each server that may have keys, over a connection that is closed afterwards. */
 export async function onMasters(
   target: Target,
   work: (master: Redis) => Promise<readonly string[]>,
@@ -36,7 +36,7 @@ export async function onMasters(
   );
 }
 
-/** Every server that Sentinels or cluster nodes may send a client to, each under the host and port that they announce. */
+/** Every server to which Sentinels or cluster nodes may send a client, under the host and port that they announce. */
 export async function addressesOf(target: Target): Promise<Address[]> {
   switch (target.kind) {
     case "single":
@@ -60,7 +60,7 @@ const toldByNodes = (target: Of<"cluster">): Promise<Address[]> =>
     async (cluster) => cluster.nodes("all").map(({ options: { host = "", port = 0 } }) => ({ host, port })),
   );
 
-/** The first sentinel that answers knows the others, the master and its replicas. */
+/** Asks the first sentinel that answers for the other sentinels, the master and its replicas. */
 async function toldBySentinels({
   sentinels,
   masterName,
@@ -85,14 +85,14 @@ async function toldBySentinels({
   );
 }
 
-/** The address in a row of names and values in turn. */
+/** The address in a row that lists names and values in turn. */
 function addressIn(row: readonly string[]): Address {
   const value = (name: string): string =>
     row[row.findIndex((each, at) => at % 2 === 0 && each === name) + 1] ?? "";
   return { host: value("ip"), port: Number(value("port")) };
 }
 
-/** @throws what the client heard last, when it gets no connection within the limit */
+/** @throws the client's last error, if it gets no connection within the limit */
 async function connected<C extends Redis | Cluster, T>(
   open: () => C,
   work: (client: C) => Promise<T>,
@@ -109,7 +109,7 @@ async function connected<C extends Redis | Cluster, T>(
         clearTimeout(timer);
         resolve();
       });
-      // The client tries again by itself; what it heard is reported when the limit is over.
+      // The client retries by itself. Its last error is reported when the limit is over.
       client.connect().catch((error: Error) => {
         heard = error;
       });

@@ -4,7 +4,7 @@ import { createSecureContext } from "node:tls";
 import { UsageError } from "../cli/usage.js";
 import type { TargetAccess } from "./target.js";
 
-/** Options of the command line, for `parseArgs`. */
+/** Options of the command line for access to the target, for `parseArgs`. */
 export const accessOptions = {
   "sentinel-access": { type: "string" },
   ca: { type: "string" },
@@ -15,13 +15,13 @@ export const accessOptions = {
 
 type Values = { readonly [K in keyof typeof accessOptions]?: string };
 
-/** Reads the files. @throws UsageError that names a file, never what is in it */
+/** Reads the files. @throws UsageError that names a file, but never shows its content */
 export function readAccess({ ca, cert, key, ...others }: Values): TargetAccess {
   if ((cert === undefined) !== (key === undefined)) throw new UsageError("--cert and --key go together");
   const files = Object.entries({ ca, cert, key }).filter(([, file]) => file !== undefined);
   const pem = Object.fromEntries(files.map(([what, file = ""]) => [what, readPem(`--${what}`, file)]));
   try {
-    // A context leaves out what is no certificate, and says nothing.
+    // `createSecureContext` silently ignores a text that is no certificate, so check it first.
     if (pem.ca !== undefined) new X509Certificate(pem.ca);
     createSecureContext(pem);
   } catch (error) {

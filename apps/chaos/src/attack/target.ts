@@ -5,11 +5,11 @@ import { UsageError } from "../cli/usage.js";
 import type { AttackedServers, TlsTexts } from "../workload/addresses.js";
 import { redisOptions } from "../workload/attacked.js";
 
-/** What of a target has no place in its URL. */
+/** The access data of a target that have no place in its URL. */
 export interface TargetAccess {
-  /** What TLS needs: files in PEM, and the name in the servers' certificates where it is none of the hosts. */
+  /** TLS files in PEM, and the name in the servers' certificates if it is none of the hosts. */
   readonly tls?: Partial<Omit<TlsTexts, "names">> & { readonly serverName?: string };
-  /** `user:password` at the sentinels. */
+  /** `user:password` for the sentinels. */
   readonly sentinels?: string;
 }
 
@@ -17,7 +17,10 @@ const forms =
   "it is like zk://h1:p1,h2:p2/path, redis://h:p/db, redis+sentinel://h1:p1,h2:p2/master or redis+cluster://h1:p1,h2:p2, " +
   "with zks or rediss for TLS, and user:password@ in front of the hosts";
 
-/** Reads the URL of servers that a user says are theirs. @throws UsageError for anything else, without a password in it */
+/**
+ * Reads the URL of servers that a user says they own.
+ * @throws UsageError for anything else; the message never contains a password
+ */
 export function parseTarget(text: string, access: TargetAccess = {}): AttackedServers {
   const match = /^(zk|redis)(s?)(\+sentinel|\+cluster)?:\/\/(?:([^/]*)@)?([^/@]+)(\/.*)?$/.exec(text);
   if (match === null) throw wrong(text, forms);
@@ -35,7 +38,7 @@ export function parseTarget(text: string, access: TargetAccess = {}): AttackedSe
     const tls = tlsOf(hosts, secure, access);
     const servers = { kind: "attacked", backend: "redis", tls } as const;
     const found = { ...servers, options: { ...redisWay(way, hosts, path, tls, access), ...user } };
-    targetOf(redisOptions(found)); // throws for what fits no client
+    targetOf(redisOptions(found)); // throws for a target that no client can use
     return found;
   } catch (error) {
     if (!(error instanceof InvalidArgumentError)) throw error;
@@ -43,7 +46,7 @@ export function parseTarget(text: string, access: TargetAccess = {}): AttackedSe
   }
 }
 
-/** A target as it is shown: the password never is. */
+/** The target as it is shown, without its password. */
 export const masked = (text: string): string => text.replace(/^([\w+]+:\/\/(?:[^/]*?:)?)[^/]*@/, "$1***@");
 
 function zooKeeper(connect: string, user: Login | undefined, tls: TlsTexts | null): AttackedServers {
@@ -85,7 +88,7 @@ function tlsOf(
   return { ...pem, names: serverName === undefined ? [...new Set(named)] : [serverName] };
 }
 
-/** The addresses in a list with commas. `port`: for those that give none. */
+/** The addresses in a comma-separated list. `port` is used for addresses without a port. */
 function addresses(hosts: string, port: number): ServerAddress[] {
   const withPorts = hosts.split(",").map((each) => (/:\d*$/.test(each) ? each : `${each}:${port}`));
   return [...parseConnectString(withPorts.join(",")).servers];

@@ -12,9 +12,9 @@ const windowHolds = 24;
 const windowsOfEachKey = 6;
 
 /**
- * The sweep over holds, and a search over the recorded operations that knows neither holds nor the sweep, must agree on samples of
- * every key. A violation is a bug of ours. `sweep` is what is held against the search: the self-test hands in wrong ones, which
- * must be convicted.
+ * Checks the checkers on samples of every key. The sweep over holds must agree with a search over the recorded
+ * operations, which uses neither holds nor the sweep. A violation is a bug of the chaos runner. `sweep` is compared
+ * with the search; the self-test passes wrong sweeps, which must be convicted.
  */
 export function crossWgl(
   history: History,
@@ -54,7 +54,7 @@ export function crossWgl(
   return examples.result("cross-wgl", { judged, what: "samples", metrics: { tooHard } });
 }
 
-/** What the sweep says of a few spans, sorted by `from`. */
+/** Whether the sweep finds a few spans legal. `spans` must be sorted by `from`. */
 export function sweepAllows(spans: readonly Span[], limit: number | null): boolean {
   let legal = true;
   if (limit === null) {
@@ -69,7 +69,10 @@ export function sweepAllows(spans: readonly Span[], limit: number | null): boole
   return legal;
 }
 
-/** The names of holds: spread over the run, from the first downgrades on, and around the first clash that the sweep finds. */
+/**
+ * The names of the holds of each sample. Samples are spread over the run, at the first downgrades, and around the first
+ * clash that the sweep finds.
+ */
 function samples(about: KeyHistory, spans: readonly Span[], limit: number | null): string[][] {
   const acquires = about.operations
     .filter(({ acquires: takes, outcome }) => takes && outcome === "ok")

@@ -4,7 +4,10 @@ import { Examples, seconds } from "./examples.js";
 import { hasWriters } from "./kinds.js";
 import type { CheckResult } from "./verdict.js";
 
-/** Accepted writes of an older holder after a newer one's first: the damage that fencing must prevent. */
+/**
+ * Convicts when a write of an older holder is accepted after the first write of a newer one: fencing must prevent this
+ * damage.
+ */
 export function fenceEffect(history: History): CheckResult {
   const examples = new Examples();
   let judged = 0;
@@ -19,7 +22,9 @@ export function fenceEffect(history: History): CheckResult {
   return examples.result("fence-effect", { judged, what: "writes", metrics: { rejected } });
 }
 
-/** What damage was done at the protected resources: writes of an older holder, and updates that were overwritten. */
+/**
+ * Convicts damage at the protected resources: accepted writes of an older holder, and updates that were overwritten.
+ */
 export function effect(history: History): CheckResult {
   const examples = new Examples();
   let judged = 0;
@@ -35,7 +40,7 @@ export function effect(history: History): CheckResult {
   return examples.result("effect", { judged, what: "writes", metrics: { rejected } });
 }
 
-/** Read-modify-writes: the final value is at least what it was plus one for each write that was acknowledged. */
+/** Judges read-modify-writes: the final value must be at least the first value plus one for each acknowledged write. */
 export function lostUpdate(history: History): CheckResult {
   const examples = new Examples();
   let judged = 0;
@@ -48,7 +53,7 @@ export function lostUpdate(history: History): CheckResult {
     const before = examples.count;
     overwritten(about, examples);
     const asked = about.operations.filter(({ f }) => f === "write");
-    // Where no record says who asked, a write that was accepted counts as acknowledged.
+    // If there are no records of write requests, an accepted write counts as acknowledged.
     const acknowledged =
       asked.length > 0 ? asked.filter(({ outcome }) => outcome === "ok").length : writes.length;
     const gained = (last.value ?? 0) - (first.read ?? (first.value ?? 0) - 1);
@@ -79,12 +84,12 @@ function overwritten(about: KeyHistory, examples: Examples): void {
   }
 }
 
-/** A place in the order of the run: when something happened, and as which record. */
+/** A place in the order of the run: a time, and the index of the record. */
 type Moment = Pick<EffectRecord, "t" | "i">;
 
 /**
- * Finds stale writes: by tokens where there are any, else by the order in which holds began. Who wrote first says nothing: a holder that
- * stood still may write for the first time after its successor has.
+ * Finds stale writes: by tokens where there are any, else by the order in which the holds began. The order of first
+ * writes proves nothing: a holder that stood still may write for the first time after its successor has written.
  */
 function stale(about: KeyHistory, examples: Examples): void {
   const holds = new Map<string, Hold>();
@@ -103,7 +108,7 @@ function stale(about: KeyHistory, examples: Examples): void {
       } else highest = { token, write };
       continue;
     }
-    // A hold of which there is no record began with its first write, by all that is known.
+    // A hold without a record of its grant counts as begun with its first write.
     const began = beginnings.get(write.hold) ?? write;
     beginnings.set(write.hold, began);
     const over = newest;
@@ -113,7 +118,10 @@ function stale(about: KeyHistory, examples: Examples): void {
   }
 }
 
-/** When each hold began, by its name; one within another of its owner began with that. `holds` must be sorted by `from`. */
+/**
+ * When each hold began, by its id. A hold nested in another hold of its owner began with the outer one. `holds` must be
+ * sorted by `from`.
+ */
 function beginningsOf(holds: readonly Hold[]): Map<string, Moment> {
   const beginnings = new Map<string, Moment>();
   const outermost = new Map<string, { readonly began: Moment; readonly to: Nanos }>();

@@ -3,7 +3,7 @@ import type { CheckResult, Verdict } from "./verdict.js";
 
 const kept = 20;
 
-/** Collects what convicts: counts everything, keeps the first examples. */
+/** Collects the evidence of a checker: counts every violation and keeps the first examples. */
 export class Examples {
   readonly list: { records: readonly number[]; text: string }[] = [];
   count = 0;
@@ -13,12 +13,14 @@ export class Examples {
     if (this.list.length < kept) this.list.push({ records: records.filter((i) => i >= 0), text: text() });
   }
 
-  /** Whether another example would still be kept: finding a witness may cost more than counting. */
+  /**
+   * Whether another example would still be kept. The caller asks because finding a witness may cost more than counting.
+   */
   get wanted(): boolean {
     return this.list.length < kept;
   }
 
-  /** Violation when there is an example; else pass, or unknown when nothing was there to judge. */
+  /** `violation` if there is an example; else `pass`, or `unknown` if there was nothing to judge. */
   result(checker: string, about: ResultParts): CheckResult {
     const verdict: Verdict = this.count > 0 ? "violation" : about.judged > 0 ? "pass" : "unknown";
     const summary =
@@ -38,13 +40,13 @@ export class Examples {
 }
 
 interface ResultParts {
-  /** How many things were judged: 0 proves nothing. */
+  /** How many things were judged. 0 proves nothing. */
   readonly judged: number;
   readonly what: string;
   readonly metrics?: Readonly<Record<string, number>>;
 }
 
-/** A time of the run for people: `1.234567 s`. */
+/** A time of the run in the form `1.234567 s`. */
 export const seconds = (t: Nanos): string => (Number.isFinite(t) ? `${(t / 1e9).toFixed(6)} s` : "the end");
 
 export const millis = (t: Nanos): string => (Number.isFinite(t) ? `${(t / 1e6).toFixed(3)} ms` : "for good");

@@ -6,7 +6,7 @@ import { advertised, believed, outermost, type Span } from "./spans.js";
 import { type Clash, clashes, sums } from "./sweep.js";
 import type { CheckResult } from "./verdict.js";
 
-/** Overlaps below this are named grazing: they convict all the same, but a reader wants to know. */
+/** Shorter overlaps are called grazing. They convict too, but a reader of the report wants to know. */
 const grazingNs = 1e6;
 
 interface Found {
@@ -16,21 +16,21 @@ interface Found {
   readonly examples: Examples;
 }
 
-/** Whether the holds that the application knew of excluded each other, over all keys. */
+/** Whether the holds that the application believed in excluded each other, over all keys. */
 export const belief = (history: History): CheckResult =>
   judged("belief", history, believed, (about) => about.meta.kind !== "latch");
 
-/** Whether what the recipes promised, up to their own deadlines, excluded each other. */
+/** Whether the holds that the recipes promised, up to their own deadlines, excluded each other. */
 export const advertisedExclusion = (history: History): CheckResult =>
   judged("advertised", history, advertised, (about) => about.meta.kind !== "latch");
 
-/** At most one holder of each exclusive lock. */
+/** Checks that each exclusive lock has at most one holder at a time. */
 export const mutex = (history: History): CheckResult => judged("mutex", history, believed, isExclusive);
 
-/** No writer beside another holder; its own downgraded read excepted. */
+/** Checks that no writer holds beside another holder, except beside its own downgraded read. */
 export const readWrite = (history: History): CheckResult => judged("rw", history, believed, isReadWrite);
 
-/** Never more permits out than there are. */
+/** Checks that no more permits are held than there are. */
 export const permits = (history: History): CheckResult => judged("permits", history, believed, isSemaphore);
 
 function judged(

@@ -10,10 +10,11 @@ interface Highest {
 }
 
 /**
- * Tokens against real time: a grant that came back before another was asked for has the lower token, and so has one whose hold
- * was over before the other came back, unless a fault may have made that answer late. No two exclusive holds share one. A read's
- * token lies above every write before it and below every write after it. A nested hold repeats the token of its outermost one, a
- * downgraded read that of its write.
+ * Compares tokens with real time. If a grant returned before another was asked for, it must have the lower token. The
+ * same applies to a grant whose hold was over before the other grant returned, unless a fault may have delayed that
+ * answer. No two exclusive holds share a token.
+ * A read's token lies above those of all writes before it and below those of all writes after it. A nested hold repeats
+ * the token of its outermost hold, and a downgraded read that of its write.
  */
 export function fenceOrder(history: History): CheckResult {
   const examples = new Examples();
@@ -32,7 +33,7 @@ function orderOf(history: History, about: KeyHistory, examples: Examples): numbe
   let read: Highest | null = null;
   let returned = 0;
   for (const hold of asked) {
-    // Everything that had come back before this one was asked for.
+    // Collect all grants that had returned before this one was asked for.
     for (
       let next = grants[returned];
       next !== undefined && next.from < hold.invokedAt;
@@ -61,7 +62,10 @@ function orderOf(history: History, about: KeyHistory, examples: Examples): numbe
   return grants.length + checkDowngrades(about, examples);
 }
 
-/** Tokens of writes that were asked for while another held: those that were asked for later are compared above. */
+/**
+ * Compares the tokens of writes that were asked for while another write was held. Writes that were asked for after the
+ * other's grant are compared above.
+ */
 function checkWaiters(history: History, key: string, grants: readonly Hold[], examples: Examples): void {
   const writes = grants.filter(({ mode }) => mode === "write");
   const ended = writes.filter(({ from, to }) => to > from).sort((a, b) => a.to - b.to);
@@ -76,7 +80,7 @@ function checkWaiters(history: History, key: string, grants: readonly Hold[], ex
   }
 }
 
-/** A read that was a write bears the token of that write. Returns how many there are. */
+/** Checks that a downgraded read has the token of its write. Returns the number of such reads. */
 function checkDowngrades(about: KeyHistory, examples: Examples): number {
   let judged = 0;
   for (const read of about.holds) {
@@ -93,7 +97,9 @@ function checkDowngrades(about: KeyHistory, examples: Examples): number {
   return judged;
 }
 
-/** Grants with tokens, by their return; nested ones are compared with their outer one and left out. */
+/**
+ * The grants with tokens, in the order of their return. A nested grant is compared with its outer grant and left out.
+ */
 function outermostGrants(about: KeyHistory, examples: Examples): Hold[] {
   const grants: Hold[] = [];
   const open = new Map<string, Hold>();

@@ -7,8 +7,9 @@ import type { CheckResult } from "./verdict.js";
 import { cutOffFrom, diedAt, pausedWithin } from "./workers.js";
 
 /**
- * Overtakes: B was asked for after A was seen in the queue, and was granted while A still waited. At fair keys there may
- * be none; at others they are counted, and judged where the scenario sets a bound. Needs snapshots of the queue.
+ * Looks for overtakes: client B asked after waiter A was seen in the queue, and B was granted while A still waited.
+ * Fair keys must have none. At other keys overtakes are counted, and judged if the scenario sets a bound. Needs
+ * snapshots of the queue.
  */
 export function fifo(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
@@ -28,7 +29,7 @@ export function fifo(history: History, options: CheckOptions): CheckResult {
       const { p, invokedAt, endedAt } = waiter;
       const died = diedAt(history, p) <= endedAt;
       if (leftTheQueue(about, waiter) || died || pausedWithin(history, p, invokedAt, endedAt)) continue;
-      // A waiter that its server does not hear loses its turn, and perhaps its place.
+      // A waiter whose server receives nothing from it loses its turn, and perhaps its place.
       const heardUntil = cutOffFrom(history, waiter.p, since, history.endedAt);
       const before = overtakersOf(waiter, since, grants, Math.min(heardUntil, history.endedAt));
       overtakes += before.length;
@@ -45,7 +46,7 @@ export function fifo(history: History, options: CheckOptions): CheckResult {
   return examples.result("fifo", { judged, what: "waiters seen in a queue", metrics: { overtakes } });
 }
 
-/** Grants, by the `i` of their records, to an owner within its own hold: it stands in no queue for them. */
+/** Grants, by the `i` of their records, to an owner within its own hold. The owner stands in no queue for them. */
 function nestedGrants({ holds }: KeyHistory): Set<number> {
   const nested = new Set<number>();
   const until = new Map<string, Nanos>();
@@ -71,7 +72,7 @@ function seenQueued(about: KeyHistory): Map<Operation, Nanos> {
   return seen;
 }
 
-/** Its session was lost: it stands at the end again, and those before it now may go first. */
+/** Whether the waiter lost its session: it then stands at the end again, and clients behind it may now go first. */
 const leftTheQueue = (about: KeyHistory, waiter: Operation): boolean =>
   about.events.some(
     ({ f, p, t }) => f === "requeued" && p === waiter.p && t >= waiter.invokedAt && t <= waiter.endedAt,
@@ -83,7 +84,7 @@ function overtakersOf(
   grants: readonly Operation[],
   end: Nanos,
 ): Operation[] {
-  // A waiter that gave up or died may have left the queue long before it said so: only one that was granted proves it.
+  // A waiter that gave up or died may have left the queue long before its record. Only a grant proves that it stayed to the end.
   const served = waiter.outcome === "ok" ? waiter.endedAt : waiter.outcome === "open" ? end : since;
   const until = Math.min(served, end);
   const before: Operation[] = [];

@@ -7,19 +7,19 @@ import { undisturbed } from "./undisturbed.js";
 import type { CheckResult } from "./verdict.js";
 import { diedAt, pausedWithin } from "./workers.js";
 
-/** A dead holder's lease or session is over by then. */
+/** By this time a dead holder's lease or session is over. */
 export const defaultHandoverLimitMs = (leaseMs: number): number => 2 * leaseMs + 1_000;
 
 /**
- * The longest rest of a contender that was not granted. Where each wait is shorter than the limit, a lock that serves no client any more is
- * seen in the waits that follow each other no further apart than this.
+ * The longest rest between two waits that still count as one stretch. A contender that was not granted rests for at
+ * most so long. Each wait may be shorter than the limit, but together they show a lock that serves no client any more.
  */
 const restNs = 150e6;
 
 /**
- * Release to next grant. A lock that stands free for longer than the limit beside a waiter, or beside one after the other, is a lost
- * wake-up. Time that a fault disturbed does not count, unless `excuses` is false: no client can be granted by a server that is down. What
- * an ensemble does with a majority up counts.
+ * Measures the time from a release to the next grant. If a lock is free for longer than the limit while a client waits,
+ * or one client after the other, a wake-up was lost. Time that a fault disturbed does not count, unless `excuses` is
+ * false: a server that is down can grant nothing. Time in which an ensemble has a majority up counts.
  */
 export function handover(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
@@ -78,7 +78,9 @@ interface Gap {
   readonly excuses: boolean;
 }
 
-/** Waits that could have been granted and were not, with the time that they were undisturbed. */
+/**
+ * Finds the first waits in a gap that could have been granted and were not, with the undisturbed part of their time.
+ */
 function waiting(history: History, waiters: KeyHistory["operations"], gap: Gap): Stuck | null {
   const { limitNs, leaseNs, excuses } = gap;
   for (const { since, until, ...waits } of waitsWithin(history, waiters, gap)) {
@@ -101,7 +103,7 @@ interface Waits {
   others: boolean;
 }
 
-/** What waited in a gap. A wait in which its worker stood still does not count. */
+/** The waits in a gap. A wait during which its worker stood still does not count. */
 function waitsWithin(history: History, waiters: KeyHistory["operations"], { from, to }: Gap): Waits[] {
   const all: Waits[] = [];
   let last: Waits | null = null;
@@ -110,7 +112,8 @@ function waitsWithin(history: History, waiters: KeyHistory["operations"], { from
     const since = Math.max(from, waiter.invokedAt);
     const until = Math.min(to, waiter.endedAt, diedAt(history, waiter.p));
     if (until <= since || pausedWithin(history, waiter.p, since, until)) continue;
-    // An acquire whose end is not known may have been granted, and no other is then for a lease: it is judged alone.
+    // An acquire whose end is not known may have been granted, and then no other acquire is granted for a lease. So it
+    // is judged alone.
     const unknown = waiter.outcome === "info";
     if (last !== null && !unknown && since - last.until <= restNs) {
       last.until = Math.max(last.until, until);

@@ -16,7 +16,7 @@ import type { CheckResult } from "./verdict.js";
 
 type Checker = (history: History, options: CheckOptions) => CheckResult;
 
-/** The names of the checkers: README.md says what each convicts. */
+/** The names of the checkers. README.md says what each one convicts. */
 export type CheckerName =
   | "belief"
   | "advertised"
@@ -66,9 +66,9 @@ const checkers: Readonly<Record<CheckerName, Checker>> = {
 export const checkerNames: readonly CheckerName[] = Object.keys(checkers) as CheckerName[];
 
 /**
- * Judges a history by every checker, or by those of `options.only`. A checker that finds nothing of its kind (no
- * semaphore, no write at a resource) answers `unknown`: nothing was proved. The three exclusion verdicts `belief`,
- * `advertised` and `effect` are never merged.
+ * Judges a history by every checker, or by the checkers in `options.only`. A checker that finds nothing of its kind (no
+ * semaphore, no write at a resource) answers `unknown`, because nothing was proved. The three exclusion verdicts
+ * `belief`, `advertised` and `effect` are never merged.
  */
 export function judge(history: History, options: CheckOptions = {}): CheckResult[] {
   const only = options.only ?? checkerNames;

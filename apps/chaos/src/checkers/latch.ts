@@ -3,14 +3,14 @@ import type { Nanos } from "../history/record.js";
 import { Examples, seconds } from "./examples.js";
 import type { CheckResult } from "./verdict.js";
 
-/** No worker passes a latch before enough countdowns were even asked for. */
+/** Checks that no worker passes a latch before enough countdowns were asked for. */
 export function latch(history: History): CheckResult {
   const examples = new Examples();
   let judged = 0;
   for (const { key, meta, operations } of history.keys.values()) {
     if (meta.kind !== "latch") continue;
     const needed = meta.count ?? 1;
-    // Operations are in the order of their invocations; one that surely failed counted nothing down.
+    // Operations are in the order of their invocations. A countdown that certainly failed counted nothing down.
     const counted = operations.filter(({ f, outcome }) => f === "count-down" && outcome !== "fail");
     const opens = counted[needed - 1]?.invokedAt ?? Number.POSITIVE_INFINITY;
     for (const done of operations) {
@@ -28,7 +28,7 @@ export function latch(history: History): CheckResult {
   return examples.result("latch", { judged, what: "passes" });
 }
 
-/** Since when enough countdowns have come back well; infinite while they have not. */
+/** The time from which enough countdowns had succeeded; infinite if there were never enough. */
 export function openedAt({ meta, operations }: KeyHistory): Nanos {
   const needed = meta.count ?? 1;
   const counted = operations.filter(({ f, outcome }) => f === "count-down" && outcome === "ok");

@@ -2,8 +2,8 @@ import type { KeyHistory, Operation } from "../history/history.js";
 import type { Nanos } from "../history/record.js";
 
 /**
- * The most permits that may have been in effect at some moment from `from` to `to`. A resize may be in effect from its
- * invocation on; it surely replaced what was before it once it came back well.
+ * The largest number of permits that may have been in effect at some moment from `from` to `to`. A resize may be in
+ * effect from its invocation on. Once it has succeeded, it has certainly replaced the numbers before it.
  */
 export function limitAround(about: KeyHistory, from: Nanos, to: Nanos): number {
   let possible = [{ permits: about.meta.limit ?? 1, endedAt: Number.NEGATIVE_INFINITY }];

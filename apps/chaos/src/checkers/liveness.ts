@@ -7,7 +7,7 @@ import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
 import { delayOf, diedAt, faultWithin, healedAt } from "./workers.js";
 
-/** What has to come to an end, and how it is called in a conviction. */
+/** The operations that have to come to an end, and how a conviction names them. */
 const ending: Readonly<Partial<Record<OperationName, string>>> = {
   acquire: "",
   "try-acquire": "",
@@ -16,12 +16,12 @@ const ending: Readonly<Partial<Record<OperationName, string>>> = {
   await: " to pass",
 };
 
-/** A writer keeps all others out, a reader writers alone. */
+/** A write hold keeps all others out; a read hold keeps only writers out. */
 const keepsOut = (hold: Hold, asked: Operation): boolean => hold.mode === "write" || asked.mode === "write";
 
 /**
- * After the last fault: every key is granted in time to two clients (or `healClients`), where as many ask for it, and every waiter (at a
- * latch: once that is open), release and downgrade comes to an end.
+ * Checks the time after the last fault. Every key must be granted in time to two clients (or `healClients`), if as many
+ * ask for it. Every waiter (at a latch: once it is open), release and downgrade must come to an end.
  */
 export function healLiveness(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
@@ -33,7 +33,7 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
   let slowest = 0;
   for (const about of history.keys.values()) {
     const { key, meta, holds, operations } = about;
-    // A client that has it for longer than the limit rightly keeps others out.
+    // A client that holds for longer than the limit rightly keeps others out.
     const longHolds = hasWriters(about)
       ? holds.filter(({ from, to }) => Math.min(to, history.endedAt) - from >= limitNs)
       : [];
@@ -47,7 +47,7 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
       const keptOut = asked.acquires ? longHolds.filter((hold) => keepsOut(hold, asked)) : [];
       let behindNs = 0;
       let at = since;
-      // Readers may hold together: what several keep it out for counts once.
+      // Readers may hold together. Time in which several of them keep the waiter out counts once.
       for (const { from, to } of keptOut) {
         const end = Math.min(to, until);
         behindNs += Math.max(0, end - Math.max(from, at));
@@ -76,7 +76,8 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
     const unserved = asking.filter(({ outcome, endedAt }) => outcome !== "ok" || endedAt > limitAt);
     const keepsAll = (hold: Hold): boolean =>
       hold.from <= limitAt && hold.to > limitAt && unserved.every((asked) => keepsOut(hold, asked));
-    // A key that one client alone asks for is granted to no second. In a run that ended before, others might still have asked.
+    // A key for which only one client asks cannot be granted to a second one. If the run ended early, other clients
+    // might still have asked.
     const askers = new Set([...clients.keys(), ...asking.map(({ p }) => p)]);
     const most = options.healClients ?? 2;
     const wanted = watchedLongEnough ? Math.min(most, askers.size) : most;
@@ -109,8 +110,8 @@ export function healLiveness(history: History, options: CheckOptions): CheckResu
 }
 
 /**
- * An acquire with a limit returns when that is over: a little later on a loaded machine, a lease later in a fault, and later by what its
- * worker stood still meanwhile.
+ * Checks that an acquire with a limit returns when the limit is over. It may be a little late on a loaded machine and a
+ * lease later during a fault. It may also be later by the time for which its worker stood still.
  */
 export function boundedWait(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();

@@ -8,9 +8,10 @@ import type { CheckResult } from "./verdict.js";
 import { ranFor } from "./workers.js";
 
 /**
- * How long a holder heard of its loss before the first grant that could not have been beside its hold: of another owner, of a writer
- * where it was a reader, of the permits that it had. Below 0 more believed at the same time than may. Where the client reports each loss
- * (`tellsLoss`), a holder that ran on for too long after that grant without a report heard too late as well, however its hold ended.
+ * For each lost hold: the time from its loss notice to the next grant that excludes it (another owner, a writer beside
+ * a reader, or the same permits). A negative time means that two clients believed to hold at once.
+ * With `tellsLoss` the client reports each loss. Then a holder that ran on for too long after such a grant without a
+ * report counts as late too, however its hold ended.
  */
 export function lostNotice(history: History, options: CheckOptions): CheckResult {
   const examples = new Examples();
@@ -24,7 +25,7 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
       if (hold.cause !== "lost") {
         if (options.tellsLoss !== true || isSemaphore(about)) return;
         const after = firstExcluded(about, at);
-        // A hold that has no end lasts as long as the run.
+        // A hold without an end lasts until the end of the run.
         const until = Math.min(hold.to, history.endedAt);
         if (after === undefined || ranFor(history, hold.p, after.from, until) <= lateNs) return;
         examples.add(
@@ -39,7 +40,7 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
       if (after === undefined) return;
       const margin = after.from - hold.to;
       smallest = Math.min(smallest, margin);
-      // A process that stood still cannot be told any sooner.
+      // A process that stands still cannot be notified sooner.
       if (margin >= -lateNs || ranFor(history, hold.p, after.from, hold.to) <= lateNs) return;
       examples.add(
         [hold.grant, after.grant, hold.lost],
@@ -51,13 +52,13 @@ export function lostNotice(history: History, options: CheckOptions): CheckResult
   const margin = Number.isFinite(smallest) ? { smallestMarginMs: Math.round(smallest / 1e3) / 1e3 } : {};
   const metrics = { lost: judged, ...margin };
   const result = examples.result("lost-notice", { judged, what: "notices of a loss", metrics });
-  // A run in which nothing was lost is no lack of evidence; one without any hold is.
+  // A run with holds but without losses is evidence enough. A run without any hold is not.
   return judged > 0 || looked === 0 || result.verdict === "violation"
     ? result
     : { ...result, verdict: "pass", summary: "nothing was lost" };
 }
 
-/** The first grant after a hold that excludes it. Where none but writers are granted, that is the next of another owner. */
+/** The first later grant that excludes a hold. If there are only writers, this is the next grant to another owner. */
 function firstExcluded({ holds }: KeyHistory, at: number): Hold | undefined {
   const lost = holds[at] as Hold;
   for (let next = at + 1; next < holds.length; next++) {
@@ -67,7 +68,7 @@ function firstExcluded({ holds }: KeyHistory, at: number): Hold | undefined {
   return undefined;
 }
 
-/** The first grant after a hold for which there were permits only without the hold's own. */
+/** The first later grant that was possible only without the permits of this hold. */
 function firstBeyondLimit(about: KeyHistory, at: number): Hold | undefined {
   const { holds } = about;
   const lost = holds[at] as Hold;
@@ -89,7 +90,7 @@ function permitsAt(holds: readonly Hold[], t: Nanos): number {
   return sum;
 }
 
-/** What dead owners left in the backend, by the last look of the observer. */
+/** What dead owners left in the backend, as the observer saw it last. */
 export function leaks(history: History): CheckResult {
   const examples = new Examples();
   let judged = 0;

@@ -1,24 +1,30 @@
-/** What a scenario may set; every limit has a default. */
+/** The options that a scenario may set. Every limit has a default. */
 export interface CheckOptions {
   /** Only these checkers. */
   readonly only?: readonly string[];
-  /** Longest time that a lock may stand free while a worker waits, or one after the other does. Default: 2 leases + 1 s. */
+  /** The longest time for which a lock may be free while a worker waits, or one after the other does. Default: 2 leases + 1 s. */
   readonly handoverLimitMs?: number;
-  /** Whether faults excuse a lock that stands free beside a waiter. Default true; false where they only touch what wakes waiters. */
+  /**
+   * Whether faults excuse a lock that is free beside a waiter. Default true. Set it to false if the faults only affect
+   * the waking of waiters.
+   */
   readonly excuses?: boolean;
-  /** Within what every key must be granted to `healClients` clients after the last fault. Default 10 s. */
+  /** The time after the last fault within which every key must be granted to `healClients` clients. Default 10 s. */
   readonly healLimitMs?: number;
-  /** Default 2. 1 for a lock without a queue: its last holder may rightly take it again and again, past all that wait. */
+  /** Default 2. Use 1 for a lock without a queue: its last holder may rightly take it again and again before all waiters. */
   readonly healClients?: number;
-  /** How much later than its wait an acquire may return. Default 250 ms, and one lease more where faults were. */
+  /** How late an acquire may return after its wait. Default 250 ms, and one lease more if there were faults. */
   readonly lateMs?: number;
-  /** How much later than the next grant a holder may hear that it lost. Default 0. */
+  /** How long after the next grant a holder may be notified of its loss. Default 0. */
   readonly lostLateMs?: number;
-  /** The client reports each loss to its holder: one that runs on with a hold which another grant had ended got no report. Default false. */
+  /**
+   * Whether the client reports each loss to its holder. If it does, a worker that goes on with a hold which another
+   * grant has ended was not notified. Default false.
+   */
   readonly tellsLoss?: boolean;
-  /** Overtakes that are allowed at keys that are not fair; unset: counted only. */
+  /** The number of overtakes allowed at keys that are not fair. Unset: they are only counted. */
   readonly overtakes?: number;
-  /** Grants of each key without which nothing is proved. Default 20. */
+  /** The number of grants of each key below which nothing is proved. Default 20. */
   readonly minGrants?: number;
   /** Faults that must have happened, by name. */
   readonly planned?: readonly string[];

@@ -3,8 +3,9 @@ import { Examples } from "./examples.js";
 import type { CheckResult } from "./verdict.js";
 
 /**
- * The count that a re-entrant lock reports is that of the owner's own acquires without its releases. What is counted of a hold that was lost
- * in the middle is promised by no client: such an owner is judged again once it has given back all that it had.
+ * Checks that the count that a re-entrant lock reports is the number of the owner's acquires minus its releases. No
+ * client promises a certain count after a loss in the middle. Such an owner is judged again once it has given
+ * everything back.
  */
 export function reentry(history: History): CheckResult {
   const examples = new Examples();
@@ -19,15 +20,15 @@ export function reentry(history: History): CheckResult {
     const lost = new Set<string>();
     const refused = new Set<string>();
     let next = 0;
-    // The operations are read in the order of their ends: an owner does one thing at a time.
+    // Read the operations in the order of their ends: an owner does one thing at a time.
     for (const done of [...about.operations].sort((a, b) => a.endedAt - b.endedAt)) {
       for (let loss = losses[next]; loss !== undefined && loss.to <= done.endedAt; loss = losses[++next])
         lost.add(loss.owner);
       const owner = owners.get(done.hold);
-      // A release that is asked for again after a refusal gives back nothing more.
+      // Releasing again after a refusal gives nothing more back.
       if (owner === undefined || refused.has(done.hold)) continue;
       if (done.f === "release" && done.outcome === "fail") {
-        // It has found nothing to give back.
+        // The release found nothing to give back, so the hold was lost.
         refused.add(done.hold);
         lost.add(owner);
       } else if (done.outcome !== "ok") continue;

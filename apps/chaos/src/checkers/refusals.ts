@@ -3,8 +3,8 @@ import { Examples, seconds } from "./examples.js";
 import type { CheckResult } from "./verdict.js";
 
 /**
- * A refusal needs a reason: another worker that possibly had the lock, or kept it, or stood in its queue, at some moment of the try.
- * Convicts in runs without faults; else it only counts.
+ * Checks that a refusal has a reason: at some moment of the try another worker possibly had the lock, kept it, or stood
+ * in its queue. Convicts in runs without faults; in other runs it only counts.
  */
 export function refusals(history: History): CheckResult {
   const examples = new Examples();
@@ -40,20 +40,21 @@ export function refusals(history: History): CheckResult {
     });
   }
   const result = examples.result("refusals", { judged, what: "refusals", metrics: { spurious } });
-  // Where locks were asked for and none was refused, none was refused without a reason.
+  // If locks were asked for and none was refused, no refusal lacks a reason.
   return judged > 0 || asked === 0
     ? result
     : { ...result, verdict: "pass", summary: "no client was refused" };
 }
 
-/** The time until which each grant may have lasted; an acquire whose end is not known may last for good. */
+/** The time until which each grant may have lasted. An acquire whose end is not known may last for ever. */
 function possiblyUntil(about: KeyHistory): Map<Operation, number> {
   const untils = new Map<number, number>();
   const kept = new Set(about.operations.flatMap((done) => (done.kept ? [done.invoke] : [])));
   for (const hold of about.holds) {
-    // A killed process's entry lives on for a lease, a lost one's no longer than that, nor one that its client kept for no owner.
+    // After a kill or a loss the entry lives on for at most a lease. The same goes for a lock that its client kept for
+    // its next owner.
     const lease = hold.cause === "release" && !kept.has(hold.end) ? 0 : about.meta.leaseMs * 1e6;
-    // A read that was a write before is had by the acquire of that write.
+    // A downgraded read counts for the acquire of its write.
     const { grant } = hold.downgradedFrom ?? hold;
     untils.set(grant, Math.max(untils.get(grant) ?? 0, hold.surelyOverAt + lease));
   }

@@ -1,7 +1,7 @@
 import type { Hold, KeyHistory } from "../history/history.js";
 import type { Nanos } from "../history/record.js";
 
-/** A stretch in which a worker definitely has something. */
+/** A stretch in which a worker certainly holds something. */
 export interface Span {
   readonly from: Nanos;
   readonly to: Nanos;
@@ -11,14 +11,16 @@ export interface Span {
   readonly hold: Hold;
 }
 
-/** What the application knows: from the return of the acquire to release, lost event or death. */
+/**
+ * The holds as the application knows them: from the return of the acquire to the release, the lost event or the death.
+ */
 export function believed({ holds }: KeyHistory): Span[] {
   const spans: Span[] = [];
   for (const hold of holds) if (hold.to > hold.from) spans.push(spanOf(hold, hold.from, hold.to));
   return spans;
 }
 
-/** What the recipe promised: the same, cut where its validity ran out. */
+/** The holds as the recipe promised them: like `believed`, but cut where the promised validity ended. */
 export function advertised({ holds }: KeyHistory): Span[] {
   const spans: Span[] = [];
   for (const hold of holds) {
@@ -35,8 +37,8 @@ export function advertised({ holds }: KeyHistory): Span[] {
 }
 
 /**
- * Holds of one owner that nest become one, from the first grant to the last end. Only reads with reads and writes with
- * writes: a reader within its own write is looked at by the sweep. `spans` must be sorted by `from`.
+ * Merges nested holds of one owner into one, from the first grant to the last end. Reads merge only with reads and
+ * writes with writes: the sweep looks at a read within its owner's write. `spans` must be sorted by `from`.
  */
 export function outermost(spans: readonly Span[]): Span[] {
   const merged: Span[] = [];

@@ -22,7 +22,7 @@ export function stats(history: History, options: CheckOptions): CheckResult {
     if (about.meta.kind === "latch") continue;
     if (about.holds.length < minGrants)
       missing.push(`${about.key} has ${about.holds.length} of ${minGrants} grants`);
-    // One client cannot be beside itself.
+    // With one asking client, no second one can be granted.
     const askers = workersOf(about.operations.filter(({ acquires }) => acquires));
     const holders = workersOf(about.holds);
     if (askers.size > 1 && holders.size === 1)
@@ -60,12 +60,12 @@ export function stats(history: History, options: CheckOptions): CheckResult {
   };
 }
 
-/** The workers, each through all its incarnations. */
+/** The names of the workers, without the number of the incarnation. */
 function workersOf(records: readonly { readonly p: string }[]): ReadonlySet<string> {
   return new Set(records.map(({ p }) => p.replace(/#\d+$/, "")));
 }
 
-/** The longest time from one grant to the next, of whatever key: how long no worker got anything. */
+/** The longest time between two grants of any keys, in which no worker got anything. In milliseconds. */
 function longestGap(granted: number[]): number {
   granted.sort((a, b) => a - b);
   let longest = 0;

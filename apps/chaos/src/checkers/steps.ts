@@ -3,17 +3,17 @@ import type { Nanos } from "../history/record.js";
 
 const never = Number.POSITIVE_INFINITY;
 
-/** Something that was taken with one acquire, and that its owner has until it gives it back. */
+/** Something that one acquire took, and that its owner has until it gives it back. */
 export interface Take {
   /** Takes of one owner never exclude each other. */
   readonly owner: string;
   readonly writes: boolean;
   readonly permits: number;
-  /** `i` of the records that gave it: of the acquire, and of the downgrades after it. */
+  /** The `i` of the records that granted it: of the acquire, and of the later downgrades. */
   readonly grants: number[];
 }
 
-/** Something that takes effect at one moment from `call` to `end`; an end at infinity may also never take effect. */
+/** Something that takes effect at one moment from `call` to `end`. A step whose `end` is infinite may also never take effect. */
 export interface Step {
   readonly call: Nanos;
   readonly end: Nanos;
@@ -27,7 +27,10 @@ export type Excerpt = Pick<KeyHistory, "operations" | "events">;
 /** The name of the hold that an acquire was granted. */
 export const grantedAs = ({ named, p, op }: Operation): string => (named === "" ? `${p}:${op}` : named);
 
-/** Everything about the holds of these names, and about the reads that they became: one look at a long history for many samples. */
+/**
+ * Everything about the holds of these names and about the reads that they became. One excerpt of a long history serves
+ * many samples.
+ */
 export function excerptOf({ operations, events }: Excerpt, names: ReadonlySet<string>): Excerpt {
   const wanted = new Set(names);
   const chosen = operations.filter((asked) => {
@@ -43,19 +46,20 @@ export function excerptOf({ operations, events }: Excerpt, names: ReadonlySet<st
 }
 
 /**
- * What the recorded operations of an excerpt did to the lock, read from the records alone: an acquire that came back well takes,
- * at some moment until it came back; a downgrade that came back well turns a write into a read, at some moment of its own; a
- * release, a loss and a death give back, at some moment from then on or never. `workers`: when processes began and ended.
+ * What the operations of an excerpt did to the lock, read from the records alone.
+ * A successful acquire takes at some moment until it returned. A successful downgrade turns a write into a read at some
+ * moment of the call. A release, a loss and a death give back, at some moment from then on or never.
+ * `workers`: when processes began and ended.
  */
 export function stepsOf({ operations, events }: Excerpt, workers: History["workers"]): Step[] {
   let steps: Step[] = [];
-  /** What was taken under the name of each hold, and whether that was given back. The innermost last. */
+  /** What was taken under the name of each hold, and whether it was given back. The innermost is last. */
   const taken = new Map<string, { take: Take; p: string; given: boolean }[]>();
   const dead = new Set<string>();
   const give = (one: { take: Take; given: boolean }, at: Nanos): void => {
     if (one.given) return;
     one.given = true;
-    // What was over in the moment in which it came back was believed by no process: it is left out.
+    // A hold that ended at the moment at which its acquire returned is left out: no process believed in it.
     if (steps.find(({ take }) => take === one.take)?.end === at) {
       steps = steps.filter(({ take }) => take !== one.take);
     } else steps.push({ call: at, end: never, take: one.take, does: "gives" });
@@ -65,7 +69,7 @@ export function stepsOf({ operations, events }: Excerpt, workers: History["worke
     const one = { take, p: asked.p, given: false };
     steps.push({ call: asked.invokedAt, end: asked.endedAt, take, does: "takes" });
     taken.set(name, [...(taken.get(name) ?? []), one]);
-    // A kill is written down before it works: what came after it came from a process that was already dying.
+    // A kill is recorded before it works. What is recorded after it came from a process that was already dying.
     if (dead.has(asked.p)) give(one, asked.endedAt);
   };
   const moments: { t: Nanos; i: number; happens(): void }[] = [];
@@ -89,7 +93,8 @@ export function stepsOf({ operations, events }: Excerpt, workers: History["worke
         if (one === undefined) return;
         const name = asked.named === "" ? hold : asked.named;
         if (one.given) {
-          // It was lost before the answer: what its owner had meanwhile is left open, and what the answer speaks of is taken anew.
+          // The write was lost before the answer. What its owner had meanwhile is left open, and the read of the answer
+          // is a new take.
           steps = steps.map((step) =>
             step.take === one.take && step.does === "gives"
               ? { ...step, call: Math.min(step.call, invokedAt) }
@@ -123,5 +128,5 @@ export function stepsOf({ operations, events }: Excerpt, workers: History["worke
   return steps;
 }
 
-/** Acquires of one logical thread nest; without one each is an owner of its own. */
+/** Acquires of one logical thread nest. Without a thread each acquire has an owner of its own. */
 const ownerOf = ({ p, op, thread }: Operation): string => (thread === "" ? `${p}:${op}` : `${p}/${thread}`);

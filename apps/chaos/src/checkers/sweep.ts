@@ -1,15 +1,16 @@
 import type { Span } from "./spans.js";
 
-/** Two that should not have been together, and since when. */
+/** Two spans that should not overlap. The overlap begins at the start of `second`. */
 export interface Clash {
   readonly first: Span;
   readonly second: Span;
 }
 
 /**
- * Finds every span at whose start another's definite span excludes it, in O(n log n). Why spans are enough: each acquire
- * is put at its latest point (its return) and each release at its earliest (its invocation), which shrinks all holds at
- * once; what still overlaps then overlaps in every order that the history allows. Spans that only touch do not clash.
+ * Finds every span at whose start a certain span of another owner excludes it, in O(n log n). Spans are enough, because
+ * they are the shortest possible holds: each acquire counts from its latest moment (its return) and each release from
+ * its earliest (its invocation). Spans that still overlap then overlap in every order that the history allows. Spans
+ * that only touch do not clash.
  */
 export function clashes(spans: readonly Span[], onClash: (witness: () => Clash) => void): void {
   const active = new EndHeap();
@@ -39,7 +40,7 @@ export function clashes(spans: readonly Span[], onClash: (witness: () => Clash) 
   }
 }
 
-/** Calls `onStart` at each start with the permits that are definitely out, the new ones among them. */
+/** Calls `onStart` at each start with the number of permits that are certainly held, including the new ones. */
 export function sums(
   spans: readonly Span[],
   onStart: (span: Span, permits: number, together: () => Span[]) => void,
@@ -62,7 +63,7 @@ function witness(active: EndHeap, span: Span): Span {
   return found;
 }
 
-/** Spans, the one that ends first on top. */
+/** A heap of spans, with the span that ends first on top. */
 class EndHeap {
   readonly #spans: Span[] = [];
 

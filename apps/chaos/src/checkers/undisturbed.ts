@@ -2,9 +2,10 @@ import type { Fault, History } from "../history/history.js";
 import type { Nanos } from "../history/record.js";
 
 /**
- * How much of a stretch no fault excuses. A fault disturbs as long as it is on; one that leaves a majority of the ensemble up, for a
- * lease only, in which another leader is elected and sessions move. What is between faults counts less a lease each, since a
- * session or lease that they have cut off runs out in that time. What comes after the last counts as a whole.
+ * How much of a stretch no fault excuses. A fault disturbs as long as it is on. A fault that leaves a majority of the
+ * ensemble up disturbs for one lease only, in which another leader is elected and sessions move. Each stretch between
+ * faults counts less one lease, because a session or lease that a fault has cut off runs out in that time. The time
+ * after the last fault counts as a whole.
  */
 export function undisturbed(history: History, from: Nanos, to: Nanos, leaseNs: number): Nanos {
   let sum = 0;
@@ -21,7 +22,7 @@ export function undisturbed(history: History, from: Nanos, to: Nanos, leaseNs: n
   return sum + Math.max(0, to - lastEnd);
 }
 
-/** Whether most members were up and heard each other while this was on. Where it is not known how many there are: no. */
+/** Whether most members were up and connected with each other during the fault. `false` if the number of members is not known. */
 function leavesMajority(history: History, fault: Fault): boolean {
   const { members } = history.meta;
   if (members === undefined) return false;
@@ -37,8 +38,8 @@ function leavesMajority(history: History, fault: Fault): boolean {
 }
 
 /**
- * The members that a fault took away as a whole; `null` for one of a client, and for one of the network, which may leave clients
- * with the few.
+ * The members that a fault took away completely. `null` for a fault of a client, and for a fault of the network, which
+ * may leave clients connected to the minority.
  */
 function serversOf({ name, begin, end }: Fault): readonly string[] | null {
   const evidence = (begin.evidence ?? end?.evidence ?? null) as { servers?: unknown } | null;

@@ -3,9 +3,10 @@ import type { Step, Take } from "./steps.js";
 export type Linearizable = "yes" | "no" | "too hard";
 
 /**
- * Searches for an order in which every step takes effect within its call, as Wing, Gong and Lowe do: take any step
- * that may come first, go on, go back, and never look twice at the same set of taken steps (which determines the state).
- * Slow and independent of the sweep: it is there to catch the sweep's mistakes. `limit` of permits, or `null` for locks.
+ * Searches for an order in which every step takes effect within its call, by the algorithm of Wing, Gong and Lowe: take
+ * any step that may come first, go on, go back, and never look twice at the same set of taken steps (which determines
+ * the state). Slow, and independent of the sweep, so that it catches the sweep's mistakes. `limit`: the number of
+ * permits, or `null` for locks.
  */
 export function linearizable(steps: readonly Step[], limit: number | null, maxSteps = 200_000): Linearizable {
   const acquired = new Map<Take, number>();
@@ -55,7 +56,7 @@ function earliestEnd(steps: readonly Step[], done: readonly boolean[]): number {
   return earliest;
 }
 
-/** Whether the lock, as the steps so far left it, would grant this. */
+/** Whether the lock would grant this take after the steps done so far. */
 function allowed(
   take: Take,
   steps: readonly Step[],

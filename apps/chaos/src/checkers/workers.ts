@@ -15,10 +15,13 @@ export function pausedWithin(history: History, p: string, from: Nanos, to: Nanos
   return paused <= to;
 }
 
-/** Within what a worker that goes on has noticed what happened while it stood still, on a busy machine too. */
+/** How long a resumed worker may take to notice what happened while it stood still, also on a busy machine. */
 const catchUpNs = 1e9;
 
-/** How much later a worker may be for what it stood still from `from` to `to`: as long as it did, and what it then needs to catch up. */
+/**
+ * How much later a worker may be because it stood still from `from` to `to`: the time of the pauses, and the time to
+ * catch up after each.
+ */
 export function delayOf(history: History, p: string, from: Nanos, to: Nanos): Nanos {
   let delay = 0;
   let paused = Number.POSITIVE_INFINITY;
@@ -35,8 +38,9 @@ export function delayOf(history: History, p: string, from: Nanos, to: Nanos): Na
 }
 
 /**
- * The longest time for which a worker ran at a stretch from `from` to `to`. What it needs after a pause to catch up does not count, also
- * where the pause was over before. One that was killed while it stood still ran until it was stopped.
+ * The longest time from `from` to `to` for which a worker ran without a pause. The time to catch up after a pause does
+ * not count, even if the pause ended before `from`. A worker that was killed while it stood still ran until it was
+ * stopped.
  */
 export function ranFor(history: History, p: string, from: Nanos, to: Nanos): Nanos {
   let since = from;
@@ -50,13 +54,15 @@ export function ranFor(history: History, p: string, from: Nanos, to: Nanos): Nan
   return Math.max(longest, to - since);
 }
 
-/** When a worker died; infinite of one that lives. What it waited for before that is judged up to there. */
+/** When a worker died; infinite if it lives. Its waits are judged up to its death. */
 export function diedAt(history: History, p: string): Nanos {
   const end = history.workers.get(p)?.find(({ f }) => f === "killed" || f === "exit");
   return end?.t ?? Number.POSITIVE_INFINITY;
 }
 
-/** When the first fault began that let nothing pass on a worker's link for a part of a stretch; `to` when none did. */
+/**
+ * The moment within a stretch from which a fault let nothing pass on a worker's link. `to` if there was no such fault.
+ */
 export function cutOffFrom(history: History, p: string, from: Nanos, to: Nanos): Nanos {
   const cut = history.faults.find(
     (fault) =>
@@ -68,14 +74,14 @@ export function cutOffFrom(history: History, p: string, from: Nanos, to: Nanos):
   return cut === undefined ? to : Math.max(cut.from, from);
 }
 
-/** When the last fault was over; `null` without any. */
+/** When the last fault was over; `null` if there was none. */
 export function healedAt(history: History): Nanos | null {
   let at: Nanos | null = null;
   for (const { to } of history.faults) at = Math.max(at ?? 0, to);
   return at;
 }
 
-/** The end of the last fault that touched a stretch; `null` when none did. */
+/** The end of the last fault that overlaps a stretch; `null` if none does. */
 export function faultWithin(history: History, from: Nanos, to: Nanos): Nanos | null {
   let end: Nanos | null = null;
   for (const fault of history.faults) {

@@ -4,7 +4,7 @@ import { UsageError } from "./usage.js";
 
 const tags: readonly Tag[] = ["smoke", "full", "nightly"];
 
-/** The scenarios with these ids, or of this tag, in the order of `from`. @throws UsageError */
+/** The scenarios with these ids, or with this tag, in the order of `from`. @throws UsageError */
 export function chooseScenarios(
   ids: readonly string[],
   tag: string | undefined,

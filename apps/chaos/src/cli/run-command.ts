@@ -28,7 +28,7 @@ export async function runCommand(args: readonly string[], out: (line: string) =>
     return exits.asExpected;
   }
   const kind = await namespacesFor(wanted);
-  // Everything else happens in there, and vanishes with it.
+  // Everything else happens inside the namespaces, and vanishes with them.
   if (kind !== null) return await enterNamespaces(kind);
   const there = await capabilitiesFor(wanted);
   const lacking = wanted.require.filter((each) => !there.includes(each));
@@ -49,7 +49,7 @@ export async function runCommand(args: readonly string[], out: (line: string) =>
   }
 }
 
-/** A run whose clients are replaced by the subject's, where there is one. */
+/** A run with the programs of the subject or service in place of our clients, if there is one. */
 interface Judging extends RunArguments {
   readonly programs: ProgramsByRecipe;
 }
@@ -110,7 +110,8 @@ async function perform(
     },
   });
   for (const problem of reports.problems) out(problem);
-  // After the reports: they are there even if this is interrupted. With what it found they are written again.
+  // Shrink after the reports are written, so that they exist even if the shrinking is interrupted. Its results are
+  // added by writing them again.
   const outcomes = await shrinkFound(wanted, outcome, { capabilities, signal, out });
   if (outcomes.some(({ smallest }) => smallest !== undefined)) {
     await writeReports({ ...outcome, outcomes }, wanted.out);
@@ -119,7 +120,7 @@ async function perform(
   return outcome;
 }
 
-/** Which namespaces this process is to be run in again; `null` for none, or when it is in them. */
+/** The kind of namespaces in which this process has to run again; `null` if it needs none or is already inside. */
 async function namespacesFor({ network, scenarios }: RunArguments): Promise<"netns" | "userns" | null> {
   const needed = scenarios.some((scenario) =>
     needsOf(scenario).some((need) => need === "namespaces" || need === "small-disk"),
@@ -138,7 +139,7 @@ async function capabilitiesFor({ network, scenarios, require }: RunArguments): P
 const without = (network: Network): readonly Capability[] =>
   network === "proxy" ? ["namespaces", "small-disk"] : [];
 
-/** The worst of all. */
+/** The exit code for the worst of all outcomes. */
 export function exitOf(outcomes: readonly OutcomeKind[]): number {
   if (outcomes.includes("broken")) return exits.crash;
   if (outcomes.includes("violation") || outcomes.includes("not-demonstrated")) return exits.violation;

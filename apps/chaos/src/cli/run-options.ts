@@ -61,7 +61,7 @@ export type Network = "auto" | "netns" | "userns" | "proxy";
 export interface RunArguments {
   readonly scenarios: readonly Scenario[];
   readonly seed: number;
-  /** What is run of the one scenario instead of what is drawn for it. */
+  /** The plan that is run for the one scenario instead of a drawn one. */
   readonly plan: Pick<PlanFile, "scenario" | "plan"> | null;
   readonly out: string;
   readonly keep: "always" | "failed";
@@ -69,20 +69,20 @@ export interface RunArguments {
   readonly jobs: number;
   readonly network: Network;
   readonly require: readonly Capability[];
-  /** Which scenarios' unexpected violations are shrunk: those of scenarios whose faults are drawn, all, none. */
+  /** The scenarios whose unexpected violations are shrunk: those with drawn faults, all, or none. */
   readonly shrink: "drawn" | "all" | "none";
   readonly shrinkBudgetMs: number;
-  /** What of the arguments says which run it is, but for scenario and faults: `--seed 7 --seconds 90`, or `--plan FILE`. */
+  /** The arguments that identify the run, without scenario and faults: `--seed 7 --seconds 90`, or `--plan FILE`. */
   readonly which: string;
   /** The numbers of `--faults`. */
   readonly faults: readonly number[] | null;
-  /** Scenarios were named one by one: a run that skips them all has not done what was asked. */
+  /** Whether scenarios were named one by one. A run that skips all of them has then not done what was asked. */
   readonly named: boolean;
-  /** The client that takes the place of those of the scenarios; `null`: none. */
+  /** The client that replaces the clients of the scenarios; `null` if there is none. */
   readonly subject: SubjectProgram | null;
-  /** The service of a user's that is judged; `null`: none. */
+  /** The user's service that is judged; `null` if there is none. */
   readonly service: ServiceWish | null;
-  /** Checkers that must pass where there is a subject. */
+  /** The checkers that must pass for a subject. */
   readonly expected: readonly CheckerName[];
 }
 
@@ -124,7 +124,10 @@ const parse = (args: readonly string[]) =>
 
 const isFile = (text: string): boolean => /\.m?js$/.test(text);
 
-/** The scenarios of the files that are named among the arguments; `null` without one. @throws as `importScenarios` */
+/**
+ * The scenarios of the files that the arguments name; `null` if they name none.
+ * @throws the same as `importScenarios`
+ */
 export async function ownScenarios(args: readonly string[]): Promise<readonly Scenario[] | null> {
   const files = parse(args).positionals.filter(isFile);
   if (files.length === 0) return null;
@@ -132,8 +135,9 @@ export async function ownScenarios(args: readonly string[]): Promise<readonly Sc
 }
 
 /**
- * `null`: help was asked for. `own`: the scenarios to choose from instead of the catalogue.
- * @throws UsageError, RangeError, and the TypeError of `parseArgs` for what it does not know.
+ * Reads the arguments. Returns `null` if help was asked for. `own`: the scenarios to choose from instead of the
+ * catalogue.
+ * @throws UsageError, RangeError, and the TypeError of `parseArgs` for unknown options.
  */
 export function readRunArguments(
   args: readonly string[],
@@ -235,7 +239,7 @@ function variable(text: string): [string, string] {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** What of the arguments says which run it is, but for scenario and faults. */
+/** The arguments that identify the run, without scenario and faults. */
 function whichOf(values: ReturnType<typeof parse>["values"], files: readonly string[]): string {
   const { plan } = values;
   const repeated = plan === undefined ? (["seed", "seconds"] as const) : (["plan"] as const);
@@ -256,7 +260,7 @@ const option = (name: string, value: string | boolean): string =>
 const quoted = (text: string): string =>
   /^[\w./:,=@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** What describes a service; the last six have no meaning without one. */
+/** The options that describe a service. The last six have no meaning without `--service`. */
 const ofServices = [
   "service",
   "instances",
@@ -277,7 +281,7 @@ function subjectOf({ client, worker }: { client?: string; worker?: string }): Su
   return worker === undefined ? null : commandProgram(worker);
 }
 
-/** Scenarios whose time is free, for so long. */
+/** The scenarios with this running time. Only scenarios whose time is free accept one. */
 function lasting(scenarios: readonly Scenario[], seconds: string | undefined): readonly Scenario[] {
   if (seconds === undefined) return scenarios;
   const runMs = whole("--seconds", seconds, 1) * 1_000;
@@ -292,7 +296,7 @@ function lasting(scenarios: readonly Scenario[], seconds: string | undefined): r
   return scenarios.map((scenario) => ({ ...scenario, runMs }));
 }
 
-/** What `--faults` leaves of the plan of one scenario. */
+/** The one scenario and its plan, reduced to the faults that `--faults` names. */
 function part(
   scenarios: readonly Scenario[],
   seed: number,

@@ -12,11 +12,14 @@ export interface ShrinkFoundOptions {
   readonly capabilities: readonly Capability[];
   readonly signal: AbortSignal;
   out(line: string): void;
-  /** Instead of running it; for tests. */
+  /** Called instead of running a plan; for tests. */
   readonly again?: ShrinkOptions["again"];
 }
 
-/** Shrinks what convicted unexpectedly, as far as that is wanted; reports how it goes and what is left. The outcomes come back with it. */
+/**
+ * Shrinks the unexpected violations, as far as that is wanted. Reports the progress and what is left. Returns the
+ * outcomes, with the smallest plan where one was found.
+ */
 export async function shrinkFound(
   wanted: RunArguments,
   { outcomes }: RunOutcome,
@@ -70,8 +73,8 @@ async function smallestOf(
 }
 
 /**
- * Its faults were seen to show it with the whole crew first, so their numbers say it all on any machine; the plan file in its
- * folder has the smaller crew, too.
+ * Describes the smallest plan. Its faults were first seen to show the violation with the whole crew, so their numbers
+ * are enough on any machine. The plan file in its folder also has the smaller crew.
  */
 function about(wanted: RunArguments, scenario: Scenario, found: ScenarioOutcome, shrunk: Shrunk): Smallest {
   const { folder } = shrunk.outcome;
@@ -89,7 +92,7 @@ function about(wanted: RunArguments, scenario: Scenario, found: ScenarioOutcome,
   };
 }
 
-/** The command line that runs one of the scenarios of this run as it was. */
+/** The command line that runs one of the scenarios of this run again in the same way. */
 export function againOf({ which, faults }: Pick<RunArguments, "which" | "faults">, id: string): string {
   const run = which.includes("--plan ") ? which : `${id} ${which}`;
   return `holdfast-chaos run ${run}${faults === null ? "" : ` --faults ${faults.join(",")}`}`;

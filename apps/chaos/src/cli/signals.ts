@@ -3,12 +3,15 @@ import { constants } from "node:os";
 export interface Interrupt {
   /** Aborts at the first signal. */
   readonly signal: AbortSignal;
-  /** `null` until then; 128 and the signal's number, as a shell has it. */
+  /** `null` before the first signal; then 128 plus the signal's number, as in a shell. */
   readonly exitCode: number | null;
   dispose(): void;
 }
 
-/** Lets a run be taken down in order at Ctrl-C and SIGTERM. The second signal ends the process at once: what it started goes with it all the same. */
+/**
+ * Takes a run down in order at SIGINT (Ctrl-C), SIGTERM or SIGHUP. A second signal ends the process at once; the
+ * processes that it started end with it all the same.
+ */
 export function onSignals(out: (line: string) => void): Interrupt {
   const controller = new AbortController();
   let exitCode: number | null = null;

@@ -1,4 +1,4 @@
-/** What was asked for cannot be done: exit code 254. */
+/** Wrong usage: what was asked for cannot be done. Exit code 254. */
 export class UsageError extends Error {}
 
 export const exits = {

@@ -1,4 +1,4 @@
-/** What a machine must offer for a scenario. `doctor` probes and prints each. */
+/** What a machine must offer for a scenario. `doctor` probes and prints each capability. */
 export type Capability =
   | "java"
   | "zookeeper"
@@ -8,14 +8,14 @@ export type Capability =
   | "redisson"
   /** Network namespaces, as root or inside a user namespace. */
   | "namespaces"
-  /** A C compiler and a dynamically linked target: wall clock and fsync can be turned. */
+  /** A C compiler and a dynamically linked target, for faults of the wall clock and of fsync. */
   | "shims"
   /** Small file systems can be mounted. */
   | "small-disk"
-  /** Limits of a running process can be lowered. */
+  /** The limits of a running process can be lowered. */
   | "limits";
 
-/** What was found of one capability. */
+/** What was found out about one capability. */
 export interface Probe {
   /** The capability. */
   readonly capability: Capability;
@@ -23,6 +23,6 @@ export interface Probe {
   readonly there: boolean;
   /** What was found, or what is missing. */
   readonly detail: string;
-  /** What to install or to set, where it is not there. */
+  /** What to install or to set if it is missing. */
   readonly remedy?: string;
 }

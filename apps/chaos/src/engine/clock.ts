@@ -1,14 +1,14 @@
 import type { Nanos } from "../history/record.js";
 
-/** Stamps of two processes are this much off at most where both read the same clock. */
+/** The largest difference between the time stamps of two processes that read the same clock. */
 export const clockNs: Nanos = 5e6;
-/** What is wrong with a worker that reports what it did while its process was stopped. */
+/** The error text for a worker that reports what it did while its process was stopped. */
 export const wentOn =
   "went on while it was stopped: the command must become the worker itself (node worker.js, and not npm or npx)";
 
 /**
- * The clock of a run: nanoseconds since its start by CLOCK_MONOTONIC, which all processes of a machine share. Workers get
- * the start as `base` and stamp by themselves.
+ * The clock of a run: nanoseconds since its start by CLOCK_MONOTONIC, which all processes of a machine share. Workers
+ * receive the start as `base` and make their own time stamps.
  */
 export class RunClock {
   /** `process.hrtime` at the start, as decimal text. */

@@ -26,10 +26,10 @@ export interface CrewOptions {
 
 /** Node takes a while to load the clients on a busy machine. */
 const readyWithinMs = 60_000;
-/** A crew is given so many times the patience for one change at most, however often locks change hands. */
+/** A stopping crew waits at most this many times the patience for one change, however often locks change hands. */
 const mostPatience = 10;
 
-/** One worker through its incarnations. */
+/** One worker, with all its incarnations. */
 export class Worker {
   readonly name: string;
   readonly group: WorkerGroup;
@@ -39,9 +39,9 @@ export class Worker {
   incarnation = 0;
   process: WorkerProcess;
   paused = false;
-  /** Since when the process of the paused worker stands still, by the clock of the run. */
+  /** When the process of the paused worker came to a stop, by the clock of the run. */
   stillSince: number = Number.POSITIVE_INFINITY;
-  /** What of it was answered: `ready` of this incarnation. */
+  /** Resolves when this incarnation has said `ready`. */
   ready: Promise<void>;
   done: Promise<void>;
 
@@ -60,11 +60,14 @@ export class Worker {
   }
 }
 
-/** What did not end by itself. */
+/** The workers that did not end by themselves. */
 export interface Stopped {
   /** Workers whose waits had to be ended. */
   readonly late: readonly string[];
-  /** Workers that had to be killed: their clients did not close, or their processes ran on. Services have ways to end of their own. */
+  /**
+   * Workers that had to be killed, because their clients did not close or their processes ran on. Services are not
+   * listed: they may end in their own ways.
+   */
   readonly killed: readonly string[];
 }
 
@@ -77,7 +80,7 @@ interface Born {
 /** All workers of a scenario. */
 export class Crew {
   readonly workers: Worker[] = [];
-  /** Rejects when a worker says that it cannot go on, or ends without having been asked to. */
+  /** Rejects when a worker reports that it cannot go on, or ends without having been asked to. */
   readonly broken: Promise<never>;
   #break: (error: Error) => void = () => {};
   readonly #options: CrewOptions;
@@ -92,10 +95,10 @@ export class Crew {
     this.broken = new Promise((_, reject) => {
       this.#break = reject;
     });
-    this.broken.catch(() => {}); // it is reported to the code that races with it
+    this.broken.catch(() => {}); // the code that races with it gets the error
   }
 
-  /** Spawns all and resolves when each is connected. */
+  /** Starts all workers and resolves when each is connected. */
   static async gather(options: CrewOptions): Promise<Crew> {
     const crew = new Crew(options);
     try {
@@ -117,7 +120,7 @@ export class Crew {
     return crew;
   }
 
-  /** What they contend for. */
+  /** The keys for which the workers contend. */
   get keys(): readonly WorkerKey[] {
     return this.#options.keys;
   }
@@ -133,8 +136,9 @@ export class Crew {
   }
 
   /**
-   * SIGSTOP; resolves when it stands still and everything it had said before was read. The crew breaks when the worker is a child of the
-   * command, which goes on: it would seem to survive a fault that has not happened.
+   * Sends SIGSTOP. Resolves when the process stands still and everything that it had sent was read. If the worker is a
+   * child of the command, the child goes on. It would then seem to survive a fault that did not happen, so the crew
+   * breaks.
    */
   async pause(worker: Worker): Promise<void> {
     const { process } = worker;
@@ -157,18 +161,18 @@ export class Crew {
     worker.process.signal("SIGCONT");
   }
 
-  /** SIGKILL; resolves when the process is gone and all that it had said was read. */
+  /** Sends SIGKILL. Resolves when the process is gone and everything that it had sent was read. */
   async kill(worker: Worker): Promise<void> {
     const { process, p } = worker;
     this.#condemned.add(process);
-    // The record comes before the signal: what another worker is granted after it is no overlap.
+    // The record comes before the signal, so that a grant to another worker after the kill is no overlap.
     this.#state(p, "killed");
     worker.paused = false;
     worker.stillSince = Number.POSITIVE_INFINITY;
     await process.kill();
   }
 
-  /** A new incarnation of a worker that was killed. Rejects when the crew stops meanwhile. */
+  /** Starts a new incarnation of a worker that was killed. Rejects if the crew stops meanwhile. */
   async restart(worker: Worker): Promise<void> {
     worker.incarnation += 1;
     const born = await this.#bear(worker.name, worker.incarnation, worker.group, worker.link);
@@ -180,9 +184,10 @@ export class Crew {
   }
 
   /**
-   * Lets all finish what they do: no acquire is begun any more, waits end by being granted. Once no lock has changed hands for
-   * `patienceMs`, the waits that are left are ended, and what does not end then is killed, such as a worker that has said `done` and runs
-   * on. `changedMs`: when a lock changed hands last, by `performance.now()`. Default: never since.
+   * Lets all workers finish: they begin no new acquire, and their waits end with grants. Once no lock has changed hands
+   * for `patienceMs`, the remaining waits are ended. A worker that does not end then is killed, for example one that
+   * has sent `done` and runs on.
+   * `changedMs` returns when a lock last changed hands, by `performance.now()`. Default: never.
    */
   async stop(patienceMs: number, changedMs: () => number = () => 0): Promise<Stopped> {
     this.#stopping = true;
@@ -193,7 +198,7 @@ export class Crew {
     const { endsWithinMs = 15_000 } = this.#options;
     const beganMs = performance.now();
     let late = running;
-    // A waiter that others stand in front of is not stuck as long as the lock goes round.
+    // A waiter behind other waiters is not stuck as long as the lock changes hands.
     for (let leftMs = patienceMs; late.length > 0 && leftMs > 0; ) {
       late = await stragglers(late, leftMs, ended);
       const endMs = Math.min(changedMs(), beganMs + mostPatience * patienceMs) + patienceMs;
@@ -209,7 +214,7 @@ export class Crew {
     return { late: late.map(({ p }) => p), killed: killed.map(({ p }) => p) };
   }
 
-  /** Kills whatever is left. */
+  /** Kills all workers that are left. */
   async close(): Promise<void> {
     this.#stopping = true;
     await Promise.all(
@@ -234,7 +239,7 @@ export class Crew {
       servers: link.addresses,
     };
     const found = await this.#options.programOf(group.recipe);
-    // A process that began now would be in no list of those that are killed.
+    // A process that started now would be in no list of processes to kill.
     if (this.#stopping) throw new Error(`${p} is not started: the crew stops`);
     const { service } = found;
     const plain = service === undefined ? found : instanceOf(found, service, facts);
@@ -254,7 +259,7 @@ export class Crew {
           if (wrong !== null) this.#break(new Error(`${p}: ${wrong}`));
           else if (service === undefined || service.ready === null) isReady();
         } else if (word.say === "done") isDone();
-        // The half line at which it was killed is no word of its own.
+        // The half line that a killed process leaves is no message.
         else if (word.say === "failed" && this.#condemned.has(process)) return;
         else if (word.say === "failed") this.#break(new Error(`${p}: ${word.error}`));
         else
@@ -272,7 +277,7 @@ export class Crew {
     void process.exited.then(({ code, signal }) => {
       if (this.#condemned.has(process)) return;
       this.#state(p, "exit");
-      // A service ends by the signal that stops it, and with whatever code it has for that.
+      // A service ends by the stop signal, with any exit code that it chooses.
       if (!this.#stopping || (code !== 0 && service === undefined)) {
         this.#break(new Error(`${p} ended by itself with ${code ?? signal}: ${process.logTail()}`));
       }
@@ -305,7 +310,10 @@ export class Crew {
   }
 }
 
-/** Faults hit the process that was started: the one that holds the lock must be that. */
+/**
+ * What is wrong if the probe is in another process than the one that was started. Faults hit the started process, so it
+ * must be the one that holds the lock.
+ */
 function otherProcess({ versions }: Extract<FromWorker, { say: "ready" }>, pid: number): string | null {
   if (versions?.pid === String(pid)) return null;
   return (

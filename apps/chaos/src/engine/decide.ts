@@ -10,10 +10,11 @@ export interface Decision {
 }
 
 /**
- * Verdicts against what was expected. A conviction that was not expected counts first, whichever checker it is from; then a
- * run in which too little happened; then what should have been shown and was not.
+ * Compares the verdicts with the expectations. An unexpected conviction by any checker counts first, then a run in
+ * which too little happened, and then a violation that should have been shown and was not.
  *
- * `disorder`: the servers were not in order among themselves, by what they say. A conviction then says nothing of the client.
+ * `disorder`: signs, in the servers' own words, that the servers were not in order among themselves. A conviction then
+ * proves nothing about the client.
  */
 export function decide(
   expect: Expectation,

@@ -1,23 +1,23 @@
 import { tailMs } from "./random-plan.js";
 import type { PlannedFault, Scenario } from "./scenario.js";
 
-/** Longer times than this in which nothing is broken are cut to it. */
+/** Longer times without faults are cut to this. */
 const idleMs = 3_000;
 
 export interface Planned {
-  /** What was run. */
+  /** The scenario that was run. */
   readonly scenario: Scenario;
-  /** What was broken. */
+  /** The faults of the run. */
   readonly plan: readonly PlannedFault[];
 }
 
 /**
- * A scenario with part of its faults. Where its length is free, the time without faults is left out too: a fault that was drawn for
- * the fiftieth second is shown in the fifth. What is drawn for each fault stays the same.
+ * A scenario with a part of its faults. If its length is free, the time without faults is shortened too, so that a
+ * fault which was drawn for the fiftieth second is shown in the fifth. What is drawn for each fault stays the same.
  */
 export function withFaults(scenario: Scenario, part: readonly PlannedFault[]): Planned {
   const { lastsMs, runMs } = scenario;
-  // What waits for a trigger has no time of its own that could be left out.
+  // A fault that waits for a trigger has no fixed time that could be shortened.
   if (lastsMs === undefined || part.some(({ after }) => after !== undefined)) return { scenario, plan: part };
   let busyUntilMs = 0;
   let leftOutMs = 0;

@@ -1,8 +1,9 @@
 /**
- * Delta debugging (ddmin of Zeller and Hildebrandt): a part of `whole`, in its order, that still shows what `whole` shows. Halves
- * first, then ever smaller pieces alone and left out, until nothing single can be left out; last of all, nothing. `more` is asked
- * before each try and ends it with the smallest that was seen to show it. What does not show the same each time may end
- * with more than is needed, never with something that did not show it.
+ * Delta debugging (ddmin of Zeller and Hildebrandt): finds a part of `whole`, in its order, that still shows what
+ * `whole` shows. It tries halves first, then ever smaller pieces, each alone and each left out, until no single element
+ * can be left out. At the very end it tries the empty list.
+ * `more` is asked before each try. If it says no, the result is the smallest part that was seen to show it. If a part
+ * does not give the same answer each time, the result may be larger than needed, but was always seen to show it.
  */
 export async function minimise<T>(
   whole: readonly T[],
@@ -36,7 +37,7 @@ async function smaller<T>(
     if (!more()) return null;
     if (await shows(part)) return { part, without: false };
   }
-  // Where there are two pieces, either is what the other leaves.
+  // With two pieces, leaving out one is the same as taking the other alone.
   if (pieces === 2) return null;
   for (const [from, to] of ranges) {
     const part = [...whole.slice(0, from), ...whole.slice(to)];

@@ -1,7 +1,7 @@
 import type { Capability } from "./capability.js";
 import type { Scenario, Topology } from "./scenario.js";
 
-/** What a machine must offer for a scenario: for its servers, and what it says itself. */
+/** What a machine must offer for a scenario: the needs of its servers, and those that it names itself. */
 export function needsOf({ topology, needs }: Pick<Scenario, "topology" | "needs">): Capability[] {
   return [...new Set([...topologyNeeds(topology), ...(needs ?? [])])];
 }

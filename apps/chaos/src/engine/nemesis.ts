@@ -18,9 +18,9 @@ export interface NemesisOptions {
   readonly tally: Tally;
   readonly seed: number;
   readonly scenario: string;
-  /** What is contended for: granted anew between faults of the servers. */
+  /** The keys that must be granted anew between faults of the servers. */
   readonly keys?: readonly string[];
-  /** How long that may take. Default 30 s. */
+  /** How long such a new grant may take. Default 30 s. */
   readonly settleMs?: number;
 }
 
@@ -29,21 +29,24 @@ interface Open {
   readonly fault: OngoingFault;
 }
 
-/** Runs a plan: waits for each fault's moment, does it, takes it back, and records both with what shows that it happened. */
+/**
+ * Runs a plan. It waits for the moment of each fault, begins it, takes it back, and records both with the evidence that
+ * it happened.
+ */
 export class Nemesis {
   readonly #options: NemesisOptions;
   readonly #over = new AbortController();
   readonly #open = new Set<Open>();
-  /** What of the plan did not come to pass, and why. */
+  /** The faults of the plan that did not happen, each with the reason. */
   readonly failures: string[] = [];
 
   constructor(options: NemesisOptions) {
     this.#options = options;
-    // Every fault of a plan waits on it.
+    // Every fault of a plan listens to this signal.
     setMaxListeners(0, this.#over.signal);
   }
 
-  /** Begins with the workload; resolves when every fault was done and, where it has an end, taken back. Never rejects. */
+  /** Begins with the workload. Resolves when every fault was done and, if it has an end, taken back. Never rejects. */
   async run(): Promise<void> {
     const beganMs = performance.now();
     const last = new Map<Lane, Promise<void>>();
@@ -62,12 +65,12 @@ export class Nemesis {
     );
   }
 
-  /** Whatever waits for its moment does not happen any more. */
+  /** Cancels all faults that still wait for their moment. */
   giveUp(): void {
     this.#over.abort();
   }
 
-  /** Takes back everything that is on. */
+  /** Takes back all faults that are on. */
   async heal(): Promise<void> {
     this.giveUp();
     await Promise.all([...this.#open].map((open) => this.#end(open)));
@@ -82,7 +85,8 @@ export class Nemesis {
     const { signal } = this.#over;
     try {
       await Promise.all(before);
-      // The time of a fault with a lane is that of the run; however long others took, it does not wait for that again.
+      // A fault with a lane has its time from the beginning of the run. If other faults took longer, it does not wait
+      // for that time again.
       const pastMs = planned.lanes === undefined ? 0 : performance.now() - beganMs;
       if (!(await this.#moment({ ...planned, atMs: planned.atMs - pastMs }))) {
         this.failures.push(
@@ -113,7 +117,7 @@ export class Nemesis {
     return !signal.aborted;
   }
 
-  /** A worker that waited through a fault of the servers is served again. */
+  /** Waits until every key was granted again: then a worker that waited through a fault of the servers is served. */
   async #settled(): Promise<void> {
     const { tally, keys = [], settleMs = 30_000 } = this.#options;
     const { signal } = this.#over;

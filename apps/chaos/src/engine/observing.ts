@@ -3,7 +3,7 @@ import type { WorkerKey } from "../workload/protocol.js";
 import type { Recorder } from "./recorder.js";
 import type { Observer } from "./topologies/server-set.js";
 
-/** Looks at the queues of keys again and again, and at what is left at the end. */
+/** Observes the queues of keys again and again, and at the end what is left in the backend. */
 export class Observing {
   readonly #observer: Observer;
   readonly #recorder: Recorder;
@@ -28,8 +28,8 @@ export class Observing {
   }
 
   /**
-   * The last look: what is there when all clients are gone. What dead ones left goes with their session or lease, so this is
-   * asked until nothing is left or `withinMs` is over.
+   * Looks a last time, when all clients are gone. What dead clients left disappears with their session or lease. So
+   * this asks again until nothing is left or `withinMs` is over.
    */
   async scan(keys: readonly WorkerKey[], withinMs: number): Promise<void> {
     const endMs = performance.now() + withinMs;
@@ -56,7 +56,7 @@ export class Observing {
       try {
         this.#snapshot(key.id, await this.#observer.look(key));
       } catch {
-        // Servers are down or elect: there is nothing to be seen, and `fifo` says how many waiters it saw.
+        // The servers are down or elect a leader, so there is nothing to see. `fifo` reports how many waiters it saw.
       }
       await pass(this.#everyMs, null);
     }

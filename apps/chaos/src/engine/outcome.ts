@@ -4,65 +4,65 @@ import type { Capability } from "./capability.js";
 import type { PlannedFault, Scenario } from "./scenario.js";
 
 /**
- * How a scenario came out.
- * - `as-expected`: everything that must pass did, and everything that must be convicted was.
- * - `violation`: a checker convicted that must pass.
- * - `not-demonstrated`: a checker passed that must convict.
- * - `unknown`: too little happened (too few grants, a planned fault that did not), or a checker convicted while the servers say
- *   that they were at odds among themselves.
+ * The outcome of a scenario.
+ * - `as-expected`: every checker that must pass did, and every checker that must convict did.
+ * - `violation`: a checker that must pass convicted.
+ * - `not-demonstrated`: a checker that must convict passed.
+ * - `unknown`: too little happened (too few grants, a planned fault that did not happen), or a checker convicted while
+ *   the servers report that they were at odds among themselves.
  * - `skipped`: this machine lacks a capability.
  * - `broken`: the runner itself failed; never counted as anything else.
  */
 export type OutcomeKind = "as-expected" | "violation" | "not-demonstrated" | "unknown" | "skipped" | "broken";
 
-/** How one scenario came out, and all that shows it. */
+/** The outcome of one scenario, and all its evidence. */
 export interface ScenarioOutcome {
-  /** What was run. */
+  /** The scenario that was run. */
   readonly scenario: Pick<
     Scenario,
     "id" | "title" | "tags" | "topology" | "expect" | "faults" | "mode" | "subject"
   >;
-  /** How it came out. */
+  /** The outcome of the scenario. */
   readonly outcome: OutcomeKind;
-  /** What decided it, in one line. */
+  /** The reason for the outcome, in one line. */
   readonly why: string;
-  /** The seed that plan and workload were drawn from. */
+  /** The seed from which plan and workload were drawn. */
   readonly seed: number;
   /** How long it took, in milliseconds. */
   readonly tookMs: number;
-  /** What is missing here, when it was skipped. */
+  /** The missing capabilities, if it was skipped. */
   readonly missing: readonly Capability[];
-  /** What was planned to be broken. */
+  /** The planned faults. */
   readonly plan: readonly PlannedFault[];
-  /** What each checker says. */
+  /** The answer of each checker. */
   readonly results: readonly CheckResult[];
-  /** Checkers whose verdict was not the expected one. */
+  /** The checkers whose verdict was not the expected one. */
   readonly unexpected: readonly CheckerName[];
   /** Figures of the run as a whole: grants, faults, grants per second, longest time without a grant... */
   readonly metrics: Readonly<Record<string, number>>;
   /** Versions of the servers, by their names. */
   readonly versions: Readonly<Record<string, string>>;
-  /** What this machine can do. */
+  /** The capabilities of this machine. */
   readonly capabilities: readonly Capability[];
-  /** Folder with history.jsonl, plan.json, logs and configuration; null when it was not kept. */
+  /** The folder with history.jsonl, plan.json, logs and configuration; null if it was not kept. */
   readonly folder: string | null;
-  /** What is left of a violation after shrinking; unset where that was not tried. */
+  /** The smallest case after shrinking; unset if shrinking was not tried. */
   readonly smallest?: Smallest;
 }
 
 /** The smallest case that was seen to show a violation. */
 export interface Smallest {
-  /** The faults of its plan: fewer than were drawn, or all where nothing smaller showed it. */
+  /** The faults of its plan: fewer than were drawn, or all of them if nothing smaller showed the violation. */
   readonly faults: readonly PlannedFault[];
-  /** How many the plan had that convicted first. */
+  /** The number of faults in the plan that convicted first. */
   readonly drawn: number;
-  /** How many worker processes it has. */
+  /** The number of its worker processes. */
   readonly workers: number;
-  /** Runs that it took. */
+  /** The number of runs that the search took. */
   readonly tries: number;
   /** A command line that runs it again. */
   readonly command: string;
-  /** Its own history, plan and timeline; null when nothing smaller showed it. */
+  /** The folder with its own history, plan and timeline; null if nothing smaller showed the violation. */
   readonly folder: string | null;
 }
 

@@ -4,30 +4,30 @@ import { Random } from "./random.js";
 import type { Lane, PlannedFault, Scenario } from "./scenario.js";
 import { parseTrigger } from "./trigger.js";
 
-/** What `plan.json` holds: enough to run the same again. */
+/** The content of `plan.json`: enough to run the same plan again. */
 export interface PlanFile {
   readonly scenario: string;
   readonly seed: number;
   readonly plan: readonly PlannedFault[];
-  /** How long the workload runs, and how many workers of each group there are; unset: as the scenario has it. */
+  /** How long the workload runs, and how many workers each group has. Unset: as in the scenario. */
   readonly runMs?: number;
   readonly workers?: Readonly<Record<string, number>>;
 }
 
-/** Draws the plan of a scenario. The stream is of its own, so that neither workers nor other scenarios shift it. */
+/** Draws the plan of a scenario. It has a random stream of its own, so that neither workers nor other scenarios shift it. */
 export function drawPlan(scenario: Scenario, seed: number): readonly PlannedFault[] {
   const drawn = scenario.plan(new Random(seed, `${scenario.id}/nemesis`), scenario.runMs);
   for (const planned of drawn) checkPlanned(planned);
   return drawn.map((planned, at) => ({ number: at + 1, ...planned }));
 }
 
-/** The plan of a run with everything that it takes to run the same again. */
+/** The plan of a run, with everything that is needed to run it again. */
 export function planFile(scenario: Scenario, seed: number, plan: readonly PlannedFault[]): PlanFile {
   const workers = Object.fromEntries(scenario.groups.map(({ name, count }) => [name, count]));
   return { scenario: scenario.id, seed, runMs: scenario.runMs, workers, plan };
 }
 
-/** A scenario as a plan file has it. Throws `RangeError` for one that does not fit it. */
+/** The scenario as a plan file describes it. Throws `RangeError` for a file that does not fit the scenario. */
 export function asPlanned(scenario: Scenario, { runMs, workers }: PlanFile): Scenario {
   const known = scenario.groups.map(({ name }) => name);
   for (const [name, count] of Object.entries(workers ?? {})) {
@@ -45,7 +45,7 @@ export function writePlan(path: string, file: PlanFile): void {
   writeFileSync(path, `${JSON.stringify(file, null, 2)}\n`);
 }
 
-/** Throws `RangeError` for a file that is no plan, or has unknown steps. */
+/** Reads a plan file. Throws `RangeError` for a file that is no plan, or has unknown steps. */
 export function readPlan(path: string): PlanFile {
   let file: Partial<PlanFile>;
   try {

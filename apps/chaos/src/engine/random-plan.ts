@@ -3,10 +3,10 @@ import type { Lane, PlannedFault } from "./scenario.js";
 
 /** A fault that may be drawn. */
 export interface Drawable {
-  /** How often, beside others of the same lanes. Default 1. */
+  /** How often it is drawn, relative to the others in the same lanes. Default 1. */
   readonly weight?: number;
   readonly lanes: readonly [Lane, ...Lane[]];
-  /** What is left alone behind it in its lanes. */
+  /** The time after it in which its lanes have no fault. */
   readonly restMs: number;
   /** About how long a fault without `forMs` takes by itself. Default 0. */
   readonly tookMs?: number;
@@ -15,13 +15,13 @@ export interface Drawable {
 
 /** Time before the first fault, so that there is something to break. */
 export const headMs = 1_000;
-/** Time after the last one: what it broke is seen to go on within the run. */
+/** The time after the last fault. In this time the run shows that work goes on after the fault. */
 export const tailMs = 3_000;
 const gapMs: readonly [least: number, most: number] = [200, 1_500];
 
 /**
- * Draws faults until the time is full. Those of one lane come one after the other, each with its rest; two lanes go on beside each
- * other. The earlier part of a plan is the same however long the whole is.
+ * Draws faults until the time is full. Faults of one lane come one after the other, each with its rest; two lanes run
+ * in parallel. The earlier part of a plan is the same however long the whole plan is.
  */
 export function drawFaults(
   random: Random,
@@ -32,7 +32,7 @@ export function drawFaults(
   const freeMs = new Map<Lane, number>(drawables.flatMap(({ lanes }) => lanes.map((lane) => [lane, headMs])));
   const plan: PlannedFault[] = [];
   for (;;) {
-    // The lane that has waited longest gets the next one.
+    // The lane that has been free for longest gets the next fault.
     const [lane] = [...freeMs].reduce((first, other) => (other[1] < first[1] ? other : first));
     const drawable = weighed(
       random,

@@ -1,6 +1,6 @@
 /**
- * Streams of numbers from one seed, one for each role (`nemesis`, `w0`, `proxy`...): another worker shifts no other
- * stream. mulberry32 over a hash of seed and role.
+ * Streams of random numbers from one seed, one stream for each role (`nemesis`, `w0`, `proxy`...), so that an
+ * additional worker shifts no other stream. mulberry32 over a hash of seed and role.
  */
 export class Random {
   #state: number;
@@ -11,7 +11,7 @@ export class Random {
     this.#state = hash ^ 0x9e3779b9;
   }
 
-  /** A number from 0 up to, without, 1. */
+  /** A number from 0 (included) to 1 (excluded). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;

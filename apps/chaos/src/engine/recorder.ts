@@ -4,12 +4,12 @@ import type { Unnumbered } from "../workload/protocol.js";
 import type { RunClock } from "./clock.js";
 
 type Each<R> = R extends unknown ? Omit<R, "t"> : never;
-/** A record of the runner's own, before it has its number and its time. */
+/** A record of the runner itself, before it gets its number and its time. */
 export type Unstamped = Each<Unnumbered<HistoryRecord>>;
 
 type Listener = (record: HistoryRecord) => void;
 
-/** One history, in the order in which records arrive; a listener hears of each after it was given its number. */
+/** Writes one history, in the order in which records arrive. Listeners receive each record after it got its number. */
 export class Recorder {
   readonly clock: RunClock;
   readonly #writer: HistoryWriter;
@@ -25,9 +25,9 @@ export class Recorder {
     this.#listeners.push(listener);
   }
 
-  /** A record that carries its own stamp: a worker's. */
+  /** Adds a record that has a time stamp of its own: a worker's. */
   arrived(record: Unnumbered<HistoryRecord>): HistoryRecord {
-    // A worker may send a member `i` of its own; the number of a record is the recorder's.
+    // A worker may send a field `i` of its own. The recorder's number replaces it.
     const i = this.#next++;
     const numbered = Object.assign({ i }, record, { i }) as HistoryRecord;
     this.#writer.write(numbered);
@@ -35,7 +35,7 @@ export class Recorder {
     return numbered;
   }
 
-  /** A record of the runner itself, stamped now. */
+  /** Adds a record of the runner itself, with the present time. */
   record(record: Unstamped): Nanos {
     const t = this.clock.now();
     this.arrived({ t, ...record } as Unnumbered<HistoryRecord>);

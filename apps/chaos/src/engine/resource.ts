@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { createInterface } from "node:readline";
 import type { Recorder } from "./recorder.js";
 
-/** What a worker asks of the resource, one JSON object a line. */
+/** A request of a worker to the resource, one JSON object a line. */
 export type ResourceRequest =
   | {
       readonly id: number;
@@ -19,7 +19,10 @@ export type ResourceRequest =
       readonly hold: string;
       readonly read: number;
       readonly token?: string;
-      /** The resource looks at tokens: it refuses a lower one than it has seen, and none at all. */
+      /**
+       * Whether the resource checks tokens. It then refuses a token lower than one that it has seen, and a request
+       * without a token.
+       */
       readonly fenced: boolean;
     };
 
@@ -35,9 +38,9 @@ interface Cell {
 }
 
 /**
- * What the locks are for: a number for each key, which holders read, raise by one and write back. It does what is asked, so
- * that two holders overwrite each other; a fenced write is refused when a higher token was seen. It lives in the
- * runner, past all faults, and each write is a record.
+ * The resource that the locks protect: a number for each key, which holders read, raise by one and write back. It does
+ * what is asked, so two holders at once overwrite each other. A fenced write is refused if a higher token was seen. It
+ * lives in the runner, where no fault reaches it, and records each write.
  */
 export class ProtectedResource {
   /** `host:port`. */
@@ -63,17 +66,17 @@ export class ProtectedResource {
       resource.#sockets.add(socket);
       socket.setNoDelay(true);
       socket.on("close", () => resource.#sockets.delete(socket));
-      // A killed worker's connection ends as it likes.
+      // The connection of a killed worker may end with an error.
       socket.on("error", () => socket.destroy());
       const lines = createInterface({ input: socket });
       lines.on("line", (line) => {
         if (!socket.writable) return;
         const request = requestIn(line);
-        // A request that cannot be read is answered with what is wrong in it, and the end of its connection makes the worker fail.
+        // A request that cannot be read is answered with the error. The end of the connection then makes the worker fail.
         if ("error" in request) socket.end(`${JSON.stringify(request)}\n`);
         else socket.write(`${JSON.stringify(cells.answer(request))}\n`);
       });
-      // readline passes errors of its input on.
+      // readline passes on the errors of its input.
       lines.on("error", () => socket.destroy());
     });
     return resource;
@@ -120,7 +123,7 @@ export class Cells {
     const { token } = request;
     const current = token === undefined ? null : BigInt(token);
     const accepted = !request.fenced || (current !== null && current >= cell.highest);
-    // A read counts as seen, too: else a stale write could slip in between a newer holder's read and its write.
+    // A read also raises the highest token. Otherwise a stale write could slip in between a newer holder's read and its write.
     if (accepted && request.fenced && current !== null) cell.highest = current;
     const { hold } = request;
     const about = {
@@ -132,7 +135,7 @@ export class Cells {
       ...(token === undefined ? {} : { token }),
     } as const;
     if (request.do === "read") {
-      // A read that was let in changes nothing; the worker of one that was refused would have written.
+      // An accepted read changes nothing, so only a refused one is recorded: its worker would have written.
       if (!accepted) this.#recorder.record(about);
       return { id, accepted, value: cell.value };
     }

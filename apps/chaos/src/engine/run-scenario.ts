@@ -25,7 +25,7 @@ import { ServerDisorder } from "./server-disorder.js";
 import { Tally } from "./tally.js";
 import type { ServerSet } from "./topologies/server-set.js";
 
-/** How far a scenario is, for the console. */
+/** The phase of a scenario, for the console. */
 export type Phase = "servers" | "workers" | "running" | "healing" | "stopping" | "judging";
 
 export interface Progress {
@@ -35,36 +35,36 @@ export interface Progress {
   readonly faults: number;
 }
 
-/** What `runScenario()` takes. */
+/** The options of `runScenario()`. */
 export interface RunScenarioOptions {
-  /** Plan and workload are drawn from it. */
+  /** The seed from which plan and workload are drawn. */
   readonly seed: number;
-  /** Its own folder, empty: history.jsonl, plan.json and logs land there. */
+  /** An empty folder for this run: history.jsonl, plan.json and logs are written there. */
   readonly folder: string;
-  /** Running servers of its topology. */
+  /** Running servers of the scenario's topology. */
   readonly set: ServerSet;
-  /** Instead of the one drawn from the seed. */
+  /** Replaces the plan that is drawn from the seed. */
   readonly plan?: readonly PlannedFault[];
-  /** What this machine can do, for the history and the report. Default none. */
+  /** The capabilities of this machine, for the history and the report. Default none. */
   readonly capabilities?: readonly Capability[];
   /** The kinds of fault by name. Default: those of this package. */
   readonly faults?: Readonly<Record<string, FaultKind>>;
   /** Worker programs by the name of a recipe, in place of those of this package. */
   readonly programs?: ProgramsByRecipe;
-  /** Aborts: everything is taken down, and the promise rejects with the reason. */
+  /** When it aborts, everything is taken down, and the promise rejects with the reason. */
   readonly signal?: AbortSignal;
-  /** Called now and then. */
+  /** Called now and then while the scenario runs. */
   onProgress?(progress: Progress): void;
 }
 
-/** How much longer than planned a workload may run until all faults were done: at least this, and as long again as planned. */
+/** How much longer than planned a workload may run until all faults are done: at least this, or as long again as planned. */
 const leastGraceMs = 30_000;
 
 let scenarios = 0;
 
 /**
- * Runs one scenario on servers that are up, from the first worker to the verdict. Rejects only when the runner itself fails or
- * is aborted; nothing of it is running then.
+ * Runs one scenario on running servers, from the first worker to the verdict. Rejects only if the runner itself fails
+ * or is aborted. Nothing of the scenario is running then.
  */
 export async function runScenario(scenario: Scenario, options: RunScenarioOptions): Promise<ScenarioOutcome> {
   const startedMs = performance.now();
@@ -86,7 +86,7 @@ export async function runScenario(scenario: Scenario, options: RunScenarioOption
     const judged = await readHistory(history);
     const results = judge(judged, judged.meta.check);
     const decision = decide(
-      // Too little evidence is none, whatever is expected.
+      // Too little evidence makes every verdict `unknown`, whatever is expected.
       { ...scenario.expect, pass: ["stats", ...scenario.expect.pass] },
       results,
       failures,
@@ -114,7 +114,7 @@ export async function runScenario(scenario: Scenario, options: RunScenarioOption
   }
 }
 
-/** The decision for a client that nothing is expected of: what was found decides. */
+/** The decision for a client of which nothing is expected: the convictions that were found decide. */
 function asJudged(decision: Decision, results: readonly CheckResult[]): Decision {
   if (decision.outcome !== "as-expected") return decision;
   const convicted = results.filter(({ verdict }) => verdict === "violation").map(({ checker }) => checker);
@@ -153,7 +153,7 @@ class Stage {
   readonly #run: string;
   readonly #startedMs: number;
   readonly #tally = new Tally();
-  /** Aborts when everything is taken down, however it came to that: nothing of the play goes on then. */
+  /** Aborts when everything is taken down, for whatever reason. Nothing of the play goes on after that. */
   readonly #over = new AbortController();
   #phase: Phase = "workers";
 
@@ -171,7 +171,7 @@ class Stage {
     this.#recorder = recorder;
     this.#run = run;
     this.#startedMs = startedMs;
-    // Names of its own, so that scenarios on the same servers do not meet.
+    // The names are unique, so that scenarios on the same servers do not meet.
     this.#keys = Object.entries(scenario.keys).map(([id, spec]) => ({
       ...spec,
       id,
@@ -179,7 +179,7 @@ class Stage {
     }));
   }
 
-  /** Everything that makes records. Returns what of the plan did not happen. */
+  /** Does everything that makes records. Returns what of the plan did not happen. */
   async play(logFolder: string): Promise<readonly string[]> {
     const { set, seed, signal } = this.#options;
     const recorder = this.#recorder;
@@ -254,7 +254,10 @@ class Stage {
     ];
   }
 
-  /** Waits until each key was granted to enough clients after the last fault and often enough, or the limit is over. The checkers judge that. */
+  /**
+   * Waits until each key was granted often enough, and to enough clients after the last fault, or until the limit is
+   * over. The checkers judge the result.
+   */
   async #liveness(): Promise<void> {
     const { check } = this.#scenario;
     const { signal } = this.#over;
@@ -275,7 +278,7 @@ class Stage {
     return this.#scenario.check?.healLimitMs ?? 10_000;
   }
 
-  /** The time for which a checker lets a lock stand free beside a waiter: a wait that is ended sooner proves nothing. */
+  /** The time for which a checker lets a lock be free beside a waiter. A wait that is ended sooner proves nothing. */
   get #patienceMs(): number {
     const { handoverLimitMs } = this.#scenario.check ?? {};
     const limits = this.#keys
@@ -284,7 +287,7 @@ class Stage {
     return Math.max(this.#healLimitMs, ...limits.map((limitMs) => limitMs + 1_000));
   }
 
-  /** Sessions and leases of dead workers are over by then, late ticks of a busy server included. */
+  /** By this time the sessions and leases of dead workers are over, even if a busy server is late. */
   get #goneWithinMs(): number {
     return Math.max(0, ...this.#keys.map(({ leaseMs }) => leaseMs)) * 2 + 5_000;
   }
@@ -333,13 +336,13 @@ async function withinLimit(work: Promise<unknown>, ms: number): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Rejects when the signal aborts; `forget` stops listening. */
+/** Rejects when the signal aborts. `forget` removes the listener. */
 function abortOf(signal: AbortSignal | undefined): { readonly promise: Promise<never>; forget(): void } {
   let reject: (reason: unknown) => void = () => {};
   const promise = new Promise<never>((_, no) => {
     reject = no;
   });
-  promise.catch(() => {}); // it is reported to the code that races with it
+  promise.catch(() => {}); // the code that races with it gets the error
   const heard = (): void => reject(signal?.reason);
   if (signal?.aborted === true) heard();
   signal?.addEventListener("abort", heard, { once: true });

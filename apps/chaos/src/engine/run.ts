@@ -9,37 +9,42 @@ import { aboutOf, type Progress, runScenario } from "./run-scenario.js";
 import type { PlannedFault, Scenario, Topology } from "./scenario.js";
 import { ServerPool, topologyName } from "./server-pool.js";
 
-/** What `run()` takes. */
+/** The options of `run()`. */
 export interface RunOptions {
-  /** What is run, one outcome for each. */
+  /** The scenarios to run. Each gives one outcome. */
   readonly scenarios: readonly Scenario[];
-  /** Plans and workloads are drawn from it. */
+  /** The seed from which plans and workloads are drawn. */
   readonly seed: number;
-  /** Each scenario gets a folder of its id in it. */
+  /** The folder in which each scenario gets a folder named by its id. */
   readonly folder: string;
-  /** What this machine can do; a scenario that needs more is skipped. */
+  /** The capabilities of this machine. A scenario that needs more is skipped. */
   readonly capabilities: readonly Capability[];
-  /** How many groups of scenarios at a time; those of one topology always go one after the other. Default 1. */
+  /**
+   * How many groups of scenarios run at a time. Scenarios of one topology always run one after the other. Default 1.
+   */
   readonly jobs?: number;
-  /** No scenario is begun after that. */
+  /** No scenario is begun after this time. */
   readonly timeBudgetMs?: number;
-  /** Which scenarios' folders stay. Default `failed`: those of all that did not come out as expected. */
+  /** Which folders of scenarios stay. Default `failed`: those of all scenarios that did not come out as expected. */
   readonly keep?: "always" | "failed";
-  /** Plans by the id of a scenario, instead of those drawn. */
+  /** Plans by the id of a scenario. They replace the drawn plans. */
   readonly plans?: Readonly<Record<string, readonly PlannedFault[]>>;
   /** Worker programs by the name of a recipe, in place of those of this package. */
   readonly programs?: ProgramsByRecipe;
   /** The servers to use. Default: a pool of its own. `run()` closes it either way. */
   readonly pool?: ServerPool;
-  /** Aborts: everything is taken down, and the promise rejects with the reason. */
+  /** When it aborts, everything is taken down, and the promise rejects with the reason. */
   readonly signal?: AbortSignal;
   /** Called now and then while a scenario runs. */
   onProgress?(id: string, progress: Progress): void;
-  /** Called as each scenario has come out; `run()` waits for its promise. */
+  /** Called when a scenario has an outcome. `run()` waits for its promise. */
   onOutcome?(outcome: ScenarioOutcome): void | Promise<void>;
 }
 
-/** Runs scenarios, those of one topology on one set of servers. Rejects only when `signal` aborts; nothing is left running then. */
+/**
+ * Runs scenarios. Those of one topology run on one set of servers. Rejects only when `signal` aborts; nothing is left
+ * running then.
+ */
 export async function run(options: RunOptions): Promise<RunOutcome> {
   const startedAt = new Date().toISOString();
   const startedMs = performance.now();
@@ -55,7 +60,7 @@ export async function run(options: RunOptions): Promise<RunOutcome> {
     const lane = async (): Promise<void> => {
       for (let group = groups[next++]; group !== undefined; group = groups[next++]) {
         pool.prepare(group.topology);
-        // The servers of the next group start while these run.
+        // Start the servers of the next group while this group runs.
         const ahead = groups[next];
         if (ahead !== undefined) pool.prepare(ahead.topology);
         for (const scenario of group.scenarios) await settle(await one(scenario, options, pool, startedMs));
@@ -134,7 +139,7 @@ async function one(
     rmSync(folder, { recursive: true, force: true });
     return { ...outcome, folder: null };
   } catch (error) {
-    // What it left behind at its servers is not known.
+    // It is not known what the failed run left behind at its servers.
     await pool.discard(scenario.topology);
     signal?.throwIfAborted();
     const why = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -2,16 +2,17 @@ import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { ServerLog, ServerSet } from "./topologies/server-set.js";
 
 /**
- * What a member of an ensemble writes when it had nodes of a session that its leader had deleted. Seen with 3.8.0 after a member had
- * caught up with its leader by a DIFF (see ZOOKEEPER-4394 and ZOOKEEPER-4785): such a member shows its clients a queue that no other
- * member has, until their sessions are over. The opposite, "Ignoring NoNodeException ... while removing ephemeral for dead
- * session", is no sign: a server that reads its own log behind a snapshot taken meanwhile writes it too.
+ * What a member of an ensemble logs if it had nodes of a session that its leader had deleted. This was seen with 3.8.0
+ * after a member had caught up with its leader by a DIFF (see ZOOKEEPER-4394 and ZOOKEEPER-4785). Such a member shows
+ * its clients a queue that no other member has, until their sessions are over.
+ * The opposite, "Ignoring NoNodeException ... while removing ephemeral for dead session", is no sign: a server that
+ * reads its own log behind a snapshot taken meanwhile also writes it.
  */
 const sign = /Unexpected extra paths under session/;
 
 /**
- * Reads what servers write from now on for signs that they are not in order among themselves. A client that is convicted then may not
- * have been at fault.
+ * Searches what the servers log from now on for signs that they are not in order among themselves. A client that is
+ * convicted then may not be at fault.
  */
 export class ServerDisorder {
   readonly #logs: readonly { readonly log: ServerLog; readonly from: number }[];
@@ -21,7 +22,7 @@ export class ServerDisorder {
     this.#logs = several ? set.logs().map((log) => ({ log, from: sizeOf(log.path) })) : [];
   }
 
-  /** A line for each server that says so. */
+  /** A line for each server that logged such a sign. */
   seen(): string[] {
     return this.#logs.flatMap(({ log, from }) => {
       const line = textFrom(log.path, from)
@@ -38,7 +39,7 @@ function sizeOf(path: string): number {
   try {
     return statSync(path).size;
   } catch {
-    // It has written nothing yet.
+    // The server has written nothing yet.
     return 0;
   }
 }

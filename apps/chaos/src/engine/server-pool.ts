@@ -5,7 +5,10 @@ import type { ServerSet } from "./topologies/server-set.js";
 export const topologyName = (topology: Topology): string =>
   JSON.stringify(topology, Object.keys(topology).sort());
 
-/** Running servers by their topology: started ahead, handed from one scenario to the next, closed when no scenario needs them. */
+/**
+ * Running servers by their topology. They are started ahead, passed from one scenario to the next, and closed when no
+ * scenario needs them.
+ */
 export class ServerPool {
   readonly #start: (topology: Topology) => Promise<ServerSet>;
   readonly #sets = new Map<string, Promise<ServerSet>>();
@@ -15,17 +18,17 @@ export class ServerPool {
     this.#start = start;
   }
 
-  /** Begins to start them, unless that has begun. */
+  /** Starts the servers, unless they are already starting or running. */
   prepare(topology: Topology): void {
     if (this.#closed) return;
     const name = topologyName(topology);
     if (this.#sets.has(name)) return;
     const set = this.#start(topology);
-    set.catch(() => {}); // it is reported to the code that takes it
+    set.catch(() => {}); // the code that takes the set gets the error
     this.#sets.set(name, set);
   }
 
-  /** The set for a scenario, up and serving. */
+  /** The set for a scenario, running and serving. */
   async take(topology: Topology): Promise<ServerSet> {
     if (this.#closed) throw new Error("the pool of servers is closed");
     this.prepare(topology);
@@ -38,7 +41,7 @@ export class ServerPool {
     }
   }
 
-  /** After a scenario: makes it whole again for the next, or throws it away where that fails. */
+  /** Heals the set after a scenario for the next one, or discards it if that fails. */
   async giveBack(set: ServerSet): Promise<void> {
     try {
       await set.heal();
@@ -55,7 +58,7 @@ export class ServerPool {
     await closed(set);
   }
 
-  /** Stops all, those that are still starting as soon as they are up. */
+  /** Stops all sets. Sets that are still starting are stopped as soon as they are up. */
   async close(): Promise<void> {
     this.#closed = true;
     const sets = [...this.#sets.values()];
@@ -64,7 +67,7 @@ export class ServerPool {
   }
 }
 
-/** Never rejects: servers that cannot be closed, or have never come up, change nothing of what was judged. */
+/** Closes a set and never rejects. Servers that cannot be closed, or never came up, do not change what was judged. */
 async function closed(starting: Promise<ServerSet>): Promise<void> {
   const set = await starting.catch(() => null);
   await set?.close().catch((error: unknown) => {

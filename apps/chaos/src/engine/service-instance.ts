@@ -3,7 +3,7 @@ import type { ServerAddresses } from "../workload/addresses.js";
 import { probeFd, type ServiceAbout, type WorkerProgram } from "./worker-process.js";
 
 export interface InstanceFacts {
-  /** `s0`. */
+  /** The name of the instance, such as `s0`. */
   readonly name: string;
   readonly p: string;
   readonly clockBase: string;
@@ -11,7 +11,7 @@ export interface InstanceFacts {
   readonly servers: ServerAddresses;
 }
 
-/** The program of one instance of a service: its placeholders filled in, and what its probe needs. */
+/** The program of one instance of a service, with its placeholders filled in and the setup for its probe. */
 export function instanceOf(plain: WorkerProgram, about: ServiceAbout, facts: InstanceFacts): WorkerProgram {
   const setup: ProbeSetup = {
     fd: probeFd,
@@ -36,7 +36,7 @@ export async function serves(about: ServiceAbout, facts: InstanceFacts, signal: 
       const { status } = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(2_000)]) });
       if (status === 200) return;
     } catch {
-      // It does not listen yet.
+      // The instance does not listen yet.
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

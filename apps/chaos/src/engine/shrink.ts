@@ -5,33 +5,33 @@ import type { ScenarioOutcome } from "./outcome.js";
 import { type RunOptions, run } from "./run.js";
 import type { PlannedFault, Scenario } from "./scenario.js";
 
-/** A smaller case that still shows what was not expected. */
+/** The smallest case that still shows the unexpected violation. */
 export interface Shrunk extends Planned {
-  /** How the smallest case came out. */
+  /** The outcome of the smallest case. */
   readonly outcome: ScenarioOutcome;
-  /** Runs that it took. */
+  /** The number of runs that the search took. */
   readonly tries: number;
 }
 
-/** What `shrink()` takes beside the outcome. */
+/** The options of `shrink()`, beside the outcome. */
 export interface ShrinkOptions extends Pick<RunOptions, "seed" | "capabilities" | "folder"> {
   /** See `RunOptions.programs`. */
   readonly programs?: RunOptions["programs"];
-  /** Aborts: everything is taken down, and the promise rejects with the reason. */
+  /** When it aborts, everything is taken down, and the promise rejects with the reason. */
   readonly signal?: AbortSignal;
-  /** Most runs. Default 30. */
+  /** The largest number of runs. Default 30. */
   readonly tries?: number;
-  /** No run is begun after that, in milliseconds. Default 10 minutes. */
+  /** No run is begun after this time, in milliseconds. Default 10 minutes. */
   readonly budgetMs?: number;
-  /** After each try: what it ran with, and whether that still showed it. */
+  /** Called after each try with what was run, and whether that still showed the violation. */
   onTry?(attempt: number, planned: Planned, still: boolean): void;
-  /** Instead of running it; for tests. */
+  /** Called instead of running a plan; for tests. */
   again?(scenario: Scenario, plan: readonly PlannedFault[], attempt: number): Promise<ScenarioOutcome>;
 }
 
 /**
- * Replays an unexpected violation with fewer faults, then with fewer workers, and keeps what still shows it. Runs are not exactly
- * repeatable: a smaller case that passes once is given up, though it might convict the next time.
+ * Replays an unexpected violation with fewer faults, then with fewer workers, and keeps what still shows it. Runs are
+ * not exactly repeatable: a smaller case that passes once is given up, although it might convict the next time.
  */
 export async function shrink(
   scenario: Scenario,
@@ -67,7 +67,7 @@ export async function shrink(
   return { ...best, tries };
 }
 
-/** Half of one group of workers. */
+/** All crews in which one group of workers is halved. */
 const smallerCrews = ({ groups }: Scenario): Scenario["groups"][] =>
   groups.flatMap((group, at) =>
     group.count <= 2
@@ -75,7 +75,7 @@ const smallerCrews = ({ groups }: Scenario): Scenario["groups"][] =>
       : [groups.map((each, other) => (other === at ? { ...each, count: Math.ceil(each.count / 2) } : each))],
   );
 
-/** No fault waits for one that is not in the plan any more. */
+/** Whether no fault waits for a fault that is no longer in the plan. */
 const possible = (plan: readonly PlannedFault[]): boolean =>
   plan.every(({ after }) => {
     const [, name] = /^(?:begun|ended)\(\s*([^,()\s]+)/.exec(after ?? "") ?? [];

@@ -1,13 +1,13 @@
 import { isMiss } from "../history/history.js";
 import type { HistoryRecord, OutcomeRecord } from "../history/record.js";
 
-/** A hold that a worker was granted and has not given back, as far as records have arrived. */
+/** A hold that a worker was granted and has not given back, according to the records that have arrived. */
 export interface LiveHold {
   readonly id: string;
   readonly key: string;
   readonly p: string;
   readonly mode: "read" | "write";
-  /** When its grant arrived, on the clock of `performance.now()`. */
+  /** When the record of its grant arrived, on the clock of `performance.now()`. */
   readonly sinceMs: number;
 }
 
@@ -17,9 +17,9 @@ export interface LiveWait {
   readonly key: string;
 }
 
-/** A worker that gave back a lock which its client keeps for the next owner. It may have it again by now. */
+/** A worker that gave back a lock which its client keeps for the next owner. The client may have lent the lock again by now. */
 export interface LiveKeeping {
-  /** The id of the release that kept it first. */
+  /** The id of the first release that kept the lock. */
   readonly id: string;
   readonly p: string;
 }
@@ -30,7 +30,10 @@ interface Counts {
   readonly grantedTo: Set<string>;
 }
 
-/** What the records say so far: the nemesis aims by it, and the engine waits for things in it. Never used to judge. */
+/**
+ * The state of the run according to the records so far. The nemesis aims by it, and the engine waits for conditions on
+ * it. It is never used to judge.
+ */
 export class Tally {
   readonly #holds = new Map<string, LiveHold>();
   readonly #waits = new Map<string, LiveWait>();
@@ -41,16 +44,19 @@ export class Tally {
   readonly #begun = new Map<string, number>();
   readonly #ended = new Map<string, number>();
   readonly #dead = new Set<string>();
-  /** Holds in which the write was sent. */
+  /** The holds whose write was sent. */
   readonly #wrote = new Set<string>();
-  /** Holds whose owner asked to give them back. */
+  /** The holds whose owner asked to give them back. */
   readonly #given = new Set<string>();
   #watchers: { test: () => boolean; resolve: (met: boolean) => void }[] = [];
-  /** When a lock was last granted or given back, as far as records have arrived, on the clock of `performance.now()`. */
+  /**
+   * When a lock was last granted or given back, according to the records that have arrived, on the clock of
+   * `performance.now()`.
+   */
   changedMs = 0;
   #grants = 0;
   #faults = 0;
-  /** The last stamp of all records of faults. */
+  /** The latest time stamp of all records of faults. */
   #faultAt = -1;
 
   see(record: HistoryRecord): void {
@@ -101,17 +107,20 @@ export class Tally {
     return [...this.#waits.values()].filter((wait) => wait.key === key);
   }
 
-  /** The provider that keeps the lock of this key, by the records that have arrived; `null` where none does. */
+  /**
+   * The worker whose provider keeps the lock of this key, according to the records that have arrived; `null` if there
+   * is none.
+   */
   keeping(key: string): LiveKeeping | null {
     return this.#keepings.get(key) ?? null;
   }
 
-  /** Its owner has sent the write that it held it for. */
+  /** Whether the hold's owner has sent the write for which it took the lock. */
   wrote(id: string): boolean {
     return this.#wrote.has(id);
   }
 
-  /** Its owner has asked to give it back. */
+  /** Whether the hold's owner has asked to give it back. */
   givenBack(id: string): boolean {
     return this.#given.has(id);
   }
@@ -141,12 +150,15 @@ export class Tally {
     return this.#faults;
   }
 
-  /** Counts anew to whom each key is granted: from the last fault on. */
+  /** Forgets to whom each key was granted, so that only grants after the last fault count. */
   forgetClients(): void {
     for (const counts of this.#counts.values()) counts.grantedTo.clear();
   }
 
-  /** Resolves with true when `test` holds, looked at after each record; with false when the signal aborts or the time is over first. */
+  /**
+   * Resolves with true when `test` holds; it is checked after each record. Resolves with false if the signal aborts or
+   * the time is over first.
+   */
   until(test: () => boolean, options: { signal?: AbortSignal; withinMs?: number } = {}): Promise<boolean> {
     if (test()) return Promise.resolve(true);
     if (options.signal?.aborted === true) return Promise.resolve(false);
@@ -181,7 +193,7 @@ export class Tally {
     if (this.#keepings.get(record.key)?.p !== record.p) this.#keepings.delete(record.key);
     const counts = this.of(record.key);
     counts.grants += 1;
-    // A grant from before the last fault's end may arrive after it.
+    // The record of a grant from before the last fault's end may arrive after that end.
     if (record.t > this.#faultAt) counts.grantedTo.add(record.p);
     this.#grants += 1;
   }

@@ -1,6 +1,6 @@
 import type { Tally } from "./tally.js";
 
-/** What must have happened before a fault: see `PlannedFault.after`. */
+/** The condition that must be met before a fault: see `PlannedFault.after`. */
 export interface Trigger {
   readonly text: string;
   met(tally: Tally): boolean;
@@ -8,7 +8,9 @@ export interface Trigger {
 
 const form = /^(held|waiting|granted|written|begun|ended)\(\s*([^,()\s]+)\s*(?:,\s*(\d+)\s*)?\)$/;
 
-/** Throws `RangeError` for what is no trigger, so that a bad plan is known before it runs. */
+/**
+ * Parses a trigger. Throws `RangeError` for a text that is no trigger, so that a bad plan is noticed before it runs.
+ */
 export function parseTrigger(text: string): Trigger {
   const match = form.exec(text.trim());
   if (match === null) throw new RangeError(`not a trigger: ${JSON.stringify(text)}`);
@@ -29,8 +31,9 @@ export function parseTrigger(text: string): Trigger {
 export type WorkerRole = "holder" | "keeper" | "waiter" | "last-waiter" | "worker";
 
 /**
- * A target in the workload: `holder(k1)`, `keeper(k1)` (whose client keeps it for its next owner), `waiter(k1)`, `last-waiter(k1)` (who asked last, so that its turn does
- * not come at once), `worker(w0)`. `null` for any other: a server's role or name.
+ * Parses a target among the workers: `holder(k1)`, `keeper(k1)` (its client keeps the lock for its next owner),
+ * `waiter(k1)`, `last-waiter(k1)` (it asked last, so its turn does not come at once), `worker(w0)`. Returns `null` for
+ * any other target: a server's role or name.
  */
 export function parseWorkerTarget(text: string): { readonly role: WorkerRole; readonly name: string } | null {
   const match = /^(holder|keeper|waiter|last-waiter|worker)\(\s*([^()\s]+)\s*\)$/.exec(text.trim());

@@ -4,29 +4,29 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import type { FromWorker, ToWorker } from "../workload/protocol.js";
 
-// The worker keeps the shell's pid, so that signals reach it. The watchdog beside it waits for the end of a pipe that only
-// the runner holds open; the kernel closes it however the runner dies, and a worker that stands still would notice nothing
-// by itself. A word on the pipe says that the worker has ended. The interrupt of a terminal reaches the whole group: the
-// runner decides what its workers do then.
+// The worker keeps the shell's pid, so that signals reach it. A watchdog beside it reads from a pipe that only the
+// runner holds open. The kernel closes the pipe however the runner dies; the watchdog then kills the worker, which
+// could not notice this by itself while it stands still. A line on the pipe says that the worker has ended. An
+// interrupt from a terminal reaches the whole group and is ignored here: the runner decides what its workers do then.
 const leash = (target: string): string => `
 trap '' INT
 (trap '' HUP TERM; read -r _ <&3 || { kill -CONT ${target}; kill -KILL ${target}; }) </dev/null >/dev/null 2>&1 4>&- &
 exec "$@" 3<&-
 `;
 
-/** What to run as a worker. */
+/** The program to run as a worker. */
 export interface WorkerProgram {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** It is a service of a user's that says what it does through the probe, and reads nothing. */
+  /** Set for a user's service, which reports what it does through the probe, and reads nothing. */
   readonly service?: ServiceAbout;
 }
 
 export interface ServiceAbout {
-  /** Variables of its environment, with placeholders: `{redis}`, `{zookeeper}`, `{host}`, `{port}`, `{n}`. */
+  /** Variables for its environment, with placeholders: `{redis}`, `{zookeeper}`, `{host}`, `{port}`, `{n}`. */
   readonly env: Readonly<Record<string, string>>;
-  /** Answers with 200 once it serves; `null`: it is ready when its probe speaks. */
+  /** A URL that answers with 200 once the service serves. `null`: the service is ready when its probe sends its first message. */
   readonly ready: string | null;
   readonly keys: readonly string[];
   /** One port for each instance. */
@@ -38,25 +38,28 @@ export interface WorkerEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A process that a worker has started may hold its output open after it. What the worker itself said has been read by then. */
+/**
+ * How long to wait for the end of the output after the worker's exit. A process that the worker has started may hold
+ * the output open. Everything that the worker itself sent has been read by then.
+ */
 const readsOnMs = 5_000;
 
 /** The descriptor at which the probe of a service writes its records. */
 export const probeFd = 4;
 
-/** One worker: a process that reads lines and writes lines. It does not outlive the runner, whatever ends that. */
+/** One worker: a process that reads lines and writes lines. It does not outlive the runner, however the runner ends. */
 export class WorkerProcess {
   readonly p: string;
   readonly pid: number;
   readonly exited: Promise<WorkerEnd>;
-  /** It is a service of a user's. */
+  /** Whether the worker is a user's service. */
   readonly isService: boolean;
   readonly #child: ChildProcess;
   readonly #stdin: Writable;
   readonly #logFile: string;
   #end: WorkerEnd | null = null;
 
-  /** `onWord` gets every line, parsed; a line that is no JSON object is handed on as a failure of the worker. */
+  /** `onWord` receives every line, parsed. A line that is no JSON object is passed on as a failure of the worker. */
   constructor(p: string, program: WorkerProgram, logFile: string, onWord: (word: FromWorker) => void) {
     this.p = p;
     this.#logFile = logFile;
@@ -67,8 +70,8 @@ export class WorkerProcess {
       ["-c", leash(isService ? "-$$" : "$$"), "sh", program.command, ...program.args],
       {
         env: { ...process.env, ...program.env },
-        // What a service writes to standard output is its own; its probe has a pipe for itself.
-        // A service may start others, which end with it: it has a group of its own.
+        // A service may write anything to standard output, so its probe has a pipe of its own.
+        // A service may start other processes, which have to end with it, so it has a group of its own.
         detached: isService,
         stdio: isService ? ["pipe", log, log, "pipe", "pipe"] : ["pipe", "pipe", log, "pipe"],
       },
@@ -86,12 +89,12 @@ export class WorkerProcess {
     this.pid = child.pid;
     this.#child = child;
     this.#stdin = stdin;
-    // A worker that died while a line was written to it is reported by its exit.
+    // If the worker died while a line was written to it, its exit is reported.
     stdin.on("error", () => {});
     guard.on("error", () => {});
     const lines = createInterface({ input: isService ? probe : stdout });
     lines.on("line", (line) => onWord(parse(line)));
-    // Killed before it had read its lines: its exit is reported, and all that it said has been read.
+    // If the worker was killed before it had read its lines, its exit is reported, and everything that it sent has been read.
     lines.on("error", () => {});
     this.exited = new Promise((resolve) => {
       let cancel = (): void => {};
@@ -102,7 +105,7 @@ export class WorkerProcess {
         const timer = setTimeout(() => (isService ? probe : stdout).destroy(), readsOnMs);
         cancel = () => clearTimeout(timer);
       });
-      // This comes once all that it said has been read.
+      // `close` comes once everything that the worker sent has been read.
       child.on("close", (code, signal) => {
         cancel();
         this.#end ??= { code, signal };
@@ -115,7 +118,7 @@ export class WorkerProcess {
     return this.#end === null;
   }
 
-  /** A service hears of nothing but the end. */
+  /** Sends a message to the worker. A service only gets the order to stop, as SIGTERM. */
   tell(word: ToWorker): void {
     if (this.isService) {
       if (word.do === "stop") this.signal("SIGTERM");
@@ -131,11 +134,11 @@ export class WorkerProcess {
       process.kill(-this.pid, signal);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-      // All of it has ended.
+      // All processes of the group have ended.
     }
   }
 
-  /** SIGCONT and SIGKILL; resolves when all that it said has been read. */
+  /** Sends SIGCONT and SIGKILL. Resolves when everything that the worker sent has been read. */
   async kill(): Promise<WorkerEnd> {
     if (this.running && this.isService) this.#toGroup("SIGKILL");
     this.signal("SIGCONT");
@@ -143,7 +146,7 @@ export class WorkerProcess {
     return await this.exited;
   }
 
-  /** Whether the kernel shows it as stopped; true where there is no /proc. */
+  /** Whether the kernel shows the process as stopped; true if there is no /proc. */
   standsStill(): boolean {
     let stat: string;
     try {
@@ -154,7 +157,7 @@ export class WorkerProcess {
     return stat.slice(stat.lastIndexOf(")") + 2).startsWith("T");
   }
 
-  /** The end of what it wrote to standard error. */
+  /** The end of the worker's log, which contains its standard error. */
   logTail(): string {
     try {
       return readFileSync(this.#logFile, "utf8").trimEnd().split("\n").slice(-20).join("\n");

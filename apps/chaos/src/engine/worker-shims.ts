@@ -2,7 +2,7 @@ import { SweptFolder } from "./machine/swept-folder.js";
 import { buildShims } from "./shims/build.js";
 import type { ShimHandle } from "./shims/shim-handle.js";
 
-/** Shims for workers, each with a clock of its own. Built once for a scenario. */
+/** The shims for workers, each with a clock of its own. They are built once for a scenario. */
 export class WorkerShims {
   readonly #folder: SweptFolder;
   readonly #handles = new Map<string, ShimHandle>();
@@ -12,7 +12,7 @@ export class WorkerShims {
     this.#handles = new Map(handles);
   }
 
-  /** @throws ProgramError without a C compiler. */
+  /** @throws ProgramError if there is no C compiler. */
   static async build(workers: readonly string[]): Promise<WorkerShims> {
     const folder = new SweptFolder("workers");
     try {

@@ -14,17 +14,17 @@ import type {
 const never = Number.POSITIVE_INFINITY;
 
 /**
- * Puts records together into operations and holds as they arrive. The records of one worker come in their order; those
- * of different workers may come late (a paused worker's do), so all that compares times is done in `build`.
+ * Combines records into operations and holds as they arrive. The records of one worker come in their order. Those of
+ * different workers may come late (for example after a pause), so everything that compares times is done in `build`.
  */
 export class HistoryBuilder {
   readonly #keys = new Map<string, KeyHistory>();
-  /** Operations without an end, by worker. */
+  /** The operations without an end, by worker. */
   readonly #pending = new Map<string, Map<number, Operation>>();
   readonly #holds: HoldBook = new HoldBook((hold) => this.#keys.get(hold.key)?.holds.push(hold));
   readonly #workers = new Map<string, WorkerRecord[]>();
   readonly #faults: Fault[] = [];
-  /** One string of each worker, not one of each record. */
+  /** One string for each worker instead of one for each record, to save memory. */
   readonly #words = new Map<string, string>();
   #meta: MetaRecord | null = null;
   #endedAt = 0;

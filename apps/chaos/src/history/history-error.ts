@@ -1,6 +1,6 @@
-/** A history that cannot be judged: says in which line, and why. */
+/** A history that cannot be judged. Says in which line, and why. */
 export class HistoryError extends Error {
-  /** The number of the line, from 1; 0 when no single line is to blame. */
+  /** The number of the line, from 1; 0 if no single line is wrong. */
   readonly line: number;
   readonly reason: string;
 

@@ -11,29 +11,29 @@ import type {
 
 export type KeyMeta = MetaRecord["keys"][string];
 
-/** An operation with its end. One that never ended has outcome `open` and ends at infinity. */
+/** An operation with its end. An operation that never ended has the outcome `open` and ends at infinity. */
 export class Operation {
   readonly p: string;
   readonly f: OperationName;
   readonly key: string;
   readonly op: number;
-  /** `i` of the record that asked. */
+  /** `i` of the record that began it. */
   readonly invoke: number;
   readonly invokedAt: Nanos;
   readonly mode: "read" | "write";
   readonly permits: number;
   readonly waitMs: number;
   readonly thread: string;
-  /** The hold that it is about, or that it was granted. */
+  /** The hold of which it is about, or that it was granted. */
   hold: string;
   outcome: "ok" | "fail" | "info" | "open" = "open";
-  /** `i` of the record that ended it; -1 while there is none. */
+  /** `i` of the record that ended it; -1 if there is none. */
   end = -1;
   endedAt: Nanos = Number.POSITIVE_INFINITY;
   count = -1;
-  /** A release after which the client kept the lock for its next owner. */
+  /** Whether the client kept the lock for its next owner after this release. */
   kept = false;
-  /** The name of the hold that its answer gave; empty without one. */
+  /** The name of the hold in its answer; empty if there is none. */
   named = "";
 
   constructor(
@@ -62,37 +62,37 @@ export class Operation {
 export type EndCause = "release" | "lost" | "killed" | "exit" | "downgrade" | "open";
 
 /**
- * What a worker heard that it has: from the return of the acquire to the first thing that ended it. A read that was a write before
- * begins where the downgrade was asked for: its owner has had the one or the other all the while.
+ * A hold as its worker knows it: from the return of the acquire to the first thing that ended it. A downgraded read
+ * begins when the downgrade was asked for: from then on its owner has always had either the write or the read.
  */
 export class Hold {
   readonly id: string;
   readonly key: string;
   readonly p: string;
-  /** Two holds of one owner may nest. Without a logical thread each hold is an owner of its own. */
+  /** The owner: two holds of one owner may nest. Without a logical thread each hold has an owner of its own. */
   readonly owner: string;
-  /** Its owner is a logical thread, which may have others within it. */
+  /** Whether its owner is a logical thread, which may have other holds within this one. */
   readonly nests: boolean;
   readonly mode: "read" | "write";
   readonly permits: number;
   readonly token: bigint | null;
-  /** `i` of the grant. */
+  /** `i` of the record of the grant. */
   readonly grant: number;
   readonly invokedAt: Nanos;
   readonly from: Nanos;
-  /** The write that this read was before; `null` for all others. */
+  /** The write from which this read was downgraded; `null` for all other holds. */
   readonly downgradedFrom: Hold | null;
   to: Nanos = Number.POSITIVE_INFINITY;
-  /** `i` of the record that ended it; -1 when it never ended. */
+  /** `i` of the record that ended it; -1 if it never ended. */
   end = -1;
   cause: EndCause = "open";
-  /** When no worker can have it any more: the release came back, it was lost, its process is dead. */
+  /** The time from which no worker can have it any more: the release returned, it was lost, or its process is dead. */
   surelyOverAt: Nanos = Number.POSITIVE_INFINITY;
   lostAt: Nanos = Number.POSITIVE_INFINITY;
   lost = -1;
-  /** The time until which the recipe promised it. */
+  /** The time until which the recipe promised the hold. */
   validUntil: Nanos;
-  /** Stretches in which the promise had run out and was given again later. Rare. */
+  /** Stretches between the end of a promise and the next extension. Rare. */
   gaps: { from: Nanos; to: Nanos }[] | null = null;
 
   constructor(acquire: Operation, id: string, from: Nanos, grant: number, more: HoldDetails) {
@@ -139,18 +139,21 @@ export interface Fault {
   readonly name: string;
   readonly target: string;
   readonly begin: FaultRecord;
-  /** `null` when the run ended before it did. */
+  /** `null` if the run ended before the fault. */
   end: FaultRecord | null;
   readonly from: Nanos;
   to: Nanos;
   evident: boolean;
 }
 
-/** Whether this is the end of a try that missed its target and was taken back: it is no fault that happened. */
+/**
+ * Whether this is the end of a try that missed its target and was taken back. Such a try does not count as a fault that
+ * happened.
+ */
 export const isMiss = ({ evidence }: Pick<FaultRecord, "evidence">): boolean =>
   (evidence as { hit?: unknown } | null | undefined)?.hit === false;
 
-/** Everything about one key; every list in the order of time. */
+/** Everything about one key. Every list is in the order of time. */
 export interface KeyHistory {
   readonly key: string;
   readonly meta: KeyMeta;
@@ -166,7 +169,7 @@ export interface History {
   readonly keys: ReadonlyMap<string, KeyHistory>;
   readonly faults: readonly Fault[];
   readonly workers: ReadonlyMap<string, readonly WorkerRecord[]>;
-  /** The last stamp of all records. */
+  /** The latest time stamp of all records. */
   readonly endedAt: Nanos;
   readonly records: number;
 }

@@ -3,11 +3,11 @@ import type { EventRecord, Nanos, OutcomeRecord, WorkerRecord } from "./record.j
 
 const never = Number.POSITIVE_INFINITY;
 
-/** Keeps books of who was granted what, and what ended it: releases, downgrades, losses. */
+/** Tracks who was granted which hold, and what ended it: releases, downgrades, losses. */
 export class HoldBook {
-  /** Holds that have not been released, by their id: the innermost last. */
+  /** The holds that have not been released, by their id. The innermost is last. */
   readonly #live = new Map<string, Hold[]>();
-  /** Which worker was granted the hold of each name. */
+  /** The worker that was granted the hold of each name. */
   readonly #owners = new Map<string, string>();
   readonly #onHold: (hold: Hold) => void;
 
@@ -15,7 +15,10 @@ export class HoldBook {
     this.#onHold = onHold;
   }
 
-  /** @throws Error where another worker was granted a hold of that name: what is said of the one would be taken for the other */
+  /**
+   * @throws Error if another worker was granted a hold of the same name, because records about the one would be taken
+   * for the other
+   */
   granted(operation: Operation, record: OutcomeRecord): void {
     const id = record.ret?.hold ?? `${operation.p}:${operation.op}`;
     const owner = this.#owners.get(id) ?? operation.p;
@@ -39,13 +42,15 @@ export class HoldBook {
     this.#live.get(id)?.at(-1)?.endsAt(t, i, "release");
   }
 
-  /** However a release ends, its owner must not go on; only one that came back well is known to be over. */
+  /**
+   * However a release ends, its owner must not go on. But only after a successful release is the hold certainly over.
+   */
   released(operation: Operation, record: OutcomeRecord): void {
     const hold = this.#innermost(operation.hold);
     if (hold !== null && record.type === "ok") hold.surelyOverAt = Math.min(hold.surelyOverAt, record.t);
   }
 
-  /** Whether it came about is not known: from when it was asked for, others may read. */
+  /** It is not known whether the downgrade took place, so the write ends when it was asked for: from then on others may read. */
   downgradeUnanswered(operation: Operation): Hold | null {
     const write = this.#innermost(operation.hold);
     write?.endsAt(operation.invokedAt, operation.invoke, "downgrade");
@@ -53,9 +58,9 @@ export class HoldBook {
   }
 
   /**
-   * A downgrade came back: the write ends where it was asked for, and the read begins there, since its owner had at least
-   * that at every moment until the answer. Where the write was lost meanwhile, what it had until then is left open, and the read begins
-   * with the answer. A refused downgrade changes nothing.
+   * Handles the answer of a downgrade. The write ends and the read begins when the downgrade was asked for, because
+   * from then until the answer its owner had at least the read. If the write was lost meanwhile, what the owner had
+   * until the answer is left open, and the read begins with the answer. A refused downgrade changes nothing.
    */
   downgraded(operation: Operation, record: OutcomeRecord): void {
     if (record.type === "fail") return;
@@ -78,7 +83,7 @@ export class HoldBook {
       validUntil: write.validUntil,
       downgradedFrom: write,
     });
-    // Only what the write was promised is promised until the answer.
+    // Until the answer only the promise for the write counts.
     if (record.ret?.validUntil !== undefined) read.extendedAt(record.t, record.ret.validUntil);
     this.#add(read);
   }
@@ -113,7 +118,7 @@ export class HoldBook {
   }
 }
 
-/** A hold ends with its process. `records` are those of its worker, in the order of time. */
+/** Ends a hold with the death of its process. `records` are those of its worker, in the order of time. */
 export function endByDeath(hold: Hold, records: readonly WorkerRecord[]): void {
   const death = deathAfter(hold.from, records);
   if (death === null) return;
@@ -122,7 +127,10 @@ export function endByDeath(hold: Hold, records: readonly WorkerRecord[]): void {
   hold.surelyOverAt = Math.min(hold.surelyOverAt, at);
 }
 
-/** The death of a worker at or after `t`; or one before it that nothing came after: a kill is stamped before it works. */
+/**
+ * The death of a worker at or after `t`. Also a death before `t` if nothing came after it, because a kill is recorded
+ * before it works.
+ */
 function deathAfter(t: Nanos, records: readonly WorkerRecord[]): WorkerRecord | null {
   let last: WorkerRecord | null = null;
   for (const record of records) {

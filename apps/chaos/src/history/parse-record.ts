@@ -29,8 +29,8 @@ const kinds = new Set([
 const decimal = /^\d{1,20}$/;
 
 /**
- * Reads one line. What it needs is checked, what it does not know is kept: a history of a newer writer can be judged.
- * Throws `HistoryError` with the line and the reason.
+ * Reads one line. Required fields are checked and unknown fields are kept, so that a history of a newer writer can be
+ * judged. Throws `HistoryError` with the line and the reason.
  */
 export function parseRecord(text: string, line: number): HistoryRecord {
   let value: unknown;
@@ -44,7 +44,7 @@ export function parseRecord(text: string, line: number): HistoryRecord {
   return value as HistoryRecord;
 }
 
-/** `null` when the value is a record. */
+/** What is wrong with a value; `null` if it is a record. */
 export function whatIsWrong(value: unknown): string | null {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return "a record is an object";
   const fields = value as Fields;

@@ -7,7 +7,7 @@ import type { HistoryRecord } from "./record.js";
 
 const chunkBytes = 1024 * 1024;
 
-/** Hands every record of a file to `onRecord`, a chunk in memory at a time. Throws `HistoryError`. */
+/** Passes every record of a file to `onRecord`, with one chunk in memory at a time. Throws `HistoryError`. */
 export async function scanHistory(
   path: string,
   onRecord: (record: HistoryRecord, line: number) => void,
@@ -37,7 +37,7 @@ export async function readRecords(path: string): Promise<HistoryRecord[]> {
   return records;
 }
 
-/** Reads a file into what the checkers judge. Throws `HistoryError` with the line of the first bad record. */
+/** Reads a file into the form that the checkers judge. Throws `HistoryError` with the line of the first bad record. */
 export async function readHistory(path: string): Promise<History> {
   const builder = new HistoryBuilder();
   await scanHistory(path, (record, line) => {
@@ -46,7 +46,7 @@ export async function readHistory(path: string): Promise<History> {
   return builder.build();
 }
 
-/** The same from records in memory. */
+/** Builds the same from records in memory. */
 export function historyOf(records: Iterable<HistoryRecord>): History {
   const builder = new HistoryBuilder();
   let line = 0;

@@ -1,9 +1,9 @@
 import type { CheckOptions } from "../checkers/options.js";
 
-/** Nanoseconds since the run began, by the one monotonic clock of the machine; as a number exact up to 104 days. */
+/** Nanoseconds since the run began, by the machine's one monotonic clock. As a number they are exact up to 104 days. */
 export type Nanos = number;
 
-/** What workers do. `write`: a read-modify-write at the protected resource. */
+/** The operations of workers. `write`: a read-modify-write at the protected resource. */
 export type OperationName =
   | "acquire"
   | "try-acquire"
@@ -27,7 +27,7 @@ export type ObjectKind =
   | "naive";
 
 interface Base {
-  /** Order of arrival at the recorder. */
+  /** The order of arrival at the recorder. */
   readonly i: number;
   /** When it happened. */
   readonly t: Nanos;
@@ -37,55 +37,55 @@ interface Base {
 export interface MetaRecord extends Base {
   readonly type: "meta";
   readonly v: 1;
-  /** Names the run. */
+  /** The name of the run. */
   readonly run: string;
-  /** The seed that plan and workload were drawn from. */
+  /** The seed from which plan and workload were drawn. */
   readonly seed: number;
   /** `Scenario.id`. */
   readonly scenario: string;
-  /** Each key that is worked on. */
+  /** The keys for which workers contend. */
   readonly keys: Readonly<
     Record<
       string,
       {
         readonly kind: ObjectKind;
         readonly backend: "zookeeper" | "redis" | "redlock" | "other";
-        /** Semaphores: permits. */
+        /** For semaphores: the number of permits. */
         readonly limit?: number;
-        /** Latches: countdowns until it opens. */
+        /** For latches: the number of countdowns until it opens. */
         readonly count?: number;
         readonly fair?: boolean;
-        /** Grants carry tokens. */
+        /** Whether grants carry fencing tokens. */
         readonly fenced?: boolean;
-        /** The session time-out or the lease. */
+        /** The session time-out or the lease, in milliseconds. */
         readonly leaseMs: number;
       }
     >
   >;
-  /** Servers of an ensemble that grants as long as a majority of them is up; left out where all have to be. */
+  /** The number of servers in an ensemble that grants as long as a majority of them is up; left out if all have to be up. */
   readonly members?: number;
   /** Versions of the servers, by their names. */
   readonly versions: Readonly<Record<string, string>>;
-  /** What this machine can do, as it was found before the run. */
+  /** The capabilities of this machine, as they were found before the run. */
   readonly capabilities: readonly string[];
-  /** The limits that the run was judged by; left out: the defaults. `check` and `report` judge the history again by them. */
+  /** The limits by which the run was judged; left out: the defaults. `check` and `report` judge the history again by them. */
   readonly check?: CheckOptions;
 }
 
-/** A worker asks. `op` ties it to the record that ends it. */
+/** A worker begins an operation. `op` connects this record with the record that ends the operation. */
 export interface InvokeRecord extends Base {
   readonly type: "invoke";
-  /** Worker and incarnation: `w3#0`. The incarnation rises after a restart. */
+  /** The worker and its incarnation: `w3#0`. The incarnation rises with each restart. */
   readonly p: string;
-  /** What it asks for. */
+  /** The operation. */
   readonly f: OperationName;
-  /** The key that it is about. */
+  /** The key of the operation. */
   readonly key: string;
-  /** Number of the operation, unique within `p`. */
+  /** The number of the operation, unique within `p`. */
   readonly op: number;
   /** The hold that a release, downgrade or write is about. */
   readonly hold?: string;
-  /** What it asks with; left out where there is nothing to say. */
+  /** The arguments of the operation; left out if there are none. */
   readonly arg?: {
     /** The longest wait, in milliseconds; left out: without a limit. */
     readonly waitMs?: number;
@@ -93,60 +93,60 @@ export interface InvokeRecord extends Base {
     readonly ttlMs?: number;
     /** The side of a read-write lock. */
     readonly mode?: "read" | "write";
-    /** How many permits of a semaphore. */
+    /** The number of permits, for a semaphore. */
     readonly permits?: number;
-    /** Re-entrant: the logical thread. */
+    /** The logical thread, for a re-entrant lock. */
     readonly thread?: string;
   };
 }
 
-/** How it ended: `ok`, `fail` (it did not happen), `info` (not known). */
+/** How an operation ended: `ok`, `fail` (it did not take place), `info` (not known). */
 export interface OutcomeRecord extends Base {
   /** How it ended. */
   readonly type: "ok" | "fail" | "info";
-  /** Worker and incarnation, as in the record that began it. */
+  /** The worker and its incarnation, as in the record that began it. */
   readonly p: string;
-  /** What was asked for. */
+  /** The operation. */
   readonly f: OperationName;
-  /** The key that it was about. */
+  /** The key of the operation. */
   readonly key: string;
-  /** Number of the operation, as in the record that began it. */
+  /** The number of the operation, as in the record that began it. */
   readonly op: number;
-  /** What it returned. For an acquire that was granted it names the hold from now on. */
+  /** What it returned. After a granted acquire, the name of the hold is used in all later records. */
   readonly ret?: {
     /** The name of the hold. */
     readonly hold?: string;
-    /** Decimal text: 63 bits. */
+    /** A number of 63 bits, as decimal text. */
     readonly token?: string;
-    /** The time until which the recipe promised it, by the clock of `t`. */
+    /** The time until which the recipe promised the hold, by the clock of `t`. */
     readonly validUntil?: Nanos;
-    /** Re-entrant: how often its owner holds it now. */
+    /** How often the owner holds the lock now, for a re-entrant lock. */
     readonly count?: number;
     /** Set for a release after which the client keeps the lock for its next owner. */
     readonly kept?: true;
   };
-  /** What it was rejected with. */
+  /** The error with which it was rejected. */
   readonly error?: string;
 }
 
-/** What the holder heard without asking. */
+/** An event of which a holder or waiter was notified. */
 export interface EventRecord extends Base {
   readonly type: "event";
-  /** Worker and incarnation. */
+  /** The worker and its incarnation. */
   readonly p: string;
-  /** What the holder heard. */
+  /** The event. */
   readonly f: "lost" | "uncertain" | "recovered" | "requeued" | "extended";
-  /** The key that it is about. */
+  /** The key of the event. */
   readonly key: string;
-  /** The hold that it is about. */
+  /** The hold of the event. */
   readonly hold?: string;
-  /** The reason that the recipe gave, where it gave one. */
+  /** The reason that the recipe gave, if any. */
   readonly cause?: string;
   /** For an extension, the time until which the recipe promises the hold now, by the clock of `t`. */
   readonly validUntil?: Nanos;
 }
 
-/** A write that came to the protected resource. */
+/** A write that reached the protected resource. */
 export interface EffectRecord extends Base {
   readonly type: "effect";
   readonly p: "resource";
@@ -156,34 +156,34 @@ export interface EffectRecord extends Base {
   readonly hold: string;
   /** The fencing token that came with it, as decimal text. */
   readonly token?: string;
-  /** Whether the resource took it. */
+  /** Whether the resource accepted the write. */
   readonly accepted: boolean;
-  /** The value that the writer had read, and the one that is there now. */
+  /** The value that the writer had read. */
   readonly read?: number;
-  /** The value that is there now. */
+  /** The value of the resource now. */
   readonly value?: number;
 }
 
-/** What the nemesis did. `evidence` shows that it really happened. */
+/** An action of the nemesis. `evidence` shows that it really happened. */
 export interface FaultRecord extends Base {
   readonly type: "fault";
   readonly p: "nemesis";
   /** `PlannedFault.fault`. */
   readonly f: string;
-  /** Whether it was done or healed. */
+  /** Whether the fault begins or ends. */
   readonly phase: "begin" | "end";
-  /** What it hit. */
+  /** The target that was hit. */
   readonly target?: string;
-  /** What shows that it really happened. */
+  /** The evidence that it really happened. */
   readonly evidence?: unknown;
 }
 
-/** A worker process began, ended, was stopped or goes on. */
+/** A worker process started, ended, was stopped or goes on. */
 export interface WorkerRecord extends Base {
   readonly type: "worker";
-  /** Worker and incarnation. */
+  /** The worker and its incarnation. */
   readonly p: string;
-  /** What became of the process. */
+  /** What happened to the process. */
   readonly f: "start" | "exit" | "killed" | "paused" | "resumed";
 }
 
@@ -191,15 +191,15 @@ export interface WorkerRecord extends Base {
 export interface SnapshotRecord extends Base {
   readonly type: "snapshot";
   readonly p: "observer";
-  /** The key that was looked at. */
+  /** The observed key. */
   readonly key: string;
   /** What the backend showed. */
   readonly state: {
-    /** The holders, by `p:op` where the backend has that. */
+    /** The holders, by `p:op` if the backend has that. */
     readonly holders: readonly string[];
-    /** The waiters, in the order of the queue where there is one. */
+    /** The waiters, in the order of the queue if there is one. */
     readonly queue: readonly string[];
-    /** Things of dead owners, at the end. */
+    /** What dead owners left in the backend, at the end of the run. */
     readonly left?: readonly string[];
   };
 }

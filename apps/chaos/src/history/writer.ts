@@ -4,8 +4,8 @@ import type { HistoryRecord } from "./record.js";
 const flushAtBytes = 64 * 1024;
 
 /**
- * Writes one record a line. Lines are buffered; `flush` and `close` put them into the file at once, so that a handler
- * of a dying process can still call them.
+ * Writes one record a line. Lines are buffered. `flush` and `close` write them synchronously, so that a handler of a
+ * dying process can still call them.
  */
 export class HistoryWriter {
   readonly #file: number;
@@ -17,7 +17,7 @@ export class HistoryWriter {
     this.#file = openSync(path, "w");
   }
 
-  /** Appends one record. It is in the file after the next `flush()`, or once enough have come. */
+  /** Appends one record. It is in the file after the next `flush()`, or when the buffer is full. */
   write(record: HistoryRecord): void {
     if (!this.#open) throw new Error("the history is closed");
     const line = `${JSON.stringify(record)}\n`;
@@ -26,7 +26,7 @@ export class HistoryWriter {
     if (this.#length >= flushAtBytes) this.flush();
   }
 
-  /** Writes what has come so far to the file. */
+  /** Writes the buffered records to the file. */
   flush(): void {
     if (this.#lines.length === 0) return;
     const bytes = Buffer.from(this.#lines.join(""));
@@ -35,7 +35,7 @@ export class HistoryWriter {
     for (let from = 0; from < bytes.length; ) from += writeSync(this.#file, bytes, from);
   }
 
-  /** Flushes and closes the file. No harm if that was done before. */
+  /** Flushes and closes the file. A second call does nothing. */
   async close(): Promise<void> {
     if (!this.#open) return;
     this.flush();

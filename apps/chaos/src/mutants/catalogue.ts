@@ -4,7 +4,7 @@ import type { Mutant } from "./mutant.js";
 import { redisMutants } from "./redis-mutants.js";
 import { zooKeeperMutants } from "./zookeeper-mutants.js";
 
-/** All mutants, those of one backend together. */
+/** All mutants. Those of one backend are together. */
 export const mutants: readonly Mutant[] = [
   ...coreMutants,
   ...zooKeeperMutants,

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.js";
 
-/** Mutants of what all backends share. */
+/** Mutants of the code that all backends share. */
 export const coreMutants: readonly Mutant[] = [
   {
     id: "downgrade-made-of-two",

@@ -86,7 +86,7 @@ function lineOf({ mutant, scenario, killed, convictedBy, why, tookMs }: MutantOu
   return `${mutant.id.padEnd(29)} ${word} (${(tookMs / 1000).toFixed(1)} s): ${why}`;
 }
 
-/** The seed of what is known in a folder; `null` when nothing is. */
+/** The seed of the progress in a folder; `null` if there is none. */
 function seedOf(folder: string): number | null {
   const path = progressFile(folder);
   if (!existsSync(path)) return null;

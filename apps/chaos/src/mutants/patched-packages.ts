@@ -20,8 +20,8 @@ const copied = ["core", "zk-protocol", "zk-recipes", "redis-recipes", "multi-loc
 type Patch = Pick<Mutant, "id" | "package" | "file" | "find" | "replace">;
 
 /**
- * Our packages once more in a folder of their own, as they were built, one of them patched. Everything else is linked to
- * where it is. Throws when the text to be patched is not there exactly once: then the mutant has to be written anew.
+ * Copies of our built packages in a folder of their own, with one of them patched. Everything else is linked to its
+ * place. Throws if the text to patch is not there exactly once: then the mutant has to be written anew.
  */
 export class PatchedPackages implements AsyncDisposable {
   readonly #folder: SweptFolder;
@@ -68,14 +68,14 @@ export class PatchedPackages implements AsyncDisposable {
   }
 }
 
-/** The built file as it is to be. */
+/** The text of the built file with the patch. */
 export function patchedText(patch: Patch): string {
   return applied(patch, join(folderOf(patch.package, ownFolder()), "dist")).text;
 }
 
 function applied({ id, file, find, replace }: Patch, dist: string): BuiltFile {
   const { path, text, from, to } = builtModule(dist, file);
-  // A bundler breaks lines where it likes.
+  // A bundler may break lines anywhere.
   const words = find.split(/\s+/).map((word) => word.replace(/[^\w\s]/g, "\\$&"));
   const parts = text.slice(from, to).split(new RegExp(words.join("\\s+")));
   if (parts.length !== 2) {
@@ -92,8 +92,8 @@ interface BuiltFile {
 }
 
 /**
- * Where a module stands. In a checkout it is a file of its own. In an installed package it is a part of a bundle: from a comment with
- * its name up to the comment of the next module.
+ * Finds a module. In a checkout it is a file of its own. In an installed package it is a part of a bundle: from a
+ * comment with its name up to the comment of the next module.
  */
 function builtModule(dist: string, file: string): BuiltFile & { readonly from: number; readonly to: number } {
   const own = join(dist, `${file}.js`);
@@ -112,7 +112,7 @@ function builtModule(dist: string, file: string): BuiltFile & { readonly from: n
   throw new Error(`${file} is no module of ${dist}`);
 }
 
-/** Dependencies that are none of ours: shared, since no mutant changes them. */
+/** Links the dependencies that are not ours. They are shared, since no mutant changes them. */
 function linkDependencies(folder: string, modules: string): void {
   const { dependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
     dependencies?: Record<string, string>;
@@ -127,7 +127,10 @@ function linkDependencies(folder: string, modules: string): void {
 
 const folderOf = (name: string, from: string): string => moduleFolder(`${scope}/${name}`, from);
 
-/** The folder of a package, seen from another. Asking for its main file would not do: not every package has one to require. */
+/**
+ * The folder of a package, seen from another package. It is not resolved by its main file, because not every package
+ * has one that can be required.
+ */
 function moduleFolder(name: string, from: string): string {
   const places = createRequire(join(from, "package.json")).resolve.paths(name) ?? [];
   const found = places
@@ -137,7 +140,7 @@ function moduleFolder(name: string, from: string): string {
   return found;
 }
 
-/** The folder of the package that this file is in, run from `src` or from `dist`. */
+/** The folder of the package that contains this file, run from `src` or from `dist`. */
 function ownFolder(): string {
   return dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { CheckerName } from "../checkers/judge.js";
 import type { OutcomeKind } from "../engine/outcome.js";
 
-/** What one run of a scenario came to. */
+/** The result of one run of a scenario. */
 export interface Verdict {
   readonly outcome: OutcomeKind;
   readonly convictedBy: readonly CheckerName[];
@@ -14,14 +14,14 @@ export interface Verdict {
 interface Line extends Verdict {
   readonly of: string;
   readonly seed: number;
-  /** The digest of the scenario and the built file as they were run: with others the verdict is worth nothing. */
+  /** The digest of the scenario and the built file that were run. If either changes, the verdict is worth nothing. */
   readonly text: string;
 }
 
-/** The file in which what is known so far is kept. */
+/** The file in which the progress is kept. */
 export const progressFile = (folder: string): string => join(folder, "progress.jsonl");
 
-/** What was run with this seed so far, in `progress.jsonl` of a folder: an interrupted run goes on where it was. */
+/** The runs with this seed so far, kept in `progress.jsonl` of a folder, so that an interrupted run can go on. */
 export class Progress {
   readonly #path: string;
   readonly #seed: number;
@@ -33,7 +33,7 @@ export class Progress {
     this.#seed = seed;
     if (!existsSync(this.#path)) return;
     const text = readFileSync(this.#path, "utf8");
-    // A line that was being written when the run ended goes.
+    // Remove a line that was being written when the run ended.
     const whole = text.slice(0, text.lastIndexOf("\n") + 1);
     if (whole !== text) writeFileSync(this.#path, whole);
     for (const each of whole.split("\n").filter((line) => line !== "")) {
@@ -42,12 +42,15 @@ export class Progress {
     }
   }
 
-  /** `null` when it was not run yet. */
+  /** The verdict of a run; `null` if it was not run yet. */
   verdict(of: string, text: string): Verdict | null {
     return this.#known.get(`${of} ${hashOf(text)}`) ?? null;
   }
 
-  /** Where the runner failed or too little happened, nothing is known: that is not kept, and run again the next time. */
+  /**
+   * Keeps a verdict. If the runner failed or too little happened, nothing is known: then nothing is kept, and it is run
+   * again the next time.
+   */
   add(of: string, text: string, verdict: Verdict): Verdict {
     if (verdict.outcome === "broken" || verdict.outcome === "unknown") return verdict;
     const line: Line = { of, seed: this.#seed, text: hashOf(text), ...verdict };

@@ -10,7 +10,7 @@ import type { Mutant } from "./mutant.js";
 import { PatchedPackages, patchedText } from "./patched-packages.js";
 import { Progress, type Verdict } from "./progress.js";
 
-/** Whether a scenario of the catalogue has noticed one mutant. */
+/** Whether scenarios of the catalogue have noticed one mutant. */
 export interface MutantOutcome {
   /** The mutant. */
   readonly mutant: Mutant;
@@ -18,35 +18,41 @@ export interface MutantOutcome {
   readonly scenario: string;
   /** The checkers that convicted it there. */
   readonly convictedBy: readonly CheckerName[];
-  /** The same scenario with the recipe as it is came out as expected. */
+  /** Whether the same scenario came out as expected with the unchanged recipe. */
   readonly controlPassed: boolean;
-  /** Convicted by all that must, and the control passed. */
+  /** Whether every checker that must convict did, and the control passed. */
   readonly killed: boolean;
   /** The reason in one line. */
   readonly why: string;
-  /** How long it took, in milliseconds; 0 when it was known from before. */
+  /** How long it took, in milliseconds; about 0 if the result was already known. */
   readonly tookMs: number;
 }
 
-/** What `runMutants()` takes. */
+/** The options of `runMutants()`. */
 export interface RunMutantsOptions {
-  /** Which mutants are run. */
+  /** The mutants to run. */
   readonly mutants: readonly Mutant[];
-  /** Plans and workloads are drawn from it. */
+  /** The seed from which plans and workloads are drawn. */
   readonly seed: number;
-  /** Histories of what did not come out as it should stay there, and `progress.jsonl`: what is in it is not run again. */
+  /**
+   * The folder for histories of runs that did not come out as they should, and for `progress.jsonl`: runs that it
+   * contains are not run again.
+   */
   readonly folder: string;
-  /** Go on through all other scenarios of the full set until one convicts. Default false: those that the mutant names. */
+  /**
+   * Whether to go on through all other scenarios of the full set until one convicts. Default false: only those that the
+   * mutant names.
+   */
   readonly everywhere?: boolean;
-  /** Aborts: everything is taken down, and the promise rejects with the reason. */
+  /** When it aborts, everything is taken down, and the promise rejects with the reason. */
   readonly signal?: AbortSignal;
-  /** Called as each mutant is done. */
+  /** Called when a mutant is done. */
   onOutcome?(outcome: MutantOutcome): void;
 }
 
 /**
- * Runs each mutant in one scenario after the other until it is convicted, those that need the same servers one after the other; each
- * scenario is run once with the recipe as it is.
+ * Runs each mutant in one scenario after the other until it is convicted. Mutants that need the same servers run one
+ * after the other. Each scenario is run once with the unchanged recipe.
  */
 export async function runMutants(options: RunMutantsOptions): Promise<readonly MutantOutcome[]> {
   const pool = new ServerPool();
@@ -65,7 +71,7 @@ export async function runMutants(options: RunMutantsOptions): Promise<readonly M
       const text = patchedText(mutant);
       let found: MutantOutcome | null = null;
       for (const scenario of scenariosFor(mutant, options.everywhere === true)) {
-        // What is known of a scenario holds for it as it is now.
+        // The result of a run is only valid for the scenario as it was then.
         const about = JSON.stringify(scenario);
         const control = await known(`control-${scenario.id}`, about, () =>
           runOnce(scenario, `control-${scenario.id}`, {}, options, pool),
@@ -98,7 +104,10 @@ function scenarioOf(id: string): Scenario {
   return found;
 }
 
-/** The scenarios that it names; `everywhere`: after them all of the full set that must pass and have workers of ours at its backend. */
+/**
+ * The scenarios that a mutant names. With `everywhere` they are followed by all scenarios of the full set that must
+ * pass and have our workers at the mutant's backend.
+ */
 function scenariosFor({ scenarios, package: name }: Mutant, everywhere: boolean): readonly Scenario[] {
   const named = scenarios.map(scenarioOf);
   if (!everywhere) return named;
@@ -143,7 +152,7 @@ async function runOnce(
     await pool.giveBack(set);
     return { outcome, why, convictedBy: outcome === "violation" ? unexpected : [] };
   } catch (error) {
-    // Workers of a mutant may fail in any way; what they left behind at the servers is not known.
+    // Workers of a mutant may fail in any way, and it is not known what they left behind at the servers.
     await pool.discard(scenario.topology);
     signal?.throwIfAborted();
     return { outcome: "broken", why: String(error), convictedBy: [] };

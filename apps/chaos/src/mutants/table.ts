@@ -1,6 +1,9 @@
 import type { Mutant } from "./mutant.js";
 
-/** `docs/mutants.md`: what was removed where, which scenario sees it, and who convicts it there. */
+/**
+ * The text of `docs/mutants.md`: which guard was removed where, which scenario notices it, and which checkers convict
+ * it there.
+ */
 export function mutantsMarkdown(mutants: readonly Mutant[]): string {
   const convicted = mutants.filter(({ survives }) => survives === undefined);
   const rows = convicted.map(

@@ -4,32 +4,33 @@ import { say } from "../workload/records.js";
 import { ResourceClient } from "../workload/resource-client.js";
 import type { ProbeSetup } from "./setup.js";
 
-/** What a service was granted, as far as it knows. */
+/** A grant, as the service knows it. */
 export interface ProbedGrant {
-  /** The fencing token that the service hands on to its store. Leave it out where the service does not hand it on. */
+  /** The fencing token that the service passes on to its store. Leave it out if the service does not pass it on. */
   readonly token?: bigint;
-  /** How many milliseconds from now the lock is promised for. */
+  /** For how many milliseconds from now the lock is promised. */
   readonly remainingMs?: number;
-  /** Aborts when the service hears that the lock is lost. */
+  /** Aborts when the service is notified that the lock is lost. */
   readonly lost?: AbortSignal;
 }
 
-/** How a release came out. */
+/** The outcome of a release. Call one of the three. */
 export interface ProbedRelease {
-  /** The lock is given back. */
+  /** The lock was given back. */
   ok(): void;
-  /** It was not this service's lock any more. */
+  /** The lock did not belong to this service any more. */
   fail(why?: unknown): void;
-  /** It is not known. */
+  /** The outcome is not known. */
   unknown(why?: unknown): void;
 }
 
 /** A lock that the service holds. */
 export interface ProbedHold {
   /**
-   * Does the work's effect: call it where the service writes to its store. In a run it writes to the resource of the runner what was read
-   * when the lock was granted, plus one, and with each further call one more. Resolves with false when the resource refused it because of a newer token; outside a run
-   * with true.
+   * Reports the effect of the work: call it where the service writes to its store. In a run it writes to the runner's
+   * resource: the value that was read when the lock was granted, plus one, and one more with each further call.
+   * Resolves with false if the resource refused the write because of a newer token; outside a run it resolves with
+   * true.
    */
   write(): Promise<boolean>;
   /** Call it just before the release is sent. */
@@ -40,20 +41,20 @@ export interface ProbedHold {
 export interface ProbedAcquire {
   /** The lock was granted. */
   granted(grant?: ProbedGrant): ProbedHold;
-  /** It was not granted, and nothing of the request is left. */
+  /** The lock was not granted, and nothing of the request is left. */
   refused(): void;
-  /** The acquire failed, and it may have been granted all the same. */
+  /** The acquire failed, but the lock may have been granted all the same. */
   unknown(error?: unknown): void;
 }
 
-/** Where a service under test says what it does with its locks. */
+/** The object to which a service under test reports what it does with its locks. */
 export interface Probe {
-  /** Whether the process runs under `holdfast-chaos run --service`. Everything here does nothing where it does not. */
+  /** Whether the process runs under `holdfast-chaos run --service`. Otherwise no call here does anything. */
   readonly active: boolean;
   /**
    * Call it just before the acquire is sent.
    *
-   * @param key the name of the lock, as `--key` of the run has it
+   * @param key the name of the lock, as given to the run by `--key`
    * @throws RangeError in a run that does not know the key
    */
   acquiring(key: string): ProbedAcquire;
@@ -62,12 +63,12 @@ export interface Probe {
 function openProbe(text: string | undefined): Probe {
   if (text === undefined || text === "") return silent;
   const probe = new LiveProbe(JSON.parse(text) as ProbeSetup);
-  // Children of the service are no instances of it.
+  // Child processes of the service are no instances of it.
   delete process.env.CHAOS_PROBE;
   return probe;
 }
 
-/** Outside a run. */
+/** The probe outside a run. */
 const silent: Probe = (() => {
   const release: ProbedRelease = { ok: () => {}, fail: () => {}, unknown: () => {} };
   const hold: ProbedHold = { write: async () => true, releasing: () => release };
@@ -86,14 +87,14 @@ class LiveProbe implements Probe {
     this.#setup = setup;
     this.#clock = new RunClock(setup.clockBase);
     this.#resource = ResourceClient.open(setup.resource);
-    this.#resource.catch(() => {}); // it is reported where it is used
+    this.#resource.catch(() => {}); // the code that uses it gets the error
     this.#say({ say: "ready", versions: { node: process.versions.node, pid: String(process.pid) } });
   }
 
   acquiring(key: string): ProbedAcquire {
     if (!this.#setup.keys.includes(key)) {
       const why = `the run knows the locks ${this.#setup.keys.join(", ")}, and not ${key}: name it with --key`;
-      // Whatever the service does with the error, the run is of no use.
+      // Whatever the service does with the error, the run has failed.
       this.#say({ say: "failed", error: why });
       throw new RangeError(why);
     }
@@ -126,9 +127,10 @@ class LiveProbe implements Probe {
     else lost?.addEventListener("abort", heard, { once: true });
     const fenced = token !== undefined;
     const about = { key, hold, fenced, ...carried };
-    // What the service reads before it works, and then what it has written itself; a write over something else shows who came between.
+    // First the value that the resource had before the work, then the value of the last own write. If a write finds
+    // another value there, another holder has written in between.
     let latest = this.#resource.then((resource) => resource.ask({ do: "read", ...about }));
-    latest.catch(() => {}); // it is reported where it is used
+    latest.catch(() => {}); // the code that uses it gets the error
     return {
       write: async () => {
         latest = latest.then(async (before) => {
@@ -186,8 +188,8 @@ const textOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error ?? "")).slice(0, 300);
 
 /**
- * The probe of this process. Without `CHAOS_PROBE` in the environment every call does nothing, so that it can stay in the code of a
- * service in production.
+ * The probe of this process. Without `CHAOS_PROBE` in the environment every call does nothing, so it can stay in the
+ * code of a service in production.
  *
  * @example
  * ```ts

@@ -1,8 +1,8 @@
-/** What the runner puts into the environment variable `CHAOS_PROBE` of a service. */
+/** The content of the environment variable `CHAOS_PROBE`, which the runner sets for a service. */
 export interface ProbeSetup {
-  /** The file descriptor that records are written to. */
+  /** The file descriptor to which records are written. */
   readonly fd: number;
-  /** Instance and incarnation. */
+  /** The instance and its incarnation. */
   readonly p: string;
   /** See `WorkerSetup.clockBase`. */
   readonly clockBase: string;

@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { writeSampleHistory } from "../checkers/self-test/sample-history.js";
 
-/** `npm run bench -w @holdfast/chaos [-- OPERATIONS]`: how long a large history takes to be judged, in a process of its own. */
+/**
+ * `npm run bench -w @holdfast/chaos [-- OPERATIONS]`: measures how long it takes to judge a large history, in a process
+ * of its own.
+ */
 const operations = Number(process.argv[2] ?? 1_000_000);
 const folder = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
 try {

@@ -30,7 +30,7 @@ Writes the reports again, without any server.
 Exit: 0 written; 254 wrong arguments, or nothing that can be read.
 `;
 
-/** The sub-command `check`. @throws UsageError, and the TypeError of `parseArgs` for what it does not know */
+/** The sub-command `check`. @throws UsageError, and the TypeError of `parseArgs` for unknown options */
 export async function checkCommand(args: readonly string[], out: Out): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -73,7 +73,7 @@ export async function checkCommand(args: readonly string[], out: Out): Promise<n
   });
 }
 
-/** The sub-command `report`. @throws as `checkCommand` */
+/** The sub-command `report`. @throws the same as `checkCommand` */
 export async function reportCommand(args: readonly string[], out: Out): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -99,7 +99,7 @@ export async function reportCommand(args: readonly string[], out: Out): Promise<
   });
 }
 
-/** Reads the one file or folder that was named. What is wrong with it is for its owner to mend. */
+/** Reads the one file or folder that was named. Errors in its content are reported to the user as wrong usage. */
 async function reading(paths: readonly string[], read: (path: string) => Promise<number>): Promise<number> {
   const [path, surplus] = paths;
   if (path === undefined || surplus !== undefined) throw new UsageError("give one file or folder");

@@ -5,7 +5,7 @@ import { convictionLines } from "./conviction.js";
 import { verdictLines } from "./verdict-lines.js";
 import { duration, plural, wordOf } from "./words.js";
 
-/** One line of a finished scenario, the same with and without a terminal. */
+/** The line about a finished scenario, the same with and without a terminal. */
 export function consoleLine(outcome: ScenarioOutcome): string {
   const { scenario, tookMs, metrics, why, missing } = outcome;
   const verdict =
@@ -44,23 +44,27 @@ const red = "\u001b[31m";
 const plain = "\u001b[0m";
 const clearLine = "\r\u001b[2K";
 
-/** What a scenario takes beside its workload, before one was measured: servers, the look for left-overs, the judge. */
+/**
+ * The estimated time of a scenario beside its workload, before any was measured: for servers, the search for
+ * left-overs, and judging.
+ */
 const besidesMs = 6_000;
-/** How long one scenario goes on without a word in a log. */
+/** How long a scenario may go on without a line in a log. */
 const quietMs = 30_000;
 
 export interface ConsoleOptions {
-  /** Default: a terminal without NO_COLOR. */
+  /** Whether to use colors. Default: on a terminal without NO_COLOR. */
   readonly color?: boolean;
-  /** All scenarios that will be run, to say how many are left and about how long they take. */
+  /** All scenarios that will be run. From them the reporter tells how many are left and about how long they take. */
   readonly scenarios?: readonly Pick<Scenario, "id" | "runMs">[];
   /** Default `performance.now`. */
   now?(): number;
 }
 
 /**
- * Reports a run as it goes. On a terminal one line is rewritten with the phase of what runs now. Elsewhere, as in a log of CI, each
- * scenario says that it begins, how many are left and for about how long, and then says where it is every half minute.
+ * Reports a run while it goes on. On a terminal one line is rewritten with the phase of the running scenario.
+ * Elsewhere, for example in a log of CI, there is a line when a scenario begins, with how many are left and for about
+ * how long. After that there is a line about its phase every half minute.
  */
 export class ConsoleReporter {
   readonly #out: Output;
@@ -71,9 +75,9 @@ export class ConsoleReporter {
   readonly #now: () => number;
   readonly #startedMs: number;
   #shown = false;
-  /** The scenario that said something last in a log, and when. */
+  /** The scenario that wrote the last line in a log, and when. */
   #spoken: { id: string; atMs: number } | null = null;
-  /** What finished scenarios took, and what that was estimated to be. */
+  /** How long the finished scenarios took, and how long that was estimated to be. */
   #tookMs = 0;
   #estimatedMs = 0;
 
@@ -108,7 +112,7 @@ export class ConsoleReporter {
     this.#shown = true;
   }
 
-  /** `again`: the command line that runs it as it was. */
+  /** `again`: the command line that runs the scenario again in the same way. */
   done(outcome: ScenarioOutcome, history: History | null = null, again?: string): void {
     this.#finished(outcome);
     const line = consoleLine(outcome);
@@ -118,7 +122,7 @@ export class ConsoleReporter {
     );
     const asExpected = outcome.outcome === "as-expected";
     for (const each of verdictLines(outcome)) this.#line(`    ${each}`);
-    // An expected conviction is worth its first sentence, an unexpected one everything.
+    // For an expected conviction the first lines are enough; an unexpected one is shown completely.
     const lines = convictionLines(outcome, history);
     for (const each of asExpected ? lines.slice(0, 5) : lines) this.#line(`    ${each}`);
     if (!asExpected && outcome.folder !== null) this.#line(`    kept in ${outcome.folder}`);
@@ -134,14 +138,14 @@ export class ConsoleReporter {
       `${plural(run.outcomes.length, "scenario")} in ${duration(run.tookMs)}, seed ${run.seed}: ${shown === "" ? "nothing was run" : shown}`,
     );
     const skipped = run.outcomes.filter(({ outcome }) => outcome === "skipped");
-    // Named, so that a machine that can do less does not look as if it had done all.
+    // Skipped scenarios are named, so that a machine which can do less does not seem to have done everything.
     if (skipped.length > 0)
       this.#line(
         `not run here: ${skipped.map(({ scenario, missing, why }) => `${scenario.id} (${missing.length > 0 ? missing.join(", ") : why})`).join(", ")}`,
       );
   }
 
-  /** Whether nothing is to be said of its phase in a log, because it just began or spoke a moment ago. */
+  /** Whether a log gets no line about the phase, because the scenario just began or wrote a line a moment ago. */
   #begins(id: string): boolean {
     if (this.#spoken?.id === id) return this.#now() - this.#spoken.atMs < quietMs;
     const number = this.#total - this.#left.size + 1;
@@ -168,7 +172,7 @@ export class ConsoleReporter {
     this.#estimatedMs += estimated;
   }
 
-  /** How long the others will take, by what finished ones took against what was estimated of them. */
+  /** How long the remaining scenarios will take: their estimate, corrected by how long the finished ones took. */
   #leftMs(): number {
     const estimated = [...this.#left.values()].reduce((sum, each) => sum + each, 0);
     return this.#estimatedMs === 0 ? estimated : (estimated * this.#tookMs) / this.#estimatedMs;

@@ -5,9 +5,9 @@ import type { Fault, History, Hold } from "../history/history.js";
 const shownOfEach = 2;
 
 /**
- * What convicts, for people: the two holds that overlap with their times, and the faults that were on or began between
- * the first one's grant and the second's. Without a history: the sentences of the checkers and the plan. Convictions that
- * were not expected come first.
+ * The convictions as text: the two holds that overlap with their times, and the faults that were on between the first
+ * one's grant and the second's. Without a history: the sentences of the checkers and the plan. Unexpected convictions
+ * come first.
  */
 export function convictionLines(outcome: ScenarioOutcome, history: History | null = null): string[] {
   const lines: string[] = [];
@@ -20,7 +20,7 @@ export function convictionLines(outcome: ScenarioOutcome, history: History | nul
     for (const hold of holds) grants.set(hold.grant, hold);
   const told = new Set<string>();
   for (const { checker, examples, metrics } of convicted) {
-    // A conviction of a client or service of the user's is a finding, whether or not it was asked for.
+    // A conviction of the user's client or service is a finding, whether or not it was expected.
     const expected =
       unexpected.includes(checker) || outcome.scenario.subject !== undefined ? "" : " (expected)";
     const count = metrics.violations ?? examples.length;

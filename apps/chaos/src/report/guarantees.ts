@@ -1,6 +1,6 @@
 import type { CheckerName } from "../checkers/judge.js";
 
-/** What a lock is trusted for, each with the checkers that judge it. The order is that of the columns. */
+/** The guarantees of a lock, each with the checkers that judge it, in the order of the columns. */
 export interface Guarantee {
   readonly name: string;
   readonly meaning: string;

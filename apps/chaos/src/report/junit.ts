@@ -6,9 +6,10 @@ import { backendOf, expectedConvictions, wordOf } from "./words.js";
 const backends = ["checkers", "zookeeper", "redis", "other"] as const;
 
 /**
- * JUnit's XML, one suite for each family of servers, one case for each scenario. A violation that was to be shown and was
- * shown passes and carries the property `demonstrated`; one that was not shown is a failure of type `not demonstrated`; a
- * machine that lacks something is `skipped`; too little evidence and a broken runner are errors, never passes.
+ * The run as JUnit XML, one suite for each family of servers, one case for each scenario.
+ * A violation that had to be shown and was shown passes, with the property `demonstrated`. One that was not shown is a
+ * failure of type `not demonstrated`. A scenario for which the machine lacks something is `skipped`. Too little
+ * evidence and a broken runner are errors, never passes.
  */
 export function junitXml(run: RunOutcome): string {
   const suites = backends
@@ -111,7 +112,7 @@ const seconds = (ms: number): string => (ms / 1_000).toFixed(3);
 
 const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** Text of an attribute or an element. What XML 1.0 cannot say at all is shown as a question mark. */
+/** The text for an attribute or an element. Characters that XML 1.0 cannot contain are replaced by a question mark. */
 function text(value: string): string {
   return [...value]
     .map((char) => {

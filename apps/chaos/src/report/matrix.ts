@@ -4,7 +4,7 @@ import type { Expectation, Scenario } from "../engine/scenario.js";
 import { guarantees } from "./guarantees.js";
 import { backendOf } from "./words.js";
 
-/** What a scenario says of one guarantee, worst first where scenarios disagree. */
+/** What scenarios show about one guarantee. If they disagree, the worst counts; the worst is listed first. */
 export type Cell =
   | "broken"
   | "broken as known"
@@ -42,7 +42,7 @@ export interface Matrix {
   readonly rows: readonly MatrixRow[];
 }
 
-/** What a run showed, by every checker that had something to judge: also by those of which nothing was expected. */
+/** What a run showed, by every checker that had something to judge, including checkers of which nothing was expected. */
 export function entryOfOutcome(outcome: ScenarioOutcome): MatrixEntry {
   const { scenario } = outcome;
   const ran = outcome.outcome !== "skipped" && outcome.outcome !== "broken";
@@ -65,7 +65,7 @@ export function entryOfOutcome(outcome: ScenarioOutcome): MatrixEntry {
   return { id: scenario.id, mode: modeOf(scenario), faults: scenario.faults, cells };
 }
 
-/** What a scenario is to show: the same without a run. */
+/** What a scenario has to show, in the same form, without a run. */
 export function entryOfScenario(scenario: Scenario): MatrixEntry {
   const cells = guarantees.map(({ checkers }) =>
     worstOf(
@@ -79,7 +79,7 @@ export function entryOfScenario(scenario: Scenario): MatrixEntry {
   return { id: scenario.id, mode: modeOf(scenario), faults: scenario.faults, cells };
 }
 
-/** One table for each mode: a row for each fault, a column for each guarantee. */
+/** One table for each mode, with a row for each fault and a column for each guarantee. */
 export function matricesOf(entries: readonly MatrixEntry[]): Matrix[] {
   const modes = new Map<string, Map<string, MatrixEntry[]>>();
   for (const entry of entries) {
@@ -100,7 +100,7 @@ export function matricesOf(entries: readonly MatrixEntry[]): Matrix[] {
   }));
 }
 
-/** The same client at other servers is another client. */
+/** The mode with the name of the backend, because the same client at other servers counts as another client. */
 function modeOf({ topology, mode }: Pick<Scenario, "topology" | "mode">): string {
   const backend = { checkers: "", other: "", zookeeper: "ZooKeeper, ", redis: "Redis, " }[
     backendOf(topology)

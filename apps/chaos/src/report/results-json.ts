@@ -4,18 +4,18 @@ import type { RunOutcome, ScenarioOutcome } from "../engine/outcome.js";
 
 const format = 1;
 
-/** Thrown when a folder has no results that this version can read. */
+/** Thrown if a folder has no results that this version can read. */
 export class ResultsError extends Error {
   override readonly name: string = "ResultsError";
 }
 
-/** A run as `results.json` keeps it. Folders inside `dir` become relative, so that the whole can be moved. */
+/** The text of `results.json` for a run. Folders inside `dir` become relative, so that the whole folder can be moved. */
 export function resultsJson(run: RunOutcome, dir: string): string {
   const outcomes = run.outcomes.map((outcome) => ({ ...outcome, folder: inside(outcome.folder, dir) }));
   return `${JSON.stringify({ v: format, ...run, outcomes }, null, 2)}\n`;
 }
 
-/** Reads a run back. Throws `ResultsError`. */
+/** Reads the results of a run. Throws `ResultsError`. */
 export async function readResults(dir: string): Promise<RunOutcome> {
   const path = join(dir, "results.json");
   let value: unknown;

@@ -2,11 +2,12 @@ import type { RunOutcome, ScenarioOutcome } from "../engine/outcome.js";
 import { writeSummaries, writeTimelines } from "./write-reports.js";
 
 /**
- * The reports of a run while it goes: written anew after each scenario, so that a run which is interrupted, killed or out of time has
- * those of all that was finished. A scenario that is not finished stands there as `unknown`, and never as one that passed.
+ * The reports of a run while it goes on. They are written anew after each scenario, so that a run which is interrupted,
+ * killed or out of time has the reports of all finished scenarios. A scenario that is not finished is listed as
+ * `unknown`, never as passed.
  */
 export class RunReports {
-  /** Why a timeline could not be made. */
+  /** The reasons why timelines could not be made. */
   readonly problems: string[] = [];
   readonly #dir: string;
   readonly #seed: number;
@@ -14,10 +15,10 @@ export class RunReports {
   readonly #startedMs = performance.now();
   readonly #outcomes: Map<string, ScenarioOutcome>;
   #finished = 0;
-  /** Scenarios of unlike topologies may end at the same time. */
+  /** Writes happen one after the other, because scenarios of different topologies may end at the same time. */
   #writing: Promise<void>;
 
-  /** `unfinished`: one for each scenario, in the order of the reports. */
+  /** `unfinished`: one outcome for each scenario, in the order of the reports. */
   constructor(dir: string, seed: number, unfinished: readonly ScenarioOutcome[]) {
     this.#dir = dir;
     this.#seed = seed;
@@ -32,7 +33,7 @@ export class RunReports {
   async add(outcome: ScenarioOutcome): Promise<void> {
     this.#finished += 1;
     this.#outcomes.set(outcome.scenario.id, outcome);
-    // The verdict comes first: a timeline of a long run takes a while, and the run may be killed meanwhile.
+    // The verdict is written first: the timeline of a long run takes a while, and the run may be killed meanwhile.
     this.#writing = this.#writing.then(() => this.#write());
     await this.#writing;
     this.problems.push(...(await writeTimelines([outcome])));

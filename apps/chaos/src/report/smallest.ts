@@ -1,7 +1,7 @@
 import type { ScenarioOutcome } from "../engine/outcome.js";
 import { faultText, plural } from "./words.js";
 
-/** What shrinking left of a violation, with the command line that shows it again; nothing where that was not tried. */
+/** What is left of a violation after shrinking, with the command line that shows it again. Empty if shrinking was not tried. */
 export function smallestLines({ smallest }: Pick<ScenarioOutcome, "smallest">): string[] {
   if (smallest === undefined) return [];
   const { faults, drawn, workers, tries, command, folder } = smallest;

@@ -16,7 +16,7 @@ const marks: Readonly<Record<Cell, string>> = {
   "not judged": "–",
 };
 
-/** `summary.md` of a run: what held under which fault, and how each scenario came out. */
+/** `summary.md` of a run: what held under which fault, and the outcome of each scenario. */
 export function summaryMarkdown(run: RunOutcome): string {
   const counts = new Map<string, number>();
   for (const { outcome } of run.outcomes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
@@ -44,7 +44,7 @@ export function summaryMarkdown(run: RunOutcome): string {
   ].join("\n");
 }
 
-/** The page of the documentation: the same tables from what the catalogue says that each scenario must show. */
+/** A page of the documentation: the same tables, made from what each scenario of the catalogue must show. */
 export function guaranteesMarkdown(catalogue: readonly Scenario[]): string {
   return [
     "# What holds under which fault",
@@ -93,7 +93,7 @@ function serversOf({ topology }: Scenario): string {
   }
 }
 
-/** What was judged of a client that took the place of those of the scenarios. */
+/** What was judged of a client that took the place of the scenarios' own clients. */
 function judged(outcomes: readonly ScenarioOutcome[]): string[] {
   const theirs = outcomes.filter((outcome) => verdictLines(outcome).length > 0);
   const [first] = theirs;

@@ -7,7 +7,10 @@ const words: Readonly<Record<Verdict, string>> = {
   unknown: "nothing to judge",
 };
 
-/** What was judged of a client that took the place of the scenario's, and what was not, with the reason; empty for other runs. */
+/**
+ * What was judged of a client that took the place of the scenario's own, and what was not judged and why. Empty for
+ * other runs.
+ */
 export function verdictLines({ scenario: { subject }, results }: ScenarioOutcome): string[] {
   if (subject === undefined) return [];
   const lines: string[] = [];

@@ -1,7 +1,7 @@
 import type { OutcomeKind, ScenarioOutcome } from "../engine/outcome.js";
 import type { PlannedFault, Topology } from "../engine/scenario.js";
 
-/** How an outcome is called on the console and in tables: a word that can be searched for. */
+/** The names of the outcomes on the console and in tables: words that can be searched for. */
 export const outcomeWords: Readonly<Record<OutcomeKind, string>> = {
   "as-expected": "ok",
   violation: "VIOLATION",
@@ -11,19 +11,19 @@ export const outcomeWords: Readonly<Record<OutcomeKind, string>> = {
   broken: "BROKEN",
 };
 
-/** The word of one outcome. A client of the user's that nothing is expected of is judged, whatever was found. */
+/** The word for one outcome. A user's client of which nothing is expected is always called `judged`, whatever was found. */
 export const wordOf = ({ outcome, scenario }: Pick<ScenarioOutcome, "outcome" | "scenario">): string =>
   outcome === "as-expected" && scenario.subject !== undefined && scenario.expect.pass.length === 0
     ? "judged"
     : outcomeWords[outcome];
 
-/** What a suite of JUnit is called: the family of servers that a scenario breaks. */
+/** The name of the JUnit suite: the family of servers that a scenario breaks. */
 export function backendOf(topology: Topology): "zookeeper" | "redis" | "checkers" | "other" {
   if (topology.kind === "none") return "checkers";
   return topology.kind === "zookeeper" || topology.kind === "other" ? topology.kind : "redis";
 }
 
-/** A duration for people: `340 ms`, `12.3 s`, `4 min 05 s`. */
+/** A duration as text: `340 ms`, `12.3 s`, `4 min 05 s`. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 99_950) return `${(ms / 1_000).toFixed(1)} s`;
@@ -33,7 +33,7 @@ export function duration(ms: number): string {
 
 export const plural = (n: number, one: string, many = `${one}s`): string => `${n} ${n === 1 ? one : many}`;
 
-/** A fault of a plan: `7 zk.kill at leader, 12.3 s in, for 2.0 s`. */
+/** A fault of a plan as text: `7 zk.kill at leader, 12.3 s in, for 2.0 s`. */
 export function faultText({ number, fault, target, atMs, forMs, after }: PlannedFault): string {
   const what = [number, fault, ...(target === undefined ? [] : ["at", target])].filter(
     (each) => each !== undefined,
@@ -42,7 +42,7 @@ export function faultText({ number, fault, target, atMs, forMs, after }: Planned
   return `${what.join(" ")}, ${when}${forMs === undefined ? "" : `, for ${duration(forMs)}`}`;
 }
 
-/** Convictions that were to be shown, with how they came out: `mutex (expected)`. */
+/** The checkers that had to convict and did. */
 export function expectedConvictions({ scenario, results }: ScenarioOutcome): string[] {
   const wanted: readonly string[] = scenario.expect.violation ?? [];
   return results

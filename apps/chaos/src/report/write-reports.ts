@@ -7,16 +7,19 @@ import { summaryMarkdown } from "./summary.js";
 import { writeTimeline } from "./timeline/write-timeline.js";
 
 /**
- * Writes `results.json`, `junit.xml` and `summary.md` into `dir`, and `timeline.html` beside every history that was kept.
- * A timeline that cannot be made (a history cut off by a crash) does not take the other reports with it: its reason is in
- * what is returned.
+ * Writes `results.json`, `junit.xml` and `summary.md` into `dir`, and `timeline.html` beside every history that was
+ * kept. A timeline that cannot be made (because a crash cut off its history) does not prevent the other reports. The
+ * reasons are returned.
  */
 export async function writeReports(run: RunOutcome, dir: string): Promise<string[]> {
   await writeSummaries(run, dir);
   return await writeTimelines(run.outcomes);
 }
 
-/** `results.json`, `junit.xml` and `summary.md`, each as a whole or as it was before: a process that is killed meanwhile leaves no half of one. */
+/**
+ * Writes `results.json`, `junit.xml` and `summary.md`. Each file is replaced as a whole, so that a process which is
+ * killed meanwhile leaves no half-written file.
+ */
 export async function writeSummaries(run: RunOutcome, dir: string): Promise<void> {
   await mkdir(dir, { recursive: true });
   const texts = {
@@ -31,7 +34,7 @@ export async function writeSummaries(run: RunOutcome, dir: string): Promise<void
   }
 }
 
-/** `timeline.html` beside every history that was kept. Returns why one could not be made. */
+/** Writes `timeline.html` beside every history that was kept. Returns the reasons why timelines could not be made. */
 export async function writeTimelines(outcomes: readonly ScenarioOutcome[]): Promise<string[]> {
   const problems: string[] = [];
   for (const outcome of outcomes) {
@@ -50,7 +53,7 @@ async function timelineOf(outcome: ScenarioOutcome): Promise<void> {
   try {
     await access(history);
   } catch {
-    // Skipped, or broken before anything was recorded.
+    // The scenario was skipped, or broke before anything was recorded.
     return;
   }
   await writeTimeline(history, join(outcome.folder, "timeline.html"), outcome);

@@ -13,7 +13,7 @@ import { selfTestScenarios } from "./self-test.js";
 import { zookeeperScenarios } from "./zookeeper.js";
 import { ensembleScenarios } from "./zookeeper-ensemble.js";
 
-/** All scenarios, those of one backend together. */
+/** All scenarios. Those of one backend are together. */
 export const catalogue: readonly Scenario[] = [
   ...selfTestScenarios,
   ...zookeeperScenarios,

@@ -19,11 +19,12 @@ const members: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /**
- * Scenarios of your own: the default export of a file that `holdfast-chaos run FILE` runs. A group's `recipe` is the name of one of this
- * package's clients, or the URL of a module with a recipe (`new URL("./my-lock.mjs", import.meta.url).href`).
+ * Scenarios of your own: the default export of a file for `holdfast-chaos run FILE`. A group's `recipe` is the name of
+ * one of this package's clients, or the URL of a module with a recipe (`new URL("./my-lock.mjs",
+ * import.meta.url).href`).
  *
- * @throws RangeError for a scenario whose members are not those of `Scenario`, whose groups name keys that are not there, whose plan names
- *   unknown faults, or whose id is taken twice
+ * @throws RangeError for a scenario whose members are not those of `Scenario`, whose groups name keys that do not
+ * exist, whose plan names unknown faults, or whose id is used twice
  */
 export function defineScenarios(scenarios: readonly Scenario[]): readonly Scenario[] {
   if (!Array.isArray(scenarios)) throw new RangeError("scenarios are a list");
@@ -46,7 +47,10 @@ export function defineScenarios(scenarios: readonly Scenario[]): readonly Scenar
   return scenarios;
 }
 
-/** The default export of a file. @throws RangeError when it cannot be loaded, exports no scenarios, or needs servers that the runner cannot start */
+/**
+ * The scenarios of a file: its default export.
+ * @throws RangeError if the file cannot be loaded, exports no scenarios, or needs servers that the runner cannot start
+ */
 export async function importScenarios(file: string): Promise<readonly Scenario[]> {
   let found: unknown;
   try {

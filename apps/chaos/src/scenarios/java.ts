@@ -9,7 +9,7 @@ const node: KeySpec = {
   leaseMs: sessionMs,
 };
 
-/** Long enough that a JVM which waits for its turn at the processor renews in time. */
+/** Long enough that a JVM which waits for the processor still renews in time. */
 const leaseMs = 3_000;
 
 const both = (theirs: string, ours: string, common: Omit<WorkerGroup, "name" | "count" | "recipe">) => [
@@ -17,7 +17,7 @@ const both = (theirs: string, ours: string, common: Omit<WorkerGroup, "name" | "
   { name: "j", count: 2, recipe: theirs, ...common },
 ];
 
-/** Ours and the libraries in Java whose layouts are ours, at the same locks. */
+/** Our clients and the Java libraries with the same layouts, at the same locks. */
 export const javaScenarios: readonly Scenario[] = [
   {
     id: "Z16",
@@ -48,8 +48,9 @@ export const javaScenarios: readonly Scenario[] = [
     ],
     expect: {
       pass: ["fence-order", "fence-effect", "effect", "handover", "heal-liveness", "leaks", "stats"],
-      // A session that is ended at the server has a successor before its owner can know. Curator hears of it when it has connected
-      // anew, within a second or two, and does not say which client stands at the end of a queue again.
+      // When a session is ended at the server, its successor may be granted before the owner can know. Curator notices
+      // the end when it has connected anew, within a second or two. It does not report that one of its clients stands
+      // at the end of a queue again.
       report: ["belief", "advertised", "mutex", "rw", "lost-notice", "lost-update", "fifo"],
       figures: { "fifo.judged": { least: 10 } },
     },
@@ -65,7 +66,7 @@ export const javaScenarios: readonly Scenario[] = [
     needs: ["java", "redisson"],
     keys: {
       k1: { kind: "mutex", backend: "redis", fenced: true, leaseMs },
-      // Redisson's has no tokens.
+      // Redisson's read-write lock has no tokens.
       rw: { kind: "read-write", backend: "redis", leaseMs },
     },
     groups: both("redisson", "redis", {

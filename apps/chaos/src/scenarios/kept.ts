@@ -9,20 +9,23 @@ import { safeScenarios } from "./redis-safe.js";
 import { zookeeperScenarios } from "./zookeeper.js";
 import { ensembleScenarios } from "./zookeeper-ensemble.js";
 
-/** What a twin has for itself. Everything else is as in the scenario that it is named after. */
+/** The differences between a twin and the scenario after which it is named. Everything else is the same. */
 interface Twin {
-  /** Also in the short run, in the place of the scenario that it is named after. */
+  /** Whether it is also in the short run, in the place of that scenario. */
   readonly smoke?: true;
-  /** A keeping is hit before its owner comes again: with long holds it would be a hold that is hit. */
+  /** Short holds, so that a fault hits the keeping before its owner comes again. With long holds it would hit a hold. */
   readonly holdMs?: WorkerGroup["holdMs"];
-  /** How many workers each group has; default 3 at most. */
+  /** The number of workers in each group; default: that of the scenario, at most 3. */
   readonly count?: number;
-  /** Default 1. */
+  /** The contenders in each process. Default 1. */
   readonly contenders?: number;
   readonly restMs?: number;
-  /** Default that of the scenario, and 4 s at least. */
+  /** Default: that of the scenario, at least 4 s. */
   readonly runMs?: number;
-  /** The lease. Redis keeps a lock for a third of it: longer than a wish may take, or nothing would be seen of one that is not heard. */
+  /**
+   * The lease, in milliseconds. Redis keeps a lock for a third of it. That has to be longer than a wish may take, or a
+   * wish that is not noticed would not show.
+   */
   readonly leaseMs?: number;
   readonly handoverLimitMs?: number;
   /** See `CheckOptions.excuses`; default that of the scenario. */
@@ -30,7 +33,10 @@ interface Twin {
   readonly minGrants?: number;
 }
 
-/** Twin of scenarios without a fault: a waiter that is heard gets a kept lock long before its last holder asks again, and before its lease ends. */
+/**
+ * For twins of scenarios without a fault. If a waiter's wish is noticed, the waiter gets a kept lock long before the
+ * last holder asks again, and before the lease ends.
+ */
 const wished: Twin = {
   count: 4,
   holdMs: [60, 120],
@@ -39,22 +45,22 @@ const wished: Twin = {
   leaseMs: 8_000,
   handoverLimitMs: 2_000,
 };
-/** Twin of scenarios that break what holds a lock for seconds. */
+/** For twins of scenarios whose faults hit a lock that is held for seconds. */
 const short: Twin = { holdMs: [10, 50], minGrants: 10 };
-/** Twin of scenarios that hit a holder in the middle of its work, which has to last for a while. */
+/** For twins of scenarios that hit a holder in the middle of its work, which has to last for a while. */
 const atWork: Twin = { holdMs: [50, 70], restMs: 3_000, runMs: 8_000 };
-/** Owners of one process wait for each other in its memory. */
+/** Several owners in each process, which wait for each other in its memory. */
 const together: Twin = { count: 2, contenders: 4 };
-/** Twin of scenarios that hit a waiter: two must want the lock at times, and at other times none but its keeper. */
+/** For twins of scenarios that hit a waiter: at times two workers must want the lock, and at other times only its keeper. */
 const waited: Twin = { restMs: 1_600, runMs: 9_000 };
-/** A third worker would want the lock nearly all the time, and nothing would be kept. */
+/** A third worker would want the lock nearly all the time, so that nothing would be kept. */
 const calm: Twin = { count: 2, restMs: 2_000, runMs: 6_000 };
-/** One release of two frees it. */
+/** Two contenders, because with two owners in a process one release already frees the lock. */
 const nested: Twin = { count: 2, contenders: 2 };
 
 /**
- * The scenarios of exclusive locks that have a twin. Of the others some expect two holders or hold for long, some are about shared
- * locks alone, and in Z16 Curator's tokens stand beside ours, which then have no turns.
+ * The scenarios of exclusive locks that have a twin. Of the others some expect two holders or hold for long, and some
+ * are about shared locks only. In Z16 Curator's tokens stand beside ours, which then have no turns.
  */
 const twins: Readonly<Record<string, Twin>> = {
   Z01: together,
@@ -76,7 +82,7 @@ const twins: Readonly<Record<string, Twin>> = {
   R03f: { ...atWork, smoke: true },
   R10: {},
   R17: short,
-  // A wish that is not heard costs up to a third of the lease.
+  // A wish that is not noticed costs up to a third of the lease.
   R18: { count: 4, restMs: 3_000, leaseMs: 24_000, handoverLimitMs: 3_500, excuses: true },
   R21: {},
   R08: {},
@@ -97,9 +103,9 @@ const twins: Readonly<Record<string, Twin>> = {
 };
 
 /**
- * Neither `keepMs` nor `maxKeepMs` ends a keeping within a run (on Redis `keepMs` is a third of the lease): what is given back too late,
- * or not at all, is to be seen. Few workers take a key several times in a row and rest, for nothing is kept of what others want all
- * the time.
+ * Neither `keepMs` nor `maxKeepMs` ends a keeping within a run (on Redis `keepMs` is a third of the lease). So a lock
+ * that is given back too late, or not at all, shows. Few workers take a key several times in a row and then rest,
+ * because a lock that others want all the time is not kept.
  */
 const keeps = { keepMs: 20_000, turns: 8, restMs: 1_500, reads: 0.1, downgrades: 0.1 } as const;
 const mostWorkers = 3;
@@ -110,9 +116,9 @@ function twin(scenario: Scenario, own: Twin): Scenario {
   const { expect, plan, keys, groups } = scenario;
   const endsSessions = scenario.faults.includes("session ended at the server");
   const loose = (name: string): boolean =>
-    // Their entries bear no names, by which an observer could know the queue.
+    // Their queue entries contain no names from which an observer could know the queue.
     name === "fifo" ||
-    // The next owner gets the token of a session that is over until the news is there: the resource refuses it.
+    // Until the news arrives, the next owner gets the token of a session that is over; the resource refuses it.
     (endsSessions && name === "fence-order");
   return {
     ...scenario,
@@ -137,25 +143,26 @@ function twin(scenario: Scenario, own: Twin): Scenario {
       pass: expect.pass.filter((name) => !loose(name)),
       report: [...(expect.report ?? []), ...expect.pass.filter(loose)],
       figures: {
-        // A kept lock that is lost while no owner holds it causes no `lost` event, so that figures with a least number of losses do not fit.
+        // A kept lock that is lost while no owner holds it causes no `lost` event. So figures with a least number of
+        // losses do not fit.
         ...Object.fromEntries(
           Object.entries(expect.figures ?? {}).filter(([, { least }]) => least === undefined),
         ),
         "stats.kept": { least: 1 },
       },
     },
-    // Where there are several keys, one may not be asked for in ten seconds.
+    // If there are several keys, one of them may not be asked for within ten seconds.
     check: { ...scenario.check, healLimitMs: 30_000, ...limits },
     mode: `${scenario.mode}, kept`,
   };
 }
 
 /**
- * What is to hit a holder hits the worker that keeps the lock: between two owners, or with the next one. A holder in the middle of its
- * work stays one, and keepers are hit after it.
+ * Directs a fault of a holder at the worker that keeps the lock: between two owners, or while the next one holds. A
+ * fault of a holder in the middle of its work stays as it is, and two faults of keepers follow it.
  */
 function atKeeper(planned: PlannedFault): readonly PlannedFault[] {
-  // Clients that rest get no message for longer than a run lasts.
+  // Resting clients may get no message during a whole run.
   if (planned.fault === "redis.deafen") return [{ ...planned, options: { ...planned.options, quiet: true } }];
   const target = planned.target?.replace(/^holder\(/, "keeper(");
   if (target === planned.target || target === undefined) return [planned];
@@ -177,7 +184,7 @@ const all = [
   ...momentScenarios,
 ];
 
-/** Scenarios of exclusive locks once more, with clients that keep what they give back: named `<scenario>-kept`. */
+/** The scenarios of exclusive locks once more, with clients that keep the locks which they give back: named `<scenario>-kept`. */
 export const keptScenarios: readonly Scenario[] = all.flatMap((scenario) => {
   const own = twins[scenario.id];
   return own === undefined ? [] : [twin(scenario, own)];

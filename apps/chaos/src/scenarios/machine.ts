@@ -37,7 +37,7 @@ const workers = (recipe: string, more: Partial<WorkerGroup> = {}): WorkerGroup =
 
 const never = { "lost-notice.lost": { most: 0 } } as const;
 
-/** Faults of the machine below: clocks, disks, limits. */
+/** Faults of the machine: clocks, disks, limits. */
 export const machineScenarios: readonly Scenario[] = [
   {
     id: "Z13",
@@ -118,7 +118,7 @@ export const machineScenarios: readonly Scenario[] = [
     keys: { k1: redis(6_000) },
     groups: [
       workers("redis", { name: "h", count: 1, holdMs: [3_000, 3_500], pauseMs: [200, 300] }),
-      // A client that asks again and again, rather than waiting until the end of the lease that it has read.
+      // This client asks again and again. So it does not wait until the end of the lease that it has read.
       workers("redis", { name: "w", count: 3, pauseMs: [10, 30], waitMs: 100 }),
     ],
     runMs: 6_000,

@@ -4,7 +4,7 @@ import type { KeySpec, PlannedFault, Scenario, Tag, Topology, WorkerGroup } from
 
 const leaseMs = 1_500;
 
-/** What is contended for, and what must hold of it whatever is done. */
+/** A kind of lock, and the checkers that must pass for it under every fault. */
 interface Subject {
   readonly words: string;
   readonly topology: Topology;
@@ -17,25 +17,25 @@ interface Subject {
   readonly healClients?: number;
 }
 
-/** What is done at which moment. What is left out is as in `scenario` below. */
+/** What is done at which moment. Fields that are left out have the values in `scenario` below. */
 interface Moment {
   readonly words: string;
-  /** Rows of the table of guarantees. */
+  /** The rows in the table of guarantees. */
   readonly faults: readonly string[];
   readonly subjects: readonly SubjectName[];
-  /** What the full set has no time for: run by id. */
+  /** Subjects for which the full set has no time; they are run by id. */
   readonly besides?: readonly SubjectName[];
   readonly workers?: Partial<WorkerGroup>;
-  /** Two others beside them, at the same lock. */
+  /** Two more workers beside the others, at the same lock. */
   readonly others?: Partial<WorkerGroup>;
   readonly runMs: number;
   readonly minGrants?: number;
   readonly plan?: (random: Random) => readonly PlannedFault[];
   readonly pass?: readonly CheckerName[];
   readonly figures?: Scenario["expect"]["figures"];
-  /** How late a limited wait may end. */
+  /** How late an acquire with a limit may end, in milliseconds. */
   readonly lateMs?: number;
-  /** Within what the key must be granted to two clients, or `healClients`, after the last fault. Default 10 s. */
+  /** The time after the last fault within which two clients, or `healClients`, must be granted the key. Default 10 s. */
   readonly healLimitMs?: number;
 }
 
@@ -157,7 +157,7 @@ const subjects = {
 
 type SubjectName = keyof typeof subjects;
 
-/** Once each `everyGrants` grants. */
+/** The fault once in every `everyGrants` grants. */
 const each = (times: number, everyGrants: number, fault: (at: number) => PlannedFault): PlannedFault[] =>
   Array.from({ length: times }, (_, at) => ({
     ...fault(at),
@@ -184,7 +184,7 @@ const moments: Readonly<Record<string, Moment>> = {
     ],
     besides: ["redis-reentrant", "redis-multi"],
     workers: { contenders: 2 },
-    // Long enough for many grants on a machine that has other work as well.
+    // Long enough for many grants on a machine that also does other work.
     runMs: 3_000,
   },
   queue: {
@@ -208,10 +208,10 @@ const moments: Readonly<Record<string, Moment>> = {
       "redis-semaphore",
     ],
     besides: ["zk-election", "redis-spin", "redis-multi"],
-    // A client that does not give up in time waits for several of these.
+    // A client that does not give up in time waits for several of these holds.
     workers: { count: 3, holdMs: [500, 700] },
     others: { holdMs: [5, 20], waitMs: 60, options: { aborts: 0.5 } },
-    // Long enough for a queue that stands still to be noticed.
+    // Long enough for a stuck queue to be noticed.
     runMs: 7_000,
     minGrants: 3,
     pass: ["bounded-wait"],
@@ -256,7 +256,7 @@ const moments: Readonly<Record<string, Moment>> = {
       { fault: "link.hole", target: "holder(k1)", after: "held(k1)", atMs: 1_000, forMs: 2 * leaseMs },
     ],
     pass: ["advertised", "lost-notice"],
-    // The turn that goes on at the heal stands before the second client, and so do one or two of the first.
+    // After the heal the second client has to wait for the hold that goes on, and for one or two more holds of the first client.
     healLimitMs: 20_000,
   },
   long: {
@@ -295,7 +295,7 @@ const moments: Readonly<Record<string, Moment>> = {
     faults: ["answers late"],
     subjects: ["redis-fair"],
     besides: ["redis-mutex", "redis-reentrant", "redis-read-write", "redis-semaphore"],
-    // Longer than the link stands still after the lease, so that the next one is inside when the release comes.
+    // Longer than the link stands still after the lease, so that the next client still holds when the release arrives.
     workers: { holdMs: [600, 900], proxied: true },
     runMs: 12_000,
     minGrants: 6,
@@ -333,7 +333,7 @@ const moments: Readonly<Record<string, Moment>> = {
   },
 };
 
-/** Short, with limits in proportion: a right recipe has time to spare, and a wrong one soon differs from it. */
+/** A short scenario, with limits in proportion. A correct recipe has time to spare, and a wrong one soon differs from it. */
 function scenario(id: string, tags: readonly Tag[], subject: Subject, moment: Moment): Scenario {
   const { key, recipe, count = 4, options, healClients } = subject;
   const { plan = () => [], others, workers, minGrants = 5, faults, runMs } = moment;
@@ -373,7 +373,7 @@ function scenario(id: string, tags: readonly Tag[], subject: Subject, moment: Mo
   };
 }
 
-/** Every kind of lock at the moments that it has guards for: from the table above, named `<subject>-<moment>`. */
+/** Every kind of lock at the moments for which it has guards: made from the table above, named `<subject>-<moment>`. */
 export const momentScenarios: readonly Scenario[] = Object.entries(moments).flatMap(([name, moment]) => {
   const { subjects: full, besides = [] } = moment;
   return [...full, ...besides].map((subject) =>

@@ -50,7 +50,7 @@ const sides: readonly WorkerGroup[] = [
   { name: "b", count: 2, recipe: "redis", keys: ["k1"], holdMs: [20, 60], writes: "fenced", proxied: true },
 ];
 
-/** The master with `a` on one side, two replicas, two Sentinels and `b` on the other. */
+/** The master and `a` are on one side; two replicas, two Sentinels and `b` are on the other. */
 const twoSides = (forMs: number): PlannedFault[] => [
   {
     fault: "net.sides",
@@ -62,7 +62,7 @@ const twoSides = (forMs: number): PlannedFault[] => [
   },
 ];
 
-/** What only packets that go nowhere can show: servers with addresses of their own, cut from each other. */
+/** Faults that only lost packets can show: servers with addresses of their own are cut off from each other. */
 export const networkScenarios: readonly Scenario[] = [
   {
     id: "Z08",

@@ -4,12 +4,12 @@ import type { Lane } from "../engine/scenario.js";
 
 const servers: readonly [Lane] = ["servers"];
 const clients: readonly [Lane] = ["clients"];
-/** Both must be well but for it, or it could not be seen to happen. */
+/** For faults that need servers and clients without another fault; otherwise they could not be seen to happen. */
 const both: readonly [Lane, Lane] = ["servers", "clients"];
 
 type Targets = (random: Random) => string;
 
-/** A fault of a server, for a time; it comes back by itself or is brought back. */
+/** A fault of a server, for a time. The server comes back by itself, or is brought back. */
 function server(
   fault: string,
   targets: readonly [string, ...string[]],
@@ -44,7 +44,7 @@ function client(
   };
 }
 
-/** Any of the workers, or one that holds or waits just then. */
+/** Any of the workers, or one that holds or waits at that moment. */
 export function somebody(workers: number, keys: readonly [string, ...string[]]): Targets {
   return (random) => {
     const who = random.pick(["worker", "worker", "holder", "waiter"]);
@@ -59,12 +59,12 @@ export const anyWorker =
   (random) =>
     `worker(w${random.between(0, workers - 1)})`;
 
-/** Processes of clients end, and their ways to the servers lead nowhere, one way or both. */
+/** Kills processes of clients, and cuts their links to the servers, in one direction or both. */
 export function clientFaults(
   who: Targets,
   { mostMs, backAfterMs = 800 }: { mostMs: number; backAfterMs?: number },
 ): Drawable[] {
-  // No client knows a session or a master at once after that.
+  // After such a fault a client needs some time to have a session or a master again.
   const cut = { restMs: backAfterMs };
   return [
     client("worker.kill", who, [200, 1_500], { weight: 2, restMs: backAfterMs }),
@@ -81,12 +81,12 @@ export function clientFaults(
   ];
 }
 
-/** Processes of clients stand still and go on as if nothing had been. */
+/** Stops processes of clients for a time; they go on as if nothing had happened. */
 export const pauses = (who: Targets, mostMs: number): Drawable[] => [
   client("worker.pause", who, [300, mostMs], { weight: 3, restMs: 1_000 }),
 ];
 
-/** One of three members at a time, or all for a while that ends. */
+/** Hits one of three members at a time, or all members for a limited time. */
 export const ensembleFaults: readonly Drawable[] = [
   server("zk.kill", ["leader", "follower"], [200, 3_000], { weight: 3 }),
   server("zk.pause", ["leader", "follower"], [300, 6_000], { weight: 3 }),
@@ -95,7 +95,7 @@ export const ensembleFaults: readonly Drawable[] = [
   server("zk.pause", ["all"], [300, 5_000], { weight: 0.5 }),
 ];
 
-/** The answer to a create or delete is lost, and the connection ends. */
+/** Loses the answer to a create or delete, and ends the connection. */
 export const lostReplies = (who: Targets): Drawable => ({
   weight: 0.6,
   lanes: both,
@@ -108,7 +108,7 @@ export const lostReplies = (who: Targets): Drawable => ({
   }),
 });
 
-/** Sessions end at the server, before their owners can know. */
+/** Ends sessions at the server, before their owners can know. */
 export const endedSessions = (who: Targets): Drawable => ({
   weight: 1.5,
   lanes: both,
@@ -116,7 +116,7 @@ export const endedSessions = (who: Targets): Drawable => ({
   draw: (random) => ({ fault: "zk.session-kill", target: who(random) }),
 });
 
-/** Members are cut from each other; less than half of them, or all for a while that ends. */
+/** Cuts members off from each other: less than half of them, or all for a limited time. */
 export const ensembleCuts: readonly Drawable[] = [
   ...(["both", "in", "out"] as const).map(
     (way): Drawable => ({
@@ -136,7 +136,7 @@ export const ensembleCuts: readonly Drawable[] = [
   server("net.halves", ["all"], [1_000, 5_000]),
 ];
 
-/** Masters are replaced, planned and not; whatever else is hit is one of its kind at a time. */
+/** Replaces masters, planned and not. Only one fault of the servers is on at a time. */
 export const failovers: readonly Drawable[] = [
   { weight: 3, lanes: servers, restMs: 3_000, tookMs: 2_000, draw: () => ({ fault: "redis.failover" }) },
   {
@@ -168,9 +168,9 @@ export const failovers: readonly Drawable[] = [
   },
 ];
 
-/** Only where replication passes gates: servers that share one network. */
+/** Only for servers that share one network, where replication passes through proxies. */
 export const killedBehind: Drawable = {
-  // It cuts off the worker that was granted what no replica knows of.
+  // The fault cuts off the worker whose grant no replica has received.
   lanes: both,
   restMs: 3_000,
   tookMs: 6_000,
@@ -181,7 +181,7 @@ export const killedBehind: Drawable = {
   }),
 };
 
-/** What leaves the master where it is. */
+/** Faults after which the master is the same. */
 export const besideMaster: readonly Drawable[] = [
   server("redis.kill", ["replica"], [200, 2_000]),
   server("redis.pause", ["replica"], [300, 3_000]),
@@ -209,7 +209,7 @@ export const besideMaster: readonly Drawable[] = [
   },
 ];
 
-/** Answers of scripts are lost, and the messages that wake waiters too. */
+/** Loses answers of scripts, and the messages that wake waiters. */
 export const redisLosses = (who: Targets): Drawable[] => [
   {
     weight: 0.5,
@@ -235,7 +235,7 @@ export const redisLosses = (who: Targets): Drawable[] => [
   },
 ];
 
-/** Servers that have addresses of their own: the master is cut off, or a replica is. */
+/** For servers with addresses of their own: cuts off the master or a replica. */
 export const replicaCuts: readonly Drawable[] = [
   server("net.cut", ["master", "replica"], [1_000, 6_000], { weight: 2, restMs: 3_000 }),
   server("net.isolate", ["master", "replica"], [1_000, 6_000], { weight: 2, restMs: 3_000 }),

@@ -21,7 +21,10 @@ import { fencedOff, ours, safe, sharedKeys, three } from "./zookeeper-groups.js"
 const count = 4;
 const anybody = anyWorker(count);
 
-/** The same of all: only a night has the time, and the seed says what is broken when. */
+/**
+ * The parts that are the same for all scenarios with drawn faults. Only a night has time for them, and the seed decides
+ * which faults come when.
+ */
 const drawn = (drawables: readonly Drawable[]): Pick<Scenario, "tags" | "runMs" | "lastsMs" | "plan"> => ({
   tags: ["nightly"],
   runMs: 60_000,
@@ -29,12 +32,12 @@ const drawn = (drawables: readonly Drawable[]): Pick<Scenario, "tags" | "runMs" 
   plan: (random, runMs) => drawFaults(random, runMs, drawables),
 });
 
-/** Holds that are long enough to be hit, and sessions that some faults outlast and others do not. */
+/** Holds are long enough to be hit. Some faults last longer than a session, others do not. */
 const sessionMs = 5_000;
 const onEnsemble = (topology: Topology): Pick<Scenario, "topology" | "keys" | "check"> => ({
   topology,
   keys: sharedKeys(sessionMs),
-  // Members that elect anew on a busy machine.
+  // Members that elect a leader anew on a busy machine take long.
   check: { healLimitMs },
 });
 const sharing = (more: Partial<WorkerGroup> = {}): WorkerGroup[] => [
@@ -50,9 +53,10 @@ const whoOnEnsemble = somebody(count, ["m", "rw", "s"]);
 const clientsOfEnsemble = clientFaults(whoOnEnsemble, { mostMs: 8_000, backAfterMs: 1_500 });
 
 /**
- * Some hold for a moment, and some for longer than a new master takes: a grant that went with the old one is then held by two. The ways of
- * those are left alone but for the moment in which the master is killed: who holds for long and is deaf to Sentinels alone is
- * another matter, see R07-deaf.
+ * The workers `w` hold for a moment. The workers `l` hold for longer than the promotion of a new master takes: if the
+ * old master takes a grant with it, two clients then hold at once. The links of `l` are cut only at the moment at which
+ * the master is killed. A client that holds for long and only loses contact with Sentinels is a different case, see
+ * R07-deaf.
  */
 const briefly: WorkerGroup = { ...safely(count, [20, 300]), proxied: true };
 const ofReplicas: readonly WorkerGroup[] = [
@@ -70,7 +74,7 @@ const fencedReplicas = safePass.pass.filter(
   (name) => !["belief", "mutex", "advertised", "lost-notice"].includes(name),
 );
 
-/** Faults drawn from the seed, in any order and two at a time: what is written down in no scenario. */
+/** Faults drawn from the seed, in any order and two at a time, in combinations that no scenario writes down. */
 export const randomScenarios: readonly Scenario[] = [
   {
     id: "S02-zk",

@@ -2,14 +2,17 @@ import type { Expectation, KeySpec, PlannedFault, Topology, WorkerGroup } from "
 
 const leaseMs = 3_000;
 export const mutex: KeySpec = { kind: "mutex", backend: "redis", fenced: true, leaseMs };
-/** Short: what a client gave up waiting for may have been done all the same, and then the lock has no holder for a lease. */
+/**
+ * A short lease. An operation on which a client gave up may still have been executed, and then the lock has no holder
+ * for a lease.
+ */
 export const naive: KeySpec = { kind: "naive", backend: "redis", leaseMs: 1_000 };
 
 export const sentinels: Topology = { kind: "replicated", replicas: 2, sentinels: 3 };
-/** Whole again soon after a failover. */
+/** A topology that is whole again soon after a failover. */
 export const hurried = { kind: "replicated", replicas: 2, sentinels: 3, hurried: true } as const;
 
-/** A stays with the master that it knows; B follows Sentinels. */
+/** Clients A stay with the master that they know. Clients B follow the Sentinels. */
 export const deafAndAware: readonly WorkerGroup[] = [
   { name: "a", count: 2, recipe: "naive-key", keys: ["k1"], holdMs: [20, 60], writes: "unfenced" },
   {
@@ -28,7 +31,7 @@ export const twoMasters: Expectation = {
   report: ["belief", "advertised", "effect", "lost-update"],
 };
 
-/** Every grant at all replicas before it is one, and tokens for the resource. */
+/** Grants count only when all replicas have them, and the resource checks tokens. */
 const safe = { acks: "all", waitTimeoutMs: 500 } as const;
 export const safely = (count: number, holdMs: readonly [number, number]): WorkerGroup => ({
   name: "w",
@@ -55,15 +58,15 @@ export const safePass: Expectation = {
 };
 
 /**
- * A holds for long and is cut off with its grant; B takes turns. With pauses, so that there are moments without a holder:
- * the fault waits for one. The hold of A lasts until a replica was promoted and B was granted there: Sentinels that have to vote a second
- * time take five seconds and more.
+ * A holds for long and is cut off with its grant; B takes turns. Both pause between holds, so that there are moments
+ * without a holder, for one of which the fault waits. A's hold lasts until a replica was promoted and B was granted
+ * there: Sentinels that have to vote a second time take five seconds and more.
  */
 export const cutOffBeside = (acks: "none" | "all"): WorkerGroup[] => {
   const common = { recipe: "redis", keys: ["k1"], pauseMs: [200, 500], writes: "fenced" } as const;
   const options = { acks, waitTimeoutMs: 500 };
   return [
-    // It writes on like a program that had looked just before.
+    // A writes on, like a program that checked its lock just before.
     {
       name: "a",
       count: 1,
@@ -76,7 +79,7 @@ export const cutOffBeside = (acks: "none" | "all"): WorkerGroup[] => {
   ];
 };
 
-/** A hears no Sentinel, so that it stays with a master that was replaced; what it holds is short against the lease. */
+/** A has no contact with Sentinels, so it stays with a master that was replaced. Its holds are short compared with the lease. */
 export const deafBeside = (
   acks: "none" | "all",
   holdMs: readonly [number, number] = [20, 100],
@@ -99,5 +102,5 @@ export const deafen: PlannedFault = {
   options: { servers: "sentinel", mode: "hole" },
 };
 
-/** No grant while a replica is away: it comes back when Sentinels have reached the old master. */
+/** No lock is granted while a replica is away. It comes back when Sentinels have reached the old master. */
 export const healLimitMs = 30_000;

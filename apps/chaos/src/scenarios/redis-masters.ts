@@ -2,7 +2,7 @@ import type { Expectation, PlannedFault, Scenario, WorkerGroup } from "../engine
 
 const redlock = { kind: "redlock", backend: "redlock", leaseMs: 2_000 } as const;
 
-/** A reaches three of the five, and holds for long; B reaches all. */
+/** A reaches three of the five masters, and holds for long; B reaches all of them. */
 const lopsided = (options: WorkerGroup["options"], holdMs: number): WorkerGroup[] => [
   {
     name: "a",
@@ -25,7 +25,7 @@ const lopsided = (options: WorkerGroup["options"], holdMs: number): WorkerGroup[
   },
 ];
 
-/** A holds by the first three and hears of nothing any more; the third relapses. */
+/** A holds by the first three masters and is then cut off; the third master forgets. */
 const relapse = (forMs: number, options: Readonly<Record<string, string | number>> = {}): PlannedFault[] => [
   { fault: "redis.unreach", target: "worker(a0)", atMs: 0, options: { servers: "redis4,redis5" } },
   {
@@ -44,8 +44,8 @@ const twice: Expectation = {
   report: ["lost-notice"],
 };
 /**
- * The holder is cut off, so it hears from its own deadline: what is promised ends there. A timer that rings late, on a machine that
- * has other things to do, lets its process believe for longer, by what is a fault of no lock.
+ * The holder is cut off, so it knows of its loss only by its own deadline, at which its promise ends. On a busy machine
+ * that timer may be late. Its process then believes in the hold for longer, which is not a fault of the lock.
  */
 const never: Expectation = {
   pass: ["advertised", "heal-liveness", "leaks"],
@@ -105,7 +105,7 @@ export const mastersScenarios: readonly Scenario[] = [
     id: "R12",
     title:
       "RedLock on durable masters: one is killed and comes back with everything, and no lock is granted twice",
-    // R11 does the same to the same client in the short run.
+    // In the short run, R11 does the same to the same client.
     tags: ["full"],
     topology: { kind: "masters", count: 5, persistence: "aof-always" },
     keys: { k1: { ...redlock, leaseMs: 1_200 } },
@@ -180,7 +180,7 @@ export const mastersScenarios: readonly Scenario[] = [
         atMs: 0,
         options: { how: "kill", keys: "k1,k2", grants: 20 },
       },
-      // The killed ones sit out a lease first, as if they were still away.
+      // The killed masters first sit out a lease, as if they were still away.
       {
         fault: "redis.outage",
         target: "redis2,redis5",

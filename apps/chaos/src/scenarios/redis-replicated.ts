@@ -12,7 +12,10 @@ import {
   twoMasters,
 } from "./redis-groups.js";
 
-/** What a failover does to clients that do not wait for replicas or do not hear of it. R10: a hand-over without Sentinels. */
+/**
+ * What a failover does to clients that do not wait for replicas, or are not informed of it. R10: a hand-over without
+ * Sentinels.
+ */
 export const replicatedScenarios: readonly Scenario[] = [
   {
     id: "R05",
@@ -103,7 +106,7 @@ export const replicatedScenarios: readonly Scenario[] = [
     keys: { k1: mutex },
     groups: [
       ...deafBeside("all", [8_000, 8_000]).slice(0, 1),
-      // This group is the worst neighbour: it waits for no replica.
+      // This group is the worst neighbour: it does not wait for replicas.
       ...deafBeside("none").slice(1),
     ],
     runMs: 1_000,

@@ -11,7 +11,7 @@ import {
   sentinels,
 } from "./redis-groups.js";
 
-/** Grants that wait for all replicas, with tokens for the resource. */
+/** Scenarios in which grants wait for all replicas, with tokens for the resource. */
 export const safeScenarios: readonly Scenario[] = [
   {
     id: "R08-planned",

@@ -1,13 +1,16 @@
 import type { Scenario } from "../engine/scenario.js";
 
 const leaseMs = 1_500;
-/** How long a lock may stand free beside what a lease takes. Promised is half a second, on a machine that does nothing else. */
+/**
+ * How long a lock may be free in addition to the time that a lease takes. Half a second is promised, on a machine that
+ * does nothing else.
+ */
 const besideLeaseMs = 2_500;
 
 const mutex = { kind: "mutex", backend: "redis", fenced: true, leaseMs } as const;
 const naive = { kind: "naive", backend: "redis", leaseMs } as const;
 
-/** One Redis, and what is done to it and to its clients. */
+/** Scenarios on one Redis server. */
 export const redisScenarios: readonly Scenario[] = [
   {
     id: "R01",
@@ -149,7 +152,7 @@ export const redisScenarios: readonly Scenario[] = [
         keys: ["k1"],
         holdMs: [100, 150],
         writes: "fenced",
-        // It writes on like a program that had looked just before it was stopped.
+        // It writes on, like a program that checked its lock just before it was stopped.
         options: { heeds: false },
       },
     ],
@@ -166,7 +169,7 @@ export const redisScenarios: readonly Scenario[] = [
     ],
     expect: {
       pass: ["effect", "fence-effect", "fence-order", "lost-update", "heal-liveness"],
-      // A process that stands still believes what it believed.
+      // A process that stands still cannot change what it believes.
       report: ["belief", "mutex", "lost-notice"],
       figures: { "fence-effect.rejected": { least: 1 } },
     },
@@ -249,7 +252,7 @@ export const redisScenarios: readonly Scenario[] = [
       pass: ["belief", "mutex", "effect", "fence-order", "handover", "heal-liveness", "leaks"],
       figures: { "lost-notice.judged": { most: 0 } },
     },
-    // Where holds last two seconds, one of two keys may not be asked for in ten.
+    // Holds last two seconds, so one of two keys may not be asked for within ten seconds.
     check: { minGrants: 4, healLimitMs: 30_000 },
     faults: ["connections cut", "scripts forgotten", "answers lost"],
     mode: "ours",
@@ -297,7 +300,7 @@ export const redisScenarios: readonly Scenario[] = [
       pass: ["belief", "mutex", "effect", "fence-order", "handover", "heal-liveness", "leaks"],
       figures: { "lost-notice.judged": { most: 0 } },
     },
-    // Faults are on most of the time, and are no excuse here: what they touch is only the message that wakes.
+    // Faults are on most of the time, but are no excuse here: they only affect the message that wakes a waiter.
     check: { handoverLimitMs: leaseMs + besideLeaseMs, excuses: false },
     faults: ["subscriptions cut"],
     mode: "ours",

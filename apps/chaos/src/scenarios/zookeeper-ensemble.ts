@@ -1,7 +1,7 @@
 import type { Scenario } from "../engine/scenario.js";
 import { fencedOff, ours, repeated, safe, sharedKeys, sharers, three } from "./zookeeper-groups.js";
 
-/** More than a mutex: what is shared, and what is held twice. */
+/** Locks other than a mutex: shared ones, and one that an owner may hold twice. */
 const ofMany = {
   s: { kind: "semaphore", backend: "zookeeper", limit: 3, leaseMs: 4_000 },
   rw: { kind: "read-write", backend: "zookeeper", fenced: true, leaseMs: 4_000 },
@@ -112,9 +112,9 @@ export const ensembleScenarios: readonly Scenario[] = [
       pass: [...fencedOff, "effect", "reentry", "lost-notice"],
       report: ["belief", "advertised", "mutex", "rw", "permits"],
     },
-    // A session may be that of a holder as well, or of one who is granted in that very moment: then it is as in Z02.
+    // The ended session may also be that of a holder, or of a waiter that is granted at that very moment. Then it is as in Z02.
     check: { lostLateMs: 250 },
-    // The leader is killed as well, which promises no less: what is not promised here is the sessions'.
+    // The leader is killed too, but that takes away no promise: what is not promised here is due to the ended sessions.
     faults: ["waiter's session ended"],
     mode: "ours, fenced",
   },

@@ -32,12 +32,12 @@ export const ours = (
   ...more,
 });
 
-/** Four workers with a contender for each kind at once would wait for each other's turn: two contenders each. */
+/** Two contenders in each of the four workers. With a contender for each kind of lock they would wait for each other's turn. */
 export const sharers: readonly WorkerGroup[] = [
   ours("w", 4, ["m", "rw", "s"], { contenders: 2, options: { permits: 2 } }),
 ];
 
-/** What must hold where no session ends behind its owner's back. */
+/** The checkers that must pass if the server ends no session before its owner can know. */
 export const safe: readonly CheckerName[] = [
   "belief",
   "advertised",
@@ -52,7 +52,7 @@ export const safe: readonly CheckerName[] = [
   "stats",
 ];
 
-/** What must hold even where the server ends sessions before their owners can know. */
+/** The checkers that must pass even if the server ends sessions before their owners can know. */
 export const fencedOff: readonly CheckerName[] = [
   "fence-order",
   "fence-effect",

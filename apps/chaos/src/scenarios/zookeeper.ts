@@ -26,7 +26,7 @@ export const zookeeperScenarios: readonly Scenario[] = [
     tags: ["smoke", "full"],
     topology: one,
     keys: { k1: mutex(3_000), k2: mutex(3_000) },
-    // Long enough for the end to find the holder that it is meant for.
+    // Long enough for the fault to hit the holder for which it is meant.
     groups: [ours("w", 6, ["k1", "k2"], { holdMs: [150, 300], writes: "fenced", proxied: true })],
     runMs: 4_000,
     plan: (random) =>
@@ -40,7 +40,8 @@ export const zookeeperScenarios: readonly Scenario[] = [
       report: ["belief", "advertised", "mutex", "fifo"],
       figures: { "lost-notice.lost": { least: 1 } },
     },
-    // Measured: the successor is granted 8-11 ms after the end, the victim hears after 6 ms. A loaded machine gets 250.
+    // Measured: the successor is granted 8-11 ms after the end of the session, and the victim is notified after 6 ms. A
+    // loaded machine gets 250 ms.
     check: { lostLateMs: 250 },
     faults: ["session ended at the server"],
     mode: "ours, fenced",
@@ -199,14 +200,14 @@ export const zookeeperScenarios: readonly Scenario[] = [
       pass: [...fencedOff, "effect", "lost-notice"],
       report: ["belief", "advertised", "mutex"],
     },
-    // A waiter may be granted in the very moment in which its session ends: then it is a holder as in Z02.
+    // A waiter may be granted at the very moment at which its session ends. Then it is a holder as in Z02.
     check: { lostLateMs: 250 },
     faults: ["waiter's session ended"],
     mode: "ours, fenced",
   },
 ];
 
-/** The holder of `k1` is cut off twice. */
+/** Cuts off the holder of `k1` twice. */
 function cuts(fault: string, forMs: number): PlannedFault[] {
   return [
     { fault, target: "holder(k1)", after: "held(k1)", atMs: 300, forMs },

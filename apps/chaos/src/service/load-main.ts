@@ -1,4 +1,4 @@
-// The load of a service: a worker that makes no records. It calls the default export of the user's module from start to stop.
+// The load of a service: a worker that makes no records. It runs the default export of the user's module from start to stop.
 import { createInterface } from "node:readline";
 import type { ToWorker } from "../workload/protocol.js";
 import { say } from "../workload/records.js";

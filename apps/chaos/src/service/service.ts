@@ -5,37 +5,37 @@ import type { CheckerName } from "../checkers/judge.js";
 import { entryProgram, type ProgramsByRecipe } from "../engine/programs.js";
 import type { PlannedFault, Scenario } from "../engine/scenario.js";
 
-/** A service of a user's, as the command line describes it. */
+/** A user's service, as the command line describes it. */
 export interface ServiceWish {
-  /** Starts one instance. */
+  /** The command that starts one instance. */
   readonly command: string;
   readonly instances: number;
   readonly servers: "redis" | "zookeeper";
-  /** Locks by the names that the service gives to the probe. */
+  /** The locks, by the names that the service gives to the probe. */
   readonly keys: readonly string[];
-  /** The lease or session time-out that the service uses. */
+  /** The lease or session time-out that the service uses, in milliseconds. */
   readonly leaseMs: number;
-  /** How often each fault is done. */
+  /** How many times each fault is done. */
   readonly times: number;
   /** Variables for each instance, with placeholders. */
   readonly env: Readonly<Record<string, string>>;
-  /** Answers with 200 once an instance serves; with placeholders. */
+  /** A URL, with placeholders, that answers with 200 once an instance serves. */
   readonly ready: string | null;
   /** A module that calls the service. */
   readonly load: string | null;
-  /** Each grant that it reports to the probe has the signal of its loss. */
+  /** Whether the service gives the probe a signal of the loss with each grant. */
   readonly tellsLoss: boolean;
 }
 
-/** What the default export of a `--load` module gets. */
+/** The argument of the default export of a `--load` module. */
 export interface LoadContext {
-  /** `http://127.0.0.1:port` of each instance. */
+  /** The URL of each instance, `http://127.0.0.1:port`. */
   readonly urls: readonly string[];
   /** Aborts when the load must end. */
   readonly signal: AbortSignal;
 }
 
-/** Calls the service until the signal aborts. An instance that is down or stands still is no error of a load. */
+/** Calls the service until the signal aborts. A load must not fail because an instance is down or stands still. */
 export type Load = (context: LoadContext) => Promise<unknown>;
 
 export interface LoadSetup {
@@ -46,15 +46,15 @@ export interface LoadSetup {
 interface ServiceFault {
   readonly what: string;
   readonly fault: string;
-  /** `leases`: how many leases it lasts. */
+  /** How long the fault lasts, in leases. */
   readonly leases?: number;
   readonly forMs?: number;
   readonly options?: PlannedFault["options"];
-  /** A process that stands still cannot know of its loss. */
+  /** Whether a holder can know of its loss in time. A process that stands still cannot. */
   readonly knowsInTime: boolean;
 }
 
-/** What is done to the instance that holds, by the id of the scenario. */
+/** The faults of the instance that holds, by the id of the scenario. */
 const serviceFaults: Readonly<Record<string, ServiceFault>> = {
   kill: {
     what: "is killed (SIGKILL) and started again",
@@ -80,13 +80,13 @@ const serviceFaults: Readonly<Record<string, ServiceFault>> = {
 
 const recipe = "service";
 
-/** What no service is judged by, with the reason. */
+/** The checkers by which no service is judged, each with the reason. */
 const notJudged: Readonly<Partial<Record<CheckerName, string>>> = {
   leaks: "the runner does not know what the service calls its locks at the server",
   fifo: "the runner does not know who waits in which order",
   "fence-effect": "the writes of a hold without a token are allowed here; effect judges what they did",
 };
-/** What it is not judged by unless `--tells-loss` is given. */
+/** The checkers that need `--tells-loss`, with the reason that is given without it. */
 const untold: typeof notJudged = {
   "lost-notice": "it is not said to tell a holder of its loss (--tells-loss)",
 };
@@ -149,7 +149,10 @@ export function serviceScenarios(wish: ServiceWish): readonly Scenario[] {
   });
 }
 
-/** The programs of instances and load. Ports are those of this run: an instance that is killed gets its own again. */
+/**
+ * The programs of the instances and of the load. Ports stay the same for the whole run: an instance that is killed gets
+ * its port again.
+ */
 export async function servicePrograms(wish: ServiceWish): Promise<ProgramsByRecipe> {
   const ports = await freePorts(wish.instances);
   const urls = ports.map((port) => `http://127.0.0.1:${port}`);

@@ -3,10 +3,10 @@ import { drawPlan } from "../engine/plan.js";
 import type { KeySpec, Scenario, Topology } from "../engine/scenario.js";
 import type { ProvidedKind, ProvidedServers, Provides } from "../workload/provides.js";
 
-/** The name under which a group runs a subject; `RunOptions.programs` has its program. */
+/** The name of the recipe with which a group runs a subject. `RunOptions.programs` contains its program. */
 export const subjectRecipe = "subject";
 
-/** What of a client is called for by which checkers, and what is said where it is missing. */
+/** The abilities of a client that checkers need, and the text for an ability that is missing. */
 const wants: readonly { can: keyof Provides; checkers: readonly CheckerName[]; why: string }[] = [
   { can: "tokens", checkers: ["fence-order", "fence-effect"], why: "it gives no fencing tokens" },
   { can: "tellsLoss", checkers: ["lost-notice"], why: "it does not tell a holder of its loss" },
@@ -14,7 +14,7 @@ const wants: readonly { can: keyof Provides; checkers: readonly CheckerName[]; w
   { can: "fair", checkers: ["fifo"], why: "it promises no order" },
 ];
 
-/** Checkers that are said beside each other often. */
+/** Names for groups of checkers that are often used together. */
 const groups: Readonly<Record<string, readonly CheckerName[]>> = { "no-damage": ["effect", "lost-update"] };
 
 /** Reads `--expect`: names of checkers, and `no-damage`. @throws RangeError for another name */
@@ -30,20 +30,22 @@ export function readExpected(names: readonly string[]): CheckerName[] {
   });
 }
 
-/** What cannot be judged of such a client at such servers, with the reason. */
+/** The checkers that cannot judge such a client at such servers, each with the reason. */
 function notJudgedOf(provides: Provides, { kind }: Topology): Partial<Record<CheckerName, string>> {
   const notJudged: Partial<Record<CheckerName, string>> = {};
   for (const { can, checkers, why } of wants) {
     if (provides[can] !== true) for (const checker of checkers) notJudged[checker] = why;
   }
-  // Redis is searched for every key with the lock's name in it; in ZooKeeper the look is below the path of our own recipes alone.
+  // On Redis the search for leftovers finds every key with the lock's name in it. On ZooKeeper it looks only below the
+  // path of our own recipes.
   if (kind === "zookeeper") notJudged.leaks = "the runner does not know where it keeps its nodes";
   return notJudged;
 }
 
 /**
- * A scenario with its clients replaced: servers, turns and faults are those of the catalogue, nothing is expected but `expected`, and what
- * the client does not provide is left out and named in `subject.notJudged`. A scenario that it cannot run at all has `subject.cannot`.
+ * Replaces the clients of a scenario. Servers, turns and faults stay as in the catalogue; only `expected` must pass.
+ * Checkers of what the client does not provide are left out and named in `subject.notJudged`. A scenario that the
+ * client cannot run at all gets `subject.cannot`.
  */
 export function judgedWith(
   scenario: Scenario,
@@ -69,7 +71,7 @@ export function judgedWith(
       const theirs = group.keys.filter((key) => Object.hasOwn(keys, key));
       if (theirs.length === 0) return [];
       const { writes, ...rest } = group;
-      // Also where the catalogue writes unfenced, because what it runs there has no tokens.
+      // Writes are fenced even where the catalogue has unfenced ones, because those are for a client without tokens.
       const written = writes === undefined ? undefined : provides.tokens === true ? "fenced" : "unfenced";
       return [
         {
@@ -106,7 +108,7 @@ function whyNot(scenario: Scenario, provides: Provides): string | null {
   if (missing.length === Object.keys(keys).length) {
     return `the client does not provide ${kinds} (it provides ${provides.kinds.join(", ")})`;
   }
-  // What the faults aim at must be there, whichever seed draws them.
+  // The locks at which the faults aim must exist, whichever seed draws the faults.
   const plan = JSON.stringify(drawPlan(scenario, 1));
   const aimed = missing.filter(([id]) => plan.includes(`(${id})`) || plan.includes(`(${id},`));
   return aimed.length === 0 ? null : `its faults aim at a lock that the client does not provide: ${kinds}`;
@@ -116,7 +118,7 @@ function serversOf(topology: Topology): ProvidedServers | null {
   return topology.kind === "none" ? null : topology.kind;
 }
 
-/** What a scenario calls naive or RedLock is a mutex of a client that is known for something. */
+/** A lock that the scenario calls naive or RedLock is a mutex for a client from outside. */
 function kindOf({ kind }: KeySpec): KeySpec["kind"] {
   return kind === "naive" || kind === "redlock" ? "mutex" : kind;
 }

@@ -6,10 +6,10 @@ import type { Unnumbered } from "../workload/protocol.js";
 type Spoken = Unnumbered<InvokeRecord | OutcomeRecord | EventRecord>;
 
 export interface ProtocolCheckOptions {
-  /** Worker and incarnation, as its setup says. */
+  /** The worker and its incarnation, as in its setup. */
   readonly p: string;
   readonly keys: readonly string[];
-  /** Its client gives tokens, by what it says of itself. */
+  /** Whether its client gives tokens, according to its answer to `about`. */
   readonly tokens: boolean;
   /** The names of the holds of all workers. */
   readonly named: Set<string>;
@@ -25,35 +25,38 @@ interface Asked {
   readonly shares: boolean;
 }
 
-/** A record arrives by then after it was stamped; one that is older was stamped by another clock or from another start. */
+/**
+ * The longest time from the stamp of a record to its arrival. An older stamp is from another clock, or counts from
+ * another start.
+ */
 const lateNs = 5e9;
-/** How long a worker may take to end what it had begun when `stop` came. */
+/** How long a worker may take to end what it had begun when `stop` arrived. */
 const stopNs = 1e9;
 
-/** Follows one worker line by line and says in words what does not keep to docs/worker-protocol.md. */
+/** Follows one worker line by line, and describes each violation of docs/worker-protocol.md. */
 export class ProtocolCheck {
   /** Sentences, each with the line that it is about. */
   readonly problems: string[] = [];
-  /** Records that are in order, for a judge. */
+  /** The records that are correct, to be judged. */
   readonly records: Spoken[] = [];
   readonly #options: ProtocolCheckOptions;
   readonly #open = new Map<number, Asked>();
   readonly #ops = new Set<number>();
   readonly #holds = new Set<string>();
   readonly #known = new Set<string>();
-  /** Reads, beside which others may be inside. */
+  /** The holds in read mode, which other readers may share. */
   readonly #shared = new Set<string>();
   #line = 0;
   #phase: "setup" | "ready" | "started" | "done" = "setup";
   #stoppedAt: Nanos | null = null;
-  /** From when to when its process was stopped by SIGSTOP. */
+  /** The time for which the process was stopped by SIGSTOP. */
   #still: { readonly from: Nanos; to: Nanos } | null = null;
 
   constructor(options: ProtocolCheckOptions) {
     this.#options = options;
   }
 
-  /** Holds that it named so far: writes at the resource must be of one of them. */
+  /** Whether the worker has named this hold. A write at the resource must belong to a named hold. */
   knows(hold: string): boolean {
     return this.#known.has(hold);
   }
@@ -74,12 +77,12 @@ export class ProtocolCheck {
     this.#stoppedAt = this.#options.now();
   }
 
-  /** Its process stands still from now on. */
+  /** The process stands still from now on. */
   stands(): void {
     this.#still = { from: this.#options.now(), to: Number.POSITIVE_INFINITY };
   }
 
-  /** Its process is about to go on. */
+  /** The process is about to go on. */
   goesOn(): void {
     if (this.#still !== null) this.#still.to = this.#options.now();
   }
@@ -92,7 +95,7 @@ export class ProtocolCheck {
     else this.#record(word);
   }
 
-  /** It has exited. */
+  /** The process has exited. */
   ended(code: number | null, signal: string | null): void {
     if (this.#phase !== "done") this.#missing('it ended without {"say":"done"}');
     if (code !== 0) this.#missing(`it ended with ${code ?? signal}; after done it exits with 0`);
@@ -172,7 +175,7 @@ export class ProtocolCheck {
       if (!this.#holds.has(hold)) return `hold ${hold} was released before`;
       if (f === "write" && this.#shared.has(hold))
         return "a read writes nothing: other readers may be inside";
-      // The hold counts as given back from here on, however the answer turns out.
+      // From here on the hold counts as given back, whatever the answer is.
       if (f !== "write") this.#holds.delete(hold);
     }
     this.#open.set(op, { f, key, t, hold, shares: arg?.mode === "read" || f === "downgrade" });

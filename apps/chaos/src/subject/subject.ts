@@ -12,25 +12,25 @@ export interface Subject {
   readonly provides: Provides;
 }
 
-/** What starts a subject, before it was asked what it provides. */
+/** The program of a subject, before it was asked what it provides. */
 export type SubjectProgram = Pick<Subject, "name" | "program">;
 
-/** The default export of a file, in this package's worker. */
+/** The default export of a file, run in this package's worker. */
 export const clientProgram = (file: string): SubjectProgram => ({
   name: file,
   program: nodeWorker(pathToFileURL(resolve(file)).href),
 });
 
-/** A worker in any language, as a command line of the shell. */
+/** A worker in any language, given as a shell command line. */
 export const commandProgram = (command: string): SubjectProgram => ({
   name: command,
-  // The shell becomes the worker: signals must reach the worker itself.
+  // The shell is replaced by the worker, because signals must reach the worker itself.
   program: { command: "/bin/sh", args: ["-c", `exec ${command}`] },
 });
 
 const answerWithinMs = 60_000;
 
-/** Starts it once and asks what it provides. @throws SubjectError in words that its author understands */
+/** Starts the subject once and asks what it provides. @throws SubjectError with a message for the author of the subject */
 export async function describe({ name, program }: SubjectProgram, logFile: string): Promise<Subject> {
   let answer: (provides: unknown) => void = () => {};
   let refuse: (error: Error) => void = () => {};

@@ -29,7 +29,7 @@ docs/worker-protocol.md. Each line that is wrong is shown with the reason. Each 
 ${exitHelp}
 `;
 
-/** `other` is not among them, because this command cannot start such servers. */
+/** `other` is missing, because this command cannot start such servers. */
 const topologies: Readonly<Partial<Record<ProvidedServers, Topology>>> = {
   zookeeper: { kind: "zookeeper", members: 1 },
   redis: { kind: "redis" },
@@ -39,11 +39,11 @@ const topologies: Readonly<Partial<Record<ProvidedServers, Topology>>> = {
 
 const readyWithinMs = 60_000;
 const doneWithinMs = 15_000;
-/** For how long each worker is stopped: much less than its lease. */
+/** How long each worker is stopped: much shorter than its lease. */
 const stillMs = 300;
 const leaseMs = 3_000;
 
-/** The sub-command `worker-test`. @throws UsageError, SubjectError, and the TypeError of `parseArgs` for what it does not know */
+/** The sub-command `worker-test`. @throws UsageError, SubjectError, and the TypeError of `parseArgs` for unknown options */
 export async function workerTestCommand(
   args: readonly string[],
   out: (line: string) => void,
@@ -230,7 +230,10 @@ function specOf({ kind }: Topology, provided: KeySpec["kind"]): KeySpec {
   return { kind: provided, backend, leaseMs, ...(provided === "semaphore" ? { limit: 2 } : {}) };
 }
 
-/** What shows only over both workers: grants and writes at all, and no two holders where nothing was broken. */
+/**
+ * The problems that show only over both workers together: missing grants or writes, and two holders at once although
+ * nothing was broken.
+ */
 function togetherWrong(
   workers: readonly { readonly p: string; readonly check: ProtocolCheck }[],
   effects: readonly EffectRecord[],

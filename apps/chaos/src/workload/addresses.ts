@@ -1,7 +1,7 @@
 import type { RedisTargetOptions } from "@holdfast/redis-recipes";
 import type { ZooKeeperLocksOptions } from "@holdfast/zk-recipes";
 
-/** Where a server listens. */
+/** The address at which a server listens. */
 export interface Address {
   /** A name or an IP address. */
   readonly host: string;
@@ -9,12 +9,12 @@ export interface Address {
   readonly port: number;
 }
 
-/** Where clients connect to. */
+/** The addresses to which clients connect. */
 export type ServerAddresses =
   | { readonly kind: "none" }
   | {
       readonly kind: "zookeeper";
-      /** `h1:p1,h2:p2`. */
+      /** The connect string, such as `h1:p1,h2:p2`. */
       readonly connect: string;
     }
   | {
@@ -24,15 +24,15 @@ export type ServerAddresses =
     }
   | {
       readonly kind: "replicated";
-      /** Empty where there are none. */
+      /** The sentinels; empty if there are none. */
       readonly sentinels: readonly Address[];
-      /** What the sentinels call the master. */
+      /** The name of the master at the sentinels. */
       readonly masterName: string;
       /** How many replicas the master has. */
       readonly replicas: number;
       /** The server that was the master at the start, for clients without sentinels. */
       readonly master: Address;
-      /** For each `host:port` that a sentinel gives, the address that leads there from this worker. */
+      /** For each `host:port` that a sentinel gives: the address by which this worker reaches that server. */
       readonly natMap?: Readonly<Record<string, Address>>;
     }
   | {
@@ -40,37 +40,37 @@ export type ServerAddresses =
       /** All masters. */
       readonly addresses: readonly Address[];
     }
-  /** A server that is not of the runner's own kinds. */
+  /** A server of a kind that the runner does not know. */
   | {
       readonly kind: "other";
       /** The one server. */
       readonly address: Address;
     }
-  /** Servers of a user's. Only the clients of this package meet them, in an attack. */
+  /** Servers of a user. Only the clients of this package connect to them, in an attack. */
   | AttackedServers;
 
-/** How servers of a user's are reached. Plain data, since workers get it as JSON. */
+/** How a user's servers are reached. Plain data, because workers get it as JSON. */
 export type AttackedServers = { readonly kind: "attacked"; readonly tls: TlsTexts | null } & (
   | {
       readonly backend: "redis";
-      /** What `redisLocks` takes, but for TLS. */
+      /** The options of `redisLocks`, without TLS. */
       readonly options: Omit<RedisTargetOptions, "client" | "tls">;
     }
   | {
       readonly backend: "zookeeper";
-      /** What `zookeeperLocks` takes, but for TLS. */
+      /** The options of `zookeeperLocks`, without TLS. */
       readonly options: Pick<ZooKeeperLocksOptions, "connect" | "auth">;
     }
 );
 
-/** What `tlsOptions` makes options of `node:tls` from. All but the names is PEM. */
+/** The data from which `tlsOptions` makes options of `node:tls`. All texts except the names are PEM. */
 export interface TlsTexts {
   /** The authorities to trust. Default: those of Node.js. */
   readonly ca?: string;
   /** The certificate of the client. */
   readonly cert?: string;
-  /** Its key. */
+  /** The key of the client. */
   readonly key?: string;
-  /** Hosts: a server's certificate must be for one of them. */
+  /** The allowed hosts: a server's certificate must be for one of them. */
   readonly names: readonly string[];
 }

@@ -6,7 +6,7 @@ import type { AttackedServers, TlsTexts } from "./addresses.js";
 
 type Attacked<B extends AttackedServers["backend"]> = Extract<AttackedServers, { readonly backend: B }>;
 
-/** The target for `redisLocks`. TLS to a master goes with TLS to its sentinels. */
+/** The target for `redisLocks`. If the master uses TLS, its sentinels do too. */
 export function redisOptions({ options, tls }: Attacked<"redis">): RedisTargetOptions {
   if (tls === null) return options;
   const secure = { tls: tlsOptions(tls) };
@@ -22,11 +22,11 @@ export function zooKeeperOptions({
   return tls === null ? options : { ...options, tls: tlsOptions(tls) };
 }
 
-/** The TLS options of connections that lead through proxies: the address that is dialled is not the one that a certificate is for. */
+/** The TLS options for connections through proxies, where the dialled address is not the one in the certificate. */
 export function tlsOptions({ names, ...pem }: TlsTexts): ConnectionOptions {
   const [name, ...others] = names;
-  // TLS sends the server name (SNI) only where the target has one host name: with several it is not known here which one is dialled, and an IP
-  // address may not be sent.
+  // The server name (SNI) is sent only if the target has exactly one host name. With several it is not known here which
+  // one is dialled, and an IP address may not be sent.
   const greeted = name !== undefined && others.length === 0 && isIP(name) === 0;
   return {
     ...pem,

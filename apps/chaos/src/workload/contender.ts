@@ -10,16 +10,23 @@ export interface ContenderOptions {
   readonly group: WorkerGroup;
   readonly keys: readonly WorkerKey[];
   readonly random: Random;
-  /** Its name among the contenders of its process; the logical thread of re-entrant holds. */
+  /** Its name among the contenders of its process. It is also the logical thread of re-entrant holds. */
   readonly name: string;
-  /** Aborts when no turn is to be begun any more. */
+  /** When it aborts, the contender begins no new turn. */
   readonly stop: AbortSignal;
 }
 
 /**
- * Takes turns at its keys until it is stopped. Options of a group: `heeds` (default true: stops working and writes nothing once
- * it has heard of a loss), `tries` (share of acquires that ask only once), `reads` (share of reads, default 0.5), `downgrades` (share of
- * writes, default 0.25), `turns` (so many in a row at one key, default 1), `restMs` (the longest rest before them, default 0), `aborts` (share of limited waits that are called back instead of given a limit, default 0), `permits` (most at a time, default 1), `depth` (nested acquires, default 2).
+ * Takes turns at its keys until it is stopped. The options of a group:
+ * - `heeds` (default true): after the notice of a loss it stops working and writes nothing.
+ * - `tries`: the share of acquires that ask only once.
+ * - `reads` (default 0.5): the share of reads.
+ * - `downgrades` (default 0.25): the share of writes that are downgraded.
+ * - `turns` (default 1): the number of turns in a row at one key.
+ * - `restMs` (default 0): the longest rest before them.
+ * - `aborts` (default 0): the share of limited waits that end by an abort signal instead of a limit.
+ * - `permits` (default 1): the most permits at a time.
+ * - `depth` (default 2): the number of nested acquires.
  */
 export class Contender {
   readonly #options: ContenderOptions;
@@ -35,13 +42,13 @@ export class Contender {
     const turns = this.#number("turns", 1);
     const restMs = this.#number("restMs", 0);
     while (!stop.aborted) {
-      // Also before the first: not all begin at once.
+      // Rest before the first turns, too, so that not all contenders begin at once.
       if (restMs > 0) await pass(random.between(0, restMs), stop);
       const key = random.pick([first, ...others]);
       for (let turn = 0; turn < turns && !stop.aborted; turn++) {
         const granted = await this.#turn(key);
         const [least, most] = group.pauseMs ?? [0, 5];
-        // A contender that was refused or failed does not ask again at once. `handover` knows how long it rests at most.
+        // A contender that was refused or failed does not ask again at once. `handover` knows its longest rest.
         await pass(granted ? random.between(least, most) : random.between(50, 150), stop);
       }
     }
@@ -107,7 +114,7 @@ export class Contender {
     return true;
   }
 
-  /** A read-modify-write over the whole hold. */
+  /** Does a read-modify-write over the whole hold. */
   async #work(held: Held): Promise<void> {
     const { calls, group } = this.#options;
     const read = group.writes === undefined ? null : await calls.read(held);

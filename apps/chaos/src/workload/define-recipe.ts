@@ -8,8 +8,8 @@ export interface DefinedRecipe extends Recipe {
 }
 
 /**
- * Makes a client of a lock service known to the chaos runner. The runner opens it once in each worker process, and brings turns,
- * the protected resource and the records itself.
+ * Describes a client of a lock service to the chaos runner. The runner opens it once in each worker process. The runner
+ * itself provides the turns, the protected resource and the records.
  *
  * @example
  * ```ts
@@ -40,8 +40,8 @@ export interface DefinedRecipe extends Recipe {
  * export default recipe;
  * ```
  *
- * @throws RangeError when `provides` has a member that is not known, or one of another type
- * @throws TypeError without a function `open`
+ * @throws RangeError if `provides` has an unknown member, or a member of another type
+ * @throws TypeError if there is no function `open`
  */
 export function defineRecipe(recipe: DefinedRecipe): DefinedRecipe {
   if (typeof recipe?.open !== "function") throw new TypeError("a recipe has a function open");

@@ -3,24 +3,24 @@ import type { Nanos } from "../history/record.js";
 import type { WorkerKey } from "./protocol.js";
 import type { Grant } from "./recipe.js";
 
-/** A hold of this worker, under the name that the history has for it. */
+/** A hold of this worker, under the name that it has in the history. */
 export interface Held {
   readonly id: string;
   readonly key: WorkerKey;
   readonly mode: "read" | "write";
   readonly thread: string;
   readonly grant: Grant;
-  /** Stops listening to its loss. */
+  /** Removes the listener for its loss. */
   forget(): void;
 }
 
-/** The time until which a grant is promised now, by the clock of the run; `undefined` without a promise. */
+/** The time until which a grant is promised now, by the clock of the run; `undefined` if there is no promise. */
 export function validUntil(grant: Grant, clock: RunClock): Nanos | undefined {
   const leftMs = grant.remainingMs();
   return leftMs === null || !Number.isFinite(leftMs) ? undefined : clock.now() + leftMs * 1e6;
 }
 
-/** Reports when a promise was extended, for all holds that last long enough for that. */
+/** Reports extensions of promises, for all holds that last long enough for one. */
 export class Promises {
   readonly #clock: RunClock;
   readonly #extended: (held: Held, until: Nanos) => void;
@@ -50,7 +50,7 @@ export class Promises {
     for (const [held, before] of this.#known) {
       if (held.grant.lost?.aborted === true) continue;
       const until = validUntil(held.grant, this.#clock);
-      // Small steps are noise of the two clocks' readings.
+      // Small steps are noise: the two clocks are read at different moments.
       if (until === undefined || until < before + (held.key.leaseMs / 20) * 1e6) continue;
       this.#known.set(held, until);
       this.#extended(held, until);

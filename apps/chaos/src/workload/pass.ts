@@ -1,4 +1,4 @@
-/** Resolves after a time, or when the signal aborts: a timer that is left would keep the process. */
+/** Resolves after a time, or when the signal aborts. Clears the timer, because a remaining timer would keep the process alive. */
 export function pass(ms: number, signal: AbortSignal | null): Promise<void> {
   if (signal?.aborted === true) return Promise.resolve();
   return new Promise((resolve) => {

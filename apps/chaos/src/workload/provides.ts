@@ -1,28 +1,28 @@
 import type { ObjectKind } from "../history/record.js";
 import type { ServerAddresses } from "./addresses.js";
 
-/** Kinds of lock that a client of your own can be asked for. */
+/** The kinds of lock for which your own client can be asked. */
 export type ProvidedKind = Extract<
   ObjectKind,
   "mutex" | "reentrant" | "fair" | "read-write" | "semaphore" | "multi"
 >;
 
-/** Kinds of servers that a client can be pointed at. */
+/** The kinds of servers to which a client can connect. */
 export type ProvidedServers = Exclude<ServerAddresses["kind"], "none" | "attacked">;
 
 /** What a client can do. What it does not provide is not judged, and reports say so. */
 export interface Provides {
   /** The kinds of lock that it makes. */
   readonly kinds: readonly ProvidedKind[];
-  /** The servers that it can be pointed at, by the `kind` of their addresses. */
+  /** The servers to which it can connect, by the `kind` of their addresses. */
   readonly servers: readonly ProvidedServers[];
-  /** Grants carry fencing tokens that rise. Default false. */
+  /** Whether grants carry fencing tokens that rise. Default false. */
   readonly tokens?: boolean;
-  /** A holder hears that it lost the lock. Default false. */
+  /** Whether a holder is notified that it lost the lock. Default false. */
   readonly tellsLoss?: boolean;
-  /** A grant says until when it is promised. Default false. */
+  /** Whether a grant says until when it is promised. Default false. */
   readonly promises?: boolean;
-  /** Grants come in the order in which clients asked. Default false. */
+  /** Whether grants come in the order in which clients asked. Default false. */
   readonly fair?: boolean;
 }
 
@@ -30,7 +30,7 @@ const kinds: readonly ProvidedKind[] = ["mutex", "reentrant", "fair", "read-writ
 const servers: readonly ProvidedServers[] = ["zookeeper", "redis", "replicated", "masters", "other"];
 const abilities = ["tokens", "tellsLoss", "promises", "fair"] as const;
 
-/** Reads what a client says of itself. @throws RangeError that names the wrong member and what it may be */
+/** Reads what a client reports that it provides. @throws RangeError that names the wrong member and its allowed values */
 export function readProvides(given: unknown): Provides {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     throw new RangeError("provides is an object with kinds and servers");

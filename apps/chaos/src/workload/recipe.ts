@@ -3,94 +3,100 @@ import type { EventRecord } from "../history/record.js";
 import type { ServerAddresses } from "./addresses.js";
 import type { WorkerKey } from "./protocol.js";
 
-/** What a client is opened with. */
+/** The data with which a client is opened. */
 export interface RecipeContext {
-  /** Worker and incarnation. */
+  /** The worker and its incarnation. */
   readonly p: string;
-  /** Where to connect. These addresses lead through the proxies by which the runner cuts connections. */
+  /** The addresses to connect to. They may lead through the proxies by which the runner cuts connections. */
   readonly servers: ServerAddresses;
-  /** What this client will be asked for. */
+  /** The keys for which this client will be asked. */
   readonly keys: readonly WorkerKey[];
-  /** The longest lease of its keys: the session time-out where there is one session for all. */
+  /** The longest lease of its keys, in milliseconds. It is the session time-out if one session serves all keys. */
   readonly leaseMs: number;
-  /** The options of its group of workers; `heeds`, `tries` and shares are followed by the runner itself. */
+  /** The options of its group of workers. The runner itself follows `heeds`, `tries` and the shares. */
   readonly options: Readonly<Record<string, string | number | boolean>>;
-  /** Drawn from the seed of the run. */
+  /** Random numbers drawn from the seed of the run. */
   readonly random: Random;
-  /** Something that the client heard without asking; `name` is that of the backend. */
+  /** Reports an event to the runner. `name` is the lock's name in the backend. */
   tell(event: { readonly f: EventRecord["f"]; readonly name: string; readonly cause?: string }): void;
 }
 
-/** What one acquire asks for. */
+/** The arguments of one acquire. */
 export interface Ask {
-  /** What is asked for. */
+  /** The key to acquire. */
   readonly key: WorkerKey;
-  /** `p:op`: put into the backend where that is possible, so that the observer knows who stands in a queue. */
+  /** `p:op`. It is put into the backend where that is possible, so that the observer knows which worker stands in a queue. */
   readonly label: string;
-  /** Which side of a read-write lock; `write` for all others. */
+  /** The side of a read-write lock; `write` for all other kinds. */
   readonly mode: "read" | "write";
-  /** Only if it is free now. */
+  /** Whether to acquire only if the lock is free now. */
   readonly once: boolean;
-  /** How many permits of a semaphore; 1 for all others. */
+  /** The number of permits of a semaphore; 1 for all other kinds. */
   readonly permits: number;
   /** The longest wait, in milliseconds; unset: without limit. */
   readonly waitMs: number | undefined;
-  /** Re-entrant: the logical thread, which owns. */
+  /** The logical thread that owns a re-entrant hold. */
   readonly thread: string;
-  /** Gives up waiting. */
+  /** Ends the wait. */
   readonly signal: AbortSignal;
 }
 
-/** How a release came out: done, not ours any more, or not known. */
+/** The outcome of a release: done, not ours any more, or not known. */
 export type ReleaseEnd =
   | {
       readonly end: "ok";
-      /** Re-entrant: how often its owner still has it. */
+      /** How often the owner still holds a re-entrant lock. */
       readonly count?: number;
-      /** The client keeps it, and lends it to its next owner. */
+      /** Set if the client keeps the lock and lends it to its next owner. */
       readonly kept?: true;
     }
-  /** It was not ours any more. */
+  /** The lock was not ours any more. */
   | {
       readonly end: "fail";
-      /** The reason, for people. */
+      /** The reason, as text for users. */
       readonly why: string;
     }
-  /** It is not known. */
+  /** The outcome is not known. */
   | {
       readonly end: "info";
-      /** The reason, for people. */
+      /** The reason, as text for users. */
       readonly why: string;
     };
 
 /** A lock that this client was granted. */
 export interface Grant {
-  /** The fencing token; `null` where the lock has none. */
+  /** The fencing token; `null` if the lock has none. */
   readonly token: bigint | null;
-  /** Re-entrant: how often its owner has it now. */
+  /** How often the owner holds a re-entrant lock now. */
   readonly count?: number;
-  /** How many milliseconds from now the recipe promises it for; `null` when it promises nothing. */
+  /** For how many milliseconds from now the recipe promises the hold; `null` if it promises nothing. */
   remainingMs(): number | null;
-  /** Aborts when the client knows that the hold is over; `null` when it never reports that. */
+  /** Aborts when the client knows that the hold is over; `null` if the client never reports that. */
   readonly lost: AbortSignal | null;
-  /** Gives it back. A rejection counts as not known. */
+  /** Releases the lock. A rejection counts as an unknown outcome. */
   release(): Promise<ReleaseEnd>;
-  /** A write becomes a read. */
+  /** Turns a write into a read. */
   downgrade?(): Promise<Grant>;
 }
 
-/** One client of a lock service, as an application has it. */
+/** One client of a lock service, as an application uses it. */
 export interface Client {
-  /** `null`: refused, at once or at the end of the wait. Throws when it went wrong; `meaning` says how. */
+  /**
+   * Acquires a lock. Resolves with `null` if it was refused, at once or at the end of the wait. Throws if something
+   * went wrong; `meaning` classifies the error.
+   */
   acquire(ask: Ask): Promise<Grant | null>;
-  /** Whether an error of `acquire` means that nothing was taken (`fail`), that it is not known (`info`), or that the scenario is wrong. */
+  /**
+   * Whether an error of `acquire` means that nothing was taken (`fail`), that it is not known (`info`), or that the
+   * scenario is wrong.
+   */
   meaning(error: unknown): "fail" | "info" | "broken";
-  /** Ends its connections; nothing is held or asked for any more. */
+  /** Ends its connections. By then nothing is held or asked for any more. */
   close(): Promise<void>;
 }
 
 /** Opens clients of one lock service. */
 export interface Recipe {
-  /** Resolves when it is connected. */
+  /** Resolves when the client is connected. */
   open(context: RecipeContext): Promise<Client>;
 }

@@ -11,10 +11,10 @@ export interface RecordedCallsOptions {
   readonly client: Client;
   readonly resource: ResourceClient | null;
   readonly fenced: boolean;
-  /** Aborts waits. */
+  /** Ends all waits when it aborts. */
   readonly signal: AbortSignal;
   say(word: FromWorker): void;
-  /** Something came back that makes the whole run meaningless. */
+  /** Called with an error that makes the whole run meaningless. */
   broken(error: unknown): void;
 }
 
@@ -23,12 +23,12 @@ export interface Wish {
   readonly permits?: number;
   readonly once?: boolean;
   readonly waitMs?: number | undefined;
-  /** The wait is ended by the signal of the request, and the client knows of no limit. */
+  /** Whether the request's signal ends the wait, so that the client knows of no limit. */
   readonly aborts?: boolean;
   readonly thread?: string;
 }
 
-/** Every operation of a worker goes through here: it is asked of the client, and the request and its outcome are recorded. */
+/** Makes every operation of a worker: it calls the client, and records the request and its outcome. */
 export class RecordedCalls {
   readonly #options: RecordedCallsOptions;
   readonly #promises: Promises;
@@ -41,7 +41,7 @@ export class RecordedCalls {
     });
   }
 
-  /** `null` when it was not granted, whatever the reason. */
+  /** Acquires a lock. Resolves with `null` if it was not granted, whatever the reason. */
   async acquire(key: WorkerKey, wish: Wish = {}): Promise<Held | null> {
     const { client, signal, p } = this.#options;
     const op = ++this.#lastOp;
@@ -93,7 +93,7 @@ export class RecordedCalls {
     } else this.#end(end.end, "release", held.key, op, { error: end.why });
   }
 
-  /** The read that a write became; `null` when it did not. */
+  /** Downgrades a write. Resolves with the read, or `null` if that failed. */
   async downgrade(held: Held): Promise<Held | null> {
     const op = ++this.#lastOp;
     this.#promises.drop(held);
@@ -109,7 +109,7 @@ export class RecordedCalls {
     }
   }
 
-  /** What a holder reads before it works; `null` when the resource refuses to talk to it. */
+  /** Reads the value before the work; `null` if the resource refuses the request. */
   async read(held: Held): Promise<number | null> {
     const { resource, fenced } = this.#options;
     if (resource === null) return null;
@@ -123,7 +123,7 @@ export class RecordedCalls {
     return answer.accepted ? answer.value : null;
   }
 
-  /** Writes one more than was read. */
+  /** Writes the value that was read plus one. */
   async write(held: Held, read: number): Promise<void> {
     const { resource, fenced } = this.#options;
     if (resource === null) return;

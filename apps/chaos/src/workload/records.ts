@@ -5,8 +5,8 @@ const standardOutput = 1;
 const wait = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * Says a line to the runner, by standard output or another descriptor. The write is synchronous: what was said before a SIGKILL is read, and a release is known of
- * before it leaves. A runner that is slow to read holds the worker up.
+ * Sends a line to the runner, on standard output or another descriptor. The write is synchronous, so that a line before
+ * a SIGKILL is read, and a release is recorded before its request is sent. A slow reader holds the worker up.
  */
 export function say(word: FromWorker, fd: number = standardOutput): void {
   const bytes = Buffer.from(`${JSON.stringify(word)}\n`);
@@ -15,7 +15,7 @@ export function say(word: FromWorker, fd: number = standardOutput): void {
       from += writeSync(fd, bytes, from);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
-      // The other end made the pipe non-blocking.
+      // The other end has made the pipe non-blocking.
       Atomics.wait(wait, 0, 0, 1);
     }
   }

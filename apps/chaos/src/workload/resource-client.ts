@@ -14,7 +14,7 @@ interface Asked {
   readonly reject: (error: Error) => void;
 }
 
-/** A worker's connection to the protected resource. It is past all faults: once it breaks, the runner is gone, and `ask` rejects. */
+/** A worker's connection to the protected resource. No fault affects it. If it breaks, the runner is gone, and `ask` rejects. */
 export class ResourceClient {
   readonly #socket: Socket;
   readonly #pending = new Map<number, Asked>();
@@ -31,7 +31,7 @@ export class ResourceClient {
       this.#pending.get(answer.id)?.resolve(answer);
       this.#pending.delete(answer.id);
     });
-    // readline passes errors of its input on.
+    // readline passes on the errors of its input.
     lines.on("error", (error) => this.#end(error));
   }
 

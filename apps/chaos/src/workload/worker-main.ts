@@ -1,5 +1,5 @@
-// A worker: one process, one client, some contenders. See `protocol.ts` for what it reads and writes. With an argument its client is
-// the default export of that module, whatever the group says.
+// A worker: one process with one client and some contenders. `protocol.ts` describes what it reads and writes. With an
+// argument, its client is the default export of that module, whatever the group names.
 import { createInterface } from "node:readline";
 import { RunClock } from "../engine/clock.js";
 import { Random } from "../engine/random.js";
@@ -12,7 +12,8 @@ import { RecordedCalls } from "./recorded-calls.js";
 import { say } from "./records.js";
 import { ResourceClient } from "./resource-client.js";
 
-// Standard output is the runner's alone: what a client prints there would be taken for a word of the worker. It goes into the log.
+// Standard output is reserved for messages to the runner. What a client prints goes into the log instead, because on
+// standard output it would be taken for a message.
 globalThis.console = new console.Console(process.stderr);
 
 function fail(error: unknown): never {
@@ -22,7 +23,7 @@ function fail(error: unknown): never {
   process.exit(1);
 }
 
-/** A rejected promise without a handler is a defect of the client, and ends the run as such. */
+/** A rejected promise without a handler is a defect of the client, and ends the run. */
 process.on("uncaughtException", fail);
 process.on("unhandledRejection", fail);
 
@@ -118,5 +119,5 @@ lines.on("line", (line) => {
   turn = turn.then(() => follow(JSON.parse(line) as ToWorker));
   turn.catch(fail);
 });
-// The runner is gone, and with it the reader of all that is written.
+// The runner is gone, so nothing reads this worker's output any more.
 lines.on("close", () => process.exit(1));

@@ -1,4 +1,4 @@
-/** What the simulated recipe looks at; each can be taken away to make a mutant. */
+/** The guards of the simulated recipe. Each can be removed to make a mutant. */
 export type Guard =
   | "watch the predecessor"
   | "look again after waking"

@@ -5,10 +5,10 @@ import { type CheckerName, checkerNames } from "../judge.js";
 import type { CheckOptions } from "../options.js";
 import type { Verdict } from "../verdict.js";
 
-/** The folder of the histories, beside `src` and `dist` alike. */
+/** The folder of the histories. The path is the same from `src` and from `dist`. */
 export const historiesFolder: string = fileURLToPath(new URL("../../../histories/", import.meta.url));
 
-/** A history written by hand, and what every checker must say of it. */
+/** A history written by hand, and the verdict that every checker must give. */
 export interface HandMade {
   readonly name: string;
   readonly path: string;
@@ -16,11 +16,13 @@ export interface HandMade {
   readonly about: string;
   readonly options: CheckOptions;
   readonly verdicts: Readonly<Record<CheckerName, Verdict>>;
-  /** Words that a conviction must contain: it must convict for the right reason. */
+  /** Words that the conviction by this checker must contain, so that it convicts for the right reason. */
   readonly shows: Readonly<Partial<Record<CheckerName, string>>>;
 }
 
-/** Reads every history of the folder with its labels. Throws when one has no label, or labels that are not complete. */
+/**
+ * Reads every history of the folder with its labels. Throws if a history has no label, or its labels are not complete.
+ */
 export async function handMadeHistories(folder: string = historiesFolder): Promise<HandMade[]> {
   const names = (await readdir(folder))
     .filter((file) => file.endsWith(".jsonl"))
@@ -41,8 +43,8 @@ async function labelled(folder: string, name: string): Promise<HandMade> {
 }
 
 /**
- * Verdicts that a checker cannot give. `stats` never convicts: too little is `unknown`. `cross-wgl` convicts only the
- * sweep, which the self-test shows with wrong sweeps.
+ * Verdicts that a checker cannot give. `stats` never convicts: too little evidence is `unknown`. `cross-wgl` convicts
+ * only the sweep; the self-test shows that with wrong sweeps.
  */
 export const neverGiven: Readonly<Partial<Record<CheckerName, Verdict>>> = {
   stats: "violation",

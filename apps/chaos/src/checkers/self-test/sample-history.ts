@@ -1,7 +1,10 @@
 import type { HistoryRecord } from "../../history/record.js";
 import { HistoryWriter } from "../../history/writer.js";
 
-/** Seven workers at ten fenced keys, one hold after another at each: as dense as a history can be that is in order. */
+/**
+ * Writes a history of seven workers at ten fenced keys, with one hold after another at each key. It is as dense as a
+ * correct history can be.
+ */
 export async function writeSampleHistory(path: string, operations: number): Promise<void> {
   const writer = new HistoryWriter(path);
   let i = 0;

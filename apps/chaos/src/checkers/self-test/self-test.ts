@@ -9,9 +9,9 @@ import { simulate } from "./simulated-recipe.js";
 const seeds = [1];
 
 /**
- * Judges the judges: every hand-made history gets the verdicts that it is labelled with, every checker is seen to convict,
- * to pass and not to know, the simulated recipe passes with all its guards, and is convicted by the named checker without
- * each of them. Needs no server; takes about two seconds.
+ * Tests the checkers. Every hand-made history must get the verdicts of its labels, and every checker must be seen to
+ * give each verdict. The simulated recipe must pass with all its guards, and without any one of them the named checker
+ * must convict it. Needs no server; takes about two seconds.
  */
 export async function selfTest(): Promise<CheckResult> {
   const wrong: string[] = [];
@@ -37,7 +37,7 @@ export async function selfTest(): Promise<CheckResult> {
   };
 }
 
-/** What the checkers say of a history that is not what its labels say. */
+/** The verdicts about a history that differ from its labels. */
 export async function mislabelled({ name, path, options, verdicts, shows }: HandMade): Promise<string[]> {
   const wrong: string[] = [];
   for (const { checker, verdict, summary, examples } of judge(await readHistory(path), options)) {
@@ -52,7 +52,7 @@ export async function mislabelled({ name, path, options, verdicts, shows }: Hand
   return wrong;
 }
 
-/** A checker of which a verdict was never wanted might not be able to give it. */
+/** The verdicts that no label asks for. A checker might be unable to give such a verdict. */
 export function unseenVerdicts(histories: readonly HandMade[]): string[] {
   const wanted: readonly Verdict[] = ["pass", "violation", "unknown"];
   return checkerNames.flatMap((checker) =>
@@ -63,7 +63,7 @@ export function unseenVerdicts(histories: readonly HandMade[]): string[] {
   );
 }
 
-/** The cross-check must convict a sweep that lets everything pass, and one that lets nothing pass. */
+/** Checks that the cross-check convicts a sweep that finds everything legal, and a sweep that finds nothing legal. */
 async function wrongSweepsMissed(histories: readonly HandMade[]): Promise<string[]> {
   const wrong: string[] = [];
   for (const [says, verdict] of [

@@ -2,16 +2,16 @@ import { SimulatedResource } from "./simulated-resource.js";
 import { type Entry, entryOf, type Key, type SimulatedServer } from "./simulated-server.js";
 import { faultsEndMs, networkMs, type SimulatedWorld } from "./simulated-world.js";
 
-/** The time until which workers begin something new. */
+/** Workers begin nothing new after this time. */
 export const workMs = 13_000;
 
-/** Workers that acquire, hold, write and release until the time for work is over; sessions of holders can be taken away. */
+/** Workers that acquire, hold, write and release until `workMs`. Sessions of holders can be taken away. */
 export class SimulatedClients {
   readonly #world: SimulatedWorld;
   readonly #server: SimulatedServer;
   readonly #resource: SimulatedResource;
   readonly #localTokens = new Map<string, number>();
-  /** The entries that hold, each with what to do when it is lost. */
+  /** The entries that hold, each with a callback for its loss. */
   readonly #holders = new Map<Entry, () => void>();
 
   constructor(world: SimulatedWorld, server: SimulatedServer) {
@@ -29,7 +29,10 @@ export class SimulatedClients {
     else this.#acquire(p, key, again);
   }
 
-  /** The holder's own deadline comes before the server lets go: it hears of its loss first. */
+  /**
+   * Ends the session of a holder. The holder's own deadline comes before the server removes the entry, so the holder
+   * notices its loss first.
+   */
   loseSession(): void {
     const world = this.#world;
     const [entry, lost] = [...this.#holders].find(([{ key }]) => key === "mutex") ?? [];

@@ -2,7 +2,7 @@ import { networkMs, type SimulatedWorld } from "./simulated-world.js";
 
 const key = "latch";
 
-/** Two that await five countdowns, and one that counts down. */
+/** Two workers that wait for five countdowns, and one worker that counts down. */
 export function latchScene(world: SimulatedWorld): void {
   const awaiting = ["x0#0", "x1#0"].map((p) => {
     const op = world.nextOp();

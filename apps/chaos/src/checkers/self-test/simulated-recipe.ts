@@ -7,7 +7,7 @@ import { faultsEndMs, SimulatedWorld } from "./simulated-world.js";
 
 const endsMs = 17_000;
 
-/** A queue lock with sessions on a virtual clock: the same seed gives the same history. */
+/** Simulates a queue lock with sessions on a virtual clock. The same seed gives the same history. */
 export function simulate(seed: number, without: Guard | null = null): HistoryRecord[] {
   const world = new SimulatedWorld(seed, without);
   const about: Record<string, unknown> = {};
@@ -23,7 +23,7 @@ export function simulate(seed: number, without: Guard | null = null): HistoryRec
     world.add({ type: "worker", p, f: "start" });
     world.in(worker, () => clients.work(p));
   }
-  // A refusal without a reason can be distinguished from an unlucky one only where there were no faults.
+  // A refusal without a reason can be distinguished from an unlucky one only if there were no faults.
   const faulty = world.has("refuse only what is held");
   for (let at = 500; faulty && at < faultsEndMs; at += 500) world.in(at, () => clients.loseSession());
   for (let at = 5; at < workMs; at += 5) world.in(at, () => look(world, server, false));
@@ -33,7 +33,7 @@ export function simulate(seed: number, without: Guard | null = null): HistoryRec
   return world.records;
 }
 
-/** What an observer sees: who stands in the queue, and at the end what is left. */
+/** Records what an observer sees: the queue, and at the end everything that is left. */
 function look(world: SimulatedWorld, server: SimulatedServer, last: boolean): void {
   for (const [key, entries] of server.queues) {
     if (key !== "mutex" && !last) continue;

@@ -1,7 +1,7 @@
 import type { Entry } from "./simulated-server.js";
 import type { SimulatedWorld } from "./simulated-world.js";
 
-/** Takes read-modify-writes, and refuses a token below the highest that it has seen. */
+/** A resource that takes read-modify-writes, and refuses a token below the highest that it has seen. */
 export class SimulatedResource {
   readonly #world: SimulatedWorld;
   readonly #highest = new Map<string, number>();

@@ -9,7 +9,7 @@ export const keys = {
 } as const;
 export type Key = keyof typeof keys;
 
-/** An entry of a queue, and what its owner does when it is granted or refused. */
+/** An entry of a queue, and a callback for its grant or refusal. */
 export interface Entry {
   readonly p: string;
   readonly op: number;
@@ -19,7 +19,7 @@ export interface Entry {
   readonly watchers: Entry[];
   readonly onEnd: (granted: boolean) => void;
   token: number;
-  /** Granted or given up: it is not looked at any more. */
+  /** Granted or given up, so that it is not checked any more. */
   settled: boolean;
   gone: boolean;
 }
@@ -38,7 +38,7 @@ export const entryOf = (
   ...more,
 });
 
-/** The queues of every key, as nodes that watch the ones before them. */
+/** The queues of all keys, as nodes that watch the nodes before them. */
 export class SimulatedServer {
   readonly #world: SimulatedWorld;
   readonly #queues = new Map<Key, Entry[]>();
@@ -81,7 +81,7 @@ export class SimulatedServer {
     for (const watcher of entry.watchers) this.#world.in(networkMs, () => this.#wake(watcher));
   }
 
-  /** A write becomes a read in its place: those that wait look again. */
+  /** Turns a write into a read in its place. The entries that watch it check again. */
   lower(entry: Entry): void {
     entry.mode = "read";
     for (const watcher of entry.watchers) this.#world.in(networkMs, () => this.#wake(watcher));
@@ -120,7 +120,7 @@ export class SimulatedServer {
 
   #wake(entry: Entry): void {
     if (entry.settled || entry.gone) return;
-    // The wrong node was watched and is not looked at again: what wakes it grants it.
+    // If the wrong node was watched, the entry is not checked again: the wake-up grants it.
     const looks = this.#world.has("look again after waking") && this.#world.has("watch the predecessor");
     if (looks || entry.key !== "mutex") this.#check(entry);
     else this.#grant(entry);

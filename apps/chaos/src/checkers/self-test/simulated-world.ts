@@ -5,7 +5,7 @@ import type { Guard } from "./guards.js";
 export const networkMs = 1;
 export const faultsEndMs = 6_000;
 
-/** A virtual clock, a stream of numbers and the recorder: the same seed gives the same history. */
+/** A virtual clock, a random number generator and a recorder. The same seed gives the same history. */
 export class SimulatedWorld {
   readonly records: HistoryRecord[] = [];
   readonly without: Guard | null;
@@ -51,7 +51,7 @@ export class SimulatedWorld {
   }
 
   draw(below: number): number {
-    // A linear congruential generator: enough to vary a schedule, and the same everywhere.
+    // A linear congruential generator. It is enough to vary a schedule, and gives the same numbers everywhere.
     this.#random = (Math.imul(this.#random, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((this.#random / 2 ** 32) * below);
   }

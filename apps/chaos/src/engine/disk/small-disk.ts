@@ -8,8 +8,8 @@ const blockBytes = 4_096;
 const fillName = "fill";
 
 /**
- * A small file system in memory, mounted on a folder in the mounts of the runner alone, which can be filled to the last
- * block. It goes with the runner's namespace, however the runner ends.
+ * A small file system in memory, which can be filled to the last block. It is mounted on a folder and visible only in
+ * the runner's own mount namespace. It disappears with that namespace, however the runner ends.
  */
 export class SmallDisk {
   readonly path: string;
@@ -20,8 +20,8 @@ export class SmallDisk {
   }
 
   /**
-   * @param path a folder, which is made if it is not there.
-   * @throws Error outside of the runner's own namespaces: nothing is mounted on the machine itself.
+   * @param path a folder, which is made if it does not exist.
+   * @throws Error outside of the runner's own namespaces, because nothing may be mounted on the machine itself.
    */
   static async mount(path: string, sizeBytes: number): Promise<SmallDisk> {
     requireInside("a small disk");
@@ -30,13 +30,13 @@ export class SmallDisk {
     return new SmallDisk(path);
   }
 
-  /** Takes all that is left, to the last block. Resolves with how many bytes that were. */
+  /** Fills the disk to the last block. Resolves with the number of bytes that this took. */
   async fill(): Promise<number> {
     const block = Buffer.alloc(blockBytes);
     const file = await open(join(this.path, fillName), "a");
     let written = 0;
     try {
-      // It is filled in small pieces: a big one that does not fit would leave room for small ones.
+      // Write small pieces: a big one that does not fit would leave room for small ones.
       for (;;) written += (await file.write(block)).bytesWritten;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
@@ -46,7 +46,7 @@ export class SmallDisk {
     return written;
   }
 
-  /** Gives back what `fill` took. */
+  /** Frees the space that `fill` took. */
   async free(): Promise<void> {
     await rm(join(this.path, fillName), { force: true });
   }
@@ -60,7 +60,7 @@ export class SmallDisk {
     return bavail * bsize;
   }
 
-  /** Takes it away with all that is on it. It may not be used any more. */
+  /** Unmounts the disk; everything on it is lost. It may not be used any more. */
   async unmount(): Promise<void> {
     if (!this.#mounted) return;
     await runProgram("umount", [this.path]);

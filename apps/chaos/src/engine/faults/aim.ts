@@ -3,24 +3,25 @@ import type { LiveHold } from "../tally.js";
 import { parseWorkerTarget } from "../trigger.js";
 import type { FaultContext } from "./fault.js";
 
-/** A worker that was hit, and whether the blow found it as the plan meant it. */
+/** A chosen worker, and a check whether it is still the target that the plan meant. */
 export interface Aim {
   readonly worker: Worker;
-  /** The hold, keeping or wait that made it the target; `null` when the worker was named. */
+  /** The hold, keeping or wait that made it the target; `null` if the plan named the worker. */
   readonly of: string | null;
-  /** Whether it still is what it was chosen for, by all that has arrived. */
+  /** Whether it still is what it was chosen for, according to the records that have arrived. */
   stands(): boolean;
 }
 
 const within = 30_000;
 
-/** After this time a holder has read what it is going to write over, on a busy machine too. */
+/** After this time a holder has read the value over which it is going to write, also on a busy machine. */
 const readWithinMs = 40;
 
 /**
- * The worker that a target means at this moment. Waits for a holder or waiter where there is none; `null` when the run ends before there
- * is one. Throws for what is no worker. With `options.working` a holder is meant that is in the middle of its work: it has had
- * the time to read, and has not sent its write.
+ * Finds the worker that a target means at this moment. Waits for a holder or waiter if there is none; returns `null` if
+ * the run ends first, or the limit is over. Throws for a target that is no worker.
+ * With `options.working` the target is a holder in the middle of its work: it has had the time to read, and has not
+ * sent its write.
  */
 export async function aim(context: FaultContext): Promise<Aim | null> {
   const { crew, tally, signal, random } = context;
@@ -55,17 +56,17 @@ export async function aim(context: FaultContext): Promise<Aim | null> {
       const of = "id" in each ? each.id : `${each.p}:${each.op}`;
       const stands = (): boolean =>
         "id" in each
-          ? // Losing it is what most faults do to a holder.
+          ? // A loss is no miss: most faults make a holder lose its lock.
             !(tally.givenBack(each.id) || (working && tally.wrote(each.id)))
           : tally.waiters(name).some(({ p, op }) => p === each.p && op === each.op);
       return [{ worker, of, stands }];
     });
   };
-  // Looked at now and then, too: time passes without records.
+  // Look now and then as well: time passes without records.
   const endMs = performance.now() + within;
   for (;;) {
     await tally.until(() => found().length > 0, { signal, withinMs: 10 });
-    // A holder or waiter that was there for a moment alone may be gone again by now.
+    // A holder or waiter that was there only for a moment may be gone again by now.
     const [first, ...others] = found();
     if (first !== undefined) return random.pick([first, ...others]);
     if (signal.aborted || performance.now() >= endMs) return null;
@@ -73,8 +74,8 @@ export async function aim(context: FaultContext): Promise<Aim | null> {
 }
 
 /**
- * Hits a worker with `blow` and looks whether it still was the target when the blow had its effect; if not, `undo`es it and takes
- * the next. A holder may let go while the signal is on its way.
+ * Hits a worker with `blow`, and checks whether it still was the target when the blow took effect. If not, calls `undo`
+ * and tries the next worker. A holder may release while the signal is on its way.
  */
 export async function strike(
   context: FaultContext,

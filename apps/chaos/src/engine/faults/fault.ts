@@ -5,10 +5,13 @@ import type { PlannedFault } from "../scenario.js";
 import type { Tally } from "../tally.js";
 import type { ServerSet } from "../topologies/server-set.js";
 
-/** Within what a client whose connections or subscriptions were ended has new ones, ms. */
+/** How long a client may take to have new connections or subscriptions after they were ended, in ms. */
 const backWithinMs = 2_000;
 
-/** Waits for what a client has again soon after its connections were ended. Throws `missing` where it has not, and when the run ends. */
+/**
+ * Waits until a client is connected or subscribed again, soon after its connections were ended. Throws an error with
+ * the text `missing` if that takes too long, and when the run ends.
+ */
 export async function soonBack(
   { signal }: FaultContext,
   isBack: () => boolean | Promise<boolean>,
@@ -25,26 +28,32 @@ export interface FaultContext {
   readonly planned: PlannedFault;
   readonly set: ServerSet;
   readonly crew: Crew;
-  /** What the records say so far: who holds, who waits. */
+  /** The state of the run according to the records so far: who holds, who waits. */
   readonly tally: Tally;
   readonly random: Random;
-  /** Aborts when the run is over: whatever waits for something then gives up. */
+  /** Aborts when the run is over. Everything that waits for something then gives up. */
   readonly signal: AbortSignal;
   /**
-   * Must be called at once before something is done to `target`: writes the record of the beginning. Where the fault then fails, `undo` is
-   * called, which takes back what there is of it: left on after its end was recorded, it would be held against the clients.
+   * Must be called immediately before something is done to `target`: it records the beginning. If the fault then fails,
+   * `undo` is called to take back what was done. A fault that stayed on after its recorded end would be held against
+   * the clients.
    */
   begins(target: string, undo?: () => Promise<unknown>): void;
-  /** What was begun at `target` missed its aim and was taken back; another try may follow. */
+  /** Must be called when the blow at `target` missed its aim and was taken back. Another try may follow. */
   missed(target: string, evidence: unknown): void;
 }
 
 /** A fault that is on. */
 export interface OngoingFault {
   readonly target: string;
-  /** What shows that it really happened. Servers by name in `servers`, their roles before it in `roles`. */
+  /**
+   * The evidence that it really happened: the names of servers in `servers`, their roles before the fault in `roles`.
+   */
   readonly evidence: unknown;
-  /** Takes it back and resolves when that has worked; unset: there is nothing to take back, it is over at once. May give more evidence. */
+  /**
+   * Takes the fault back and resolves when that has worked; may resolve with more evidence. Unset: the fault is over at
+   * once, and there is nothing to take back.
+   */
   heal?(): Promise<unknown>;
 }
 

@@ -2,11 +2,14 @@ import type { ProxyMode, TcpProxy } from "@holdfast/test-servers";
 import { strike } from "./aim.js";
 import { type FaultContext, type FaultKind, type OngoingFault, soonBack } from "./fault.js";
 
-/** What a cut met, looked at from just before it was made. */
+/** What a cut met. The counting starts just before the cut is made. */
 interface Cut {
-  /** How many connections of each proxy were open. */
+  /** The number of open connections of each proxy. */
   readonly connections: readonly number[];
-  /** Whether there was something to cut: what was open, or tried to come meanwhile. What the kernel refuses is not seen here. */
+  /**
+   * Whether there was something to cut: a connection that was open, or one that was tried meanwhile. Connections that
+   * the kernel refuses are not seen here.
+   */
   met(): boolean;
 }
 
@@ -23,7 +26,7 @@ export function cutOf(proxies: readonly Pick<TcpProxy, "open" | "accepted">[], m
   };
 }
 
-/** Puts all proxies on a worker's way into a mode until healed. */
+/** Sets all proxies of a worker to a mode until the fault is healed. */
 function mode(of: ProxyMode): FaultKind {
   return {
     async begin(context: FaultContext): Promise<OngoingFault> {
@@ -35,7 +38,7 @@ function mode(of: ProxyMode): FaultKind {
             throw new Error(`${worker.name} has no proxies: its group must be proxied`);
           cut = cutOf(worker.link.proxies, of);
           await worker.link.setMode(of);
-          // What was under way before arrives in this time.
+          // In this time everything arrives that was under way before.
           await new Promise((resolve) => setTimeout(resolve, 20));
         },
         async ({ worker }) => worker.link.setMode("ok"),
@@ -55,7 +58,7 @@ function mode(of: ProxyMode): FaultKind {
   };
 }
 
-/** Resets all connections of a worker once; new ones are let through. */
+/** Resets all connections of a worker once. New connections are let through. */
 const reset: FaultKind = {
   async begin(context: FaultContext): Promise<OngoingFault> {
     let before: number[] = [];

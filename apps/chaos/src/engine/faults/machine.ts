@@ -8,7 +8,7 @@ import { parseWorkerTarget } from "../trigger.js";
 import type { FaultContext, FaultKind } from "./fault.js";
 import { targets } from "./server.js";
 
-/** Within what a process must have noticed what was turned. */
+/** How long a process may take to notice the changed clock, disk or limit. */
 const noticedWithinMs = 15_000;
 
 interface Turned {
@@ -16,7 +16,10 @@ interface Turned {
   readonly handle: ShimHandle;
 }
 
-/** Servers by role or name, `worker(w0)`, or `workers`: those that were started under the shims. */
+/**
+ * The shims of the target: servers by role or name, `worker(w0)`, or `workers`. All of them must have been started
+ * under the shims.
+ */
 async function shimsOf(context: FaultContext): Promise<{ turned: Turned[]; about: Record<string, unknown> }> {
   const { planned, crew, set } = context;
   const target = planned.target ?? "all";
@@ -41,8 +44,8 @@ async function shimsOf(context: FaultContext): Promise<{ turned: Turned[]; about
 }
 
 /**
- * Turns wall clocks by option `byMs` from the true time, until healed; monotonic clocks go on as they did. Target: servers,
- * `worker(w0)` or `workers`. It has happened when each process has read its turned clock.
+ * Turns wall clocks to `byMs` (an option) from the true time, until healed. Monotonic clocks are not changed. Target:
+ * servers, `worker(w0)` or `workers`. The fault has happened when each process has read its turned clock.
  */
 const clockJump: FaultKind = {
   async begin(context) {
@@ -67,7 +70,7 @@ const clockJump: FaultKind = {
   },
 };
 
-/** Each flush to the disk takes at least option `delayMs` until healed. It has happened when one was held up. */
+/** Each flush to the disk takes at least `delayMs` (an option), until healed. The fault has happened when a flush was delayed. */
 const slowFlush: FaultKind = {
   async begin(context) {
     const delayMs = Number(context.planned.options?.delayMs ?? 300);
@@ -92,8 +95,9 @@ const slowFlush: FaultKind = {
 };
 
 /**
- * Fills the disk of a server to the last block until healed. A ZooKeeper ends at the first write that fails, a Redis refuses
- * writes; whichever comes shows that it happened. Healing frees the disk and starts again what has ended.
+ * Fills the disk of a server to the last block, until healed. A ZooKeeper server ends at the first write that fails; a
+ * Redis server refuses writes. Either of these shows that the fault happened. Healing frees the disk and starts the
+ * server again if it has ended.
  */
 const diskFull: FaultKind = {
   async begin(context) {
@@ -129,8 +133,9 @@ async function feels(context: FaultContext, server: Server): Promise<string | nu
 }
 
 /**
- * Room for option `connections` (default 4) of a running Redis until healed, by its limit of open files. All clients have to come again. It
- * has happened when a new connection is not answered while an old one is.
+ * Leaves a running Redis server room for `connections` (an option, default 4), until healed, by its limit of open
+ * files. All clients have to connect again. The fault has happened when a new connection is not answered while an old
+ * one is.
  */
 const openFiles: FaultKind = {
   async begin(context) {
@@ -141,7 +146,7 @@ const openFiles: FaultKind = {
     const pid = Number(server?.evidence().pid ?? 0);
     if (server === undefined || node === undefined || pid === 0)
       throw new Error("limit.open-files needs a running Redis server");
-    // Opened before: later ones may get no answer.
+    // Open this connection before the limit is set: a later one may get no answer.
     const connection = await node.connect({ timeoutMs: 10_000 });
     let restore: () => Promise<void> = async () => {};
     let most = 0;
@@ -191,7 +196,10 @@ async function answers(node: Pick<RedisNode, "connect">): Promise<boolean> {
   }
 }
 
-/** Lowers a Redis' own limit of connections to option `most`, until healed; it has happened when one was refused. */
+/**
+ * Lowers a Redis server's own limit of connections to `most` (an option), until healed. The fault has happened when a
+ * connection was refused.
+ */
 const maxClients: FaultKind = {
   async begin(context) {
     const most = Number(context.planned.options?.most ?? 2);
@@ -199,7 +207,7 @@ const maxClients: FaultKind = {
     const [server] = servers;
     const node = server && redisOf(context.set).nodes[context.set.servers.indexOf(server)];
     if (server === undefined || node === undefined) throw new Error("limit.max-clients needs a Redis server");
-    // Opened before: later ones may be refused.
+    // Open this connection before the limit is set: a later one may be refused.
     const connection = await node.connect({ timeoutMs: 10_000 });
     const ask = async (...words: string[]): Promise<string> => String(await connection.command(...words));
     const refused = async (): Promise<number> =>
@@ -214,7 +222,7 @@ const maxClients: FaultKind = {
     };
     context.begins(server.name, heal);
     await ask("CONFIG", "SET", "maxclients", String(most));
-    // Clients that are connected stay so; they must come again.
+    // The limit does not end existing connections, so end them: the clients must connect again.
     await ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "YES");
     await eventually(async () => (await refused()) > already, {
       what: `${server.name} to refuse a connection`,

@@ -10,9 +10,12 @@ const withinMs = 30_000;
 const tryAgainMs = 20;
 
 /**
- * The follower that has a holder's session is cut from its fellows, both ways; the holder goes on reaching it, and is answered
- * whatever it can answer by itself. With option `along` the holder is on its side of the cut: it reaches no other server. Target: `holder(k1)`, of a proxied group. All sessions are sent away
- * from the leader first; then the next holder is taken, so that most of its hold is still to come.
+ * Cuts the follower that has a holder's session off from the other members, in both directions. The holder still
+ * reaches this follower, which answers what it can answer by itself.
+ * With option `along` the holder is on the follower's side of the cut: it reaches no other server. Target:
+ * `holder(k1)`, of a proxied group.
+ * First all sessions are sent away from the leader. Then the next holder is taken, so that most of its hold is still to
+ * come.
  */
 const holderCut: FaultKind = {
   async begin(context) {
@@ -29,7 +32,7 @@ const holderCut: FaultKind = {
   },
 };
 
-/** Takes holders until one has its session at a follower. `open` lets sessions go to the leader again. */
+/** Takes holders until one has its session at a follower. `open` lets sessions connect to the leader again. */
 async function cutFollower(context: FaultContext, open: () => Promise<unknown>): Promise<OngoingFault> {
   const endMs = performance.now() + withinMs;
   const first = await aim(context);
@@ -56,7 +59,7 @@ async function cutFollower(context: FaultContext, open: () => Promise<unknown>):
     await set("hole");
     await switchOf(context.set).cut(cuts);
     if (aimed.stands()) {
-      // Already cut; this waits for the first packet that is lost by it.
+      // The cut is already made; this waits for the first packet that is lost by it.
       const fault = await cutApart(context, server.name, [server.name], roles, async () => {});
       return {
         ...fault,
@@ -78,12 +81,12 @@ async function waysToLeader({ set, crew }: FaultContext): Promise<TcpProxy[]> {
   return crew.workers.flatMap(({ link }) => link.proxies.filter((_, at) => set.servers[at] === leader));
 }
 
-/** The worker's own ways to all other servers. */
+/** The proxies between the worker and all other servers. */
 function othersOf(context: FaultContext, { worker }: Aim, server: Server): TcpProxy[] {
   return worker.link.proxies.filter((_, at) => context.set.servers[at] !== server);
 }
 
-/** Which server a worker's session is connected to, if that is a follower. */
+/** The server to which a worker's session is connected, if that server is a follower. */
 async function followerOf(context: FaultContext, { worker }: Aim): Promise<Server | undefined> {
   const session = worker.link.session();
   if (session === null) throw new Error(`no session of ${worker.name} was seen: its group must be proxied`);

@@ -7,9 +7,9 @@ import { cutApart, switchOf } from "./net.js";
 import { targets } from "./server.js";
 
 /**
- * A server is cut from its fellows, and clients with both sides: the workers of option `near` reach it and whatever is beside it,
- * and nothing else; those of option `far` reach everything else. Both groups must be proxied. Target: a server by role or
- * name.
+ * Cuts a server off from the other servers, with clients on both sides. The workers of the group in option `near` reach
+ * only this server and the servers in its place. Those of the group in option `far` reach only the others. Both groups
+ * must be proxied. Target: a server by role or name.
  */
 const sides: FaultKind = {
   async begin(context) {

@@ -6,7 +6,7 @@ import { rolesOf, type ServerSet } from "../topologies/server-set.js";
 import type { FaultContext, FaultKind, OngoingFault } from "./fault.js";
 import { targets } from "./server.js";
 
-/** Servers talk all the time: a cut that drops nothing for so long cuts nothing. */
+/** Servers send packets all the time, so a cut that drops none for this long cuts nothing. */
 const droppedWithinMs = 10_000;
 const electedWithinMs = 60_000;
 
@@ -16,7 +16,10 @@ export function switchOf(set: ServerSet): NetworkSwitch {
   return network;
 }
 
-/** Cuts and losses are on when packets were dropped by them. Where it fails, what its caller gave to `begins` takes them back. */
+/**
+ * Makes cuts or losses, which count as on when they have dropped packets. If that fails, the function that the caller
+ * gave to `begins` takes them back.
+ */
 export async function cutApart(
   context: FaultContext,
   target: string,
@@ -46,8 +49,9 @@ export async function cutApart(
 }
 
 /**
- * Members of an ensemble that were cut apart elect anew, which has taken twelve seconds on a busy machine after packets went round
- * one way. Until then no client can be granted anything: the fault is over when it is over for clients.
+ * Members of an ensemble that were cut apart elect a leader anew. This has taken twelve seconds on a busy machine after
+ * packets had passed in one direction only. Until then no client can be granted anything, so the fault is over only
+ * when it is over for clients.
  */
 async function elected(set: ServerSet): Promise<number> {
   const beganMs = performance.now();
@@ -65,7 +69,7 @@ async function elected(set: ServerSet): Promise<number> {
 
 type Shape = (context: FaultContext, at: number, nodes: number) => Cut[];
 
-/** A server of a role is cut; the shape says which others it still hears. */
+/** Cuts a server that is given by its role or name. The shape says with which others it stays connected. */
 function shaped(shape: Shape): FaultKind {
   return {
     async begin(context) {
@@ -80,7 +84,7 @@ function shaped(shape: Shape): FaultKind {
   };
 }
 
-/** All servers are hit. */
+/** A fault that hits all servers. */
 function everywhere(act: (context: FaultContext, network: NetworkSwitch) => Promise<void>): FaultKind {
   return {
     async begin(context) {
@@ -104,12 +108,13 @@ function shuffled(context: FaultContext, nodes: number): number[] {
 
 /**
  * Cuts between servers that have addresses of their own. Target: a server by role or name, or `all`.
- * - `net.cut`: from all other servers; clients reach it. Option `way`: `both` (default), `in` (it hears no other server), `out`.
- * - `net.isolate`: from clients too.
- * - `net.bridge`: the others don't hear each other; both hear this one.
- * - `net.ring`: in an order drawn from the seed, each hears only the one before it.
- * - `net.halves`: less than half, drawn from the seed, against the rest.
- * - `net.lose`: option `share` (default 0.3) of all packets of servers, each way.
+ * - `net.cut`: off from all other servers; clients still reach it. Option `way`: `both` (default), `in` (it receives
+ *   nothing from other servers), `out`.
+ * - `net.isolate`: off from clients too.
+ * - `net.bridge`: the others receive nothing from each other; both are connected with this one.
+ * - `net.ring`: in an order drawn from the seed, each server receives only from the one before it.
+ * - `net.halves`: less than half of the servers, drawn from the seed, are cut off from the rest.
+ * - `net.lose`: loses the share `share` (an option, default 0.3) of all packets of servers, in each direction.
  */
 export const netFaults: Readonly<Record<string, FaultKind>> = {
   "net.cut": shaped(({ planned }, at, nodes) => {

@@ -13,8 +13,9 @@ function nameOf({ set }: FaultContext, node: RedisNode): string {
 const overlapWithinMs = 20_000;
 
 /**
- * Resolves when so many holds of a key were granted while another one was on, by what has arrived: clients take a while to find a
- * new master. Whether they overlapped is for the checkers to say; without any, nothing was demonstrated.
+ * Resolves when `overlaps` holds of a key were granted while another hold was on, according to the records that have
+ * arrived: clients take a while to find a new master. The checkers decide whether they overlapped; without any such
+ * hold, nothing was demonstrated.
  */
 async function untilOverlaps({ planned, signal, tally }: FaultContext): Promise<number> {
   const { key = "k1", overlaps = 0 } = planned.options ?? {};
@@ -28,7 +29,7 @@ async function untilOverlaps({ planned, signal, tally }: FaultContext): Promise<
   return beside.size;
 }
 
-/** Where there is `options.group`, waits until a worker of that group holds `options.key`. */
+/** With `options.group`, waits until a worker of that group holds `options.key`. */
 async function untilHeldBy({ planned, signal, tally }: FaultContext): Promise<void> {
   const { key = "k1", group } = planned.options ?? {};
   if (group === undefined) return;
@@ -36,7 +37,7 @@ async function untilHeldBy({ planned, signal, tally }: FaultContext): Promise<vo
   if (!(await tally.until(held, { signal }))) throw new Error(`nobody of ${group} held ${key}`);
 }
 
-/** What Sentinels say, and what each server says of itself. */
+/** The master that the Sentinels name, and the roles that the servers report. */
 async function scene(
   context: FaultContext,
   replicaSet: RedisReplicaSet,
@@ -46,8 +47,9 @@ async function scene(
 }
 
 /**
- * SENTINEL FAILOVER while the master is well: a replica takes over, and the old master goes on for those who stay with it. With
- * `options.overlaps` it ends once so many holds of `options.key` began beside another one.
+ * Sends SENTINEL FAILOVER while the master is well. A replica takes over, and the old master goes on for the clients
+ * that stay with it. With `options.overlaps` the fault ends once so many holds of `options.key` began beside another
+ * one.
  */
 const failover: FaultKind = {
   async begin(context) {
@@ -63,8 +65,8 @@ const failover: FaultKind = {
 };
 
 /**
- * SIGSTOP of the master until Sentinels have promoted another, and `options.goOnAfterMs` (default 300): then there are two.
- * `options.overlaps` as in a planned failover.
+ * Stops the master with SIGSTOP until the Sentinels have promoted another server, and for `options.goOnAfterMs` more
+ * (default 300). After that there are two masters. `options.overlaps` as in a planned failover.
  */
 const freezeMaster: FaultKind = {
   async begin(context) {
@@ -85,7 +87,10 @@ const freezeMaster: FaultKind = {
   },
 };
 
-/** SIGKILL of the master; resolves when another is promoted. Healed, it starts again and is made a replica. */
+/**
+ * Kills the master with SIGKILL. Resolves when another server is promoted. Healing starts the old master again, which
+ * is then made a replica.
+ */
 const killMaster: FaultKind = {
   async begin(context) {
     const replicaSet = replicaSetOf(context.set);
@@ -99,9 +104,11 @@ const killMaster: FaultKind = {
 };
 
 /**
- * Replication lags, a worker of the group `options.group` is granted the key `options.key`, and the master is killed before any
- * replica has heard of it. Where that group is granted nothing meanwhile, the master is killed after `options.waitMs` (default: the
- * whole run is waited for). `options.free`: replication is cut in a moment without a holder (default: unless `waitMs` is given). What was held back is never delivered: a replica is promoted first.
+ * Makes replication lag until a worker of the group `options.group` is granted the key `options.key`, and kills the
+ * master before any replica has received that grant. If the group is granted nothing for `options.waitMs`, the master
+ * is killed without a grant (default: wait for the whole run).
+ * `options.free`: replication is cut at a moment without a holder (default: unless `waitMs` is given). The held-back
+ * data is never delivered, because a replica is promoted first.
  */
 const killBehind: FaultKind = {
   async begin(context) {
@@ -112,14 +119,14 @@ const killBehind: FaultKind = {
     let link: WorkerLink | null = null;
     const heal = async (): Promise<void> => {
       await link?.setMode("ok");
-      // What failed before the kill has left it alone.
+      // If something failed before the kill, the master still runs.
       if (!master.running) await master.restart();
     };
     context.begins(server, heal);
     const replicas = replicaSet.nodes.filter((node) => node !== master);
     try {
       await cutWhileFree(replicaSet, replicas, free === true);
-      // The records of what was granted before the cut have come by then.
+      // By then the records of the grants before the cut have arrived.
       await new Promise((resolve) => setTimeout(resolve, 100));
       const known = new Set(tally.holders(String(key)).map(({ id }) => id));
       const granted = () =>
@@ -132,11 +139,11 @@ const killBehind: FaultKind = {
       if (hold === null && waitMs === undefined) {
         throw new Error(`${group} was granted nothing while replication lagged`);
       }
-      // A holder with proxies of its own hears of nothing from here on.
+      // If the holder has proxies of its own, it is cut off from here on.
       const theirs = hold === null ? undefined : crew.worker(hold.p)?.link;
       const cutOff = theirs !== undefined && theirs.proxies.length > 0;
       if (cutOff) {
-        // A lock that was handed over has its whole lease only after the first renewal, which follows at once.
+        // A lock that was handed over has its full lease only after the first renewal, which follows at once.
         await new Promise((resolve) => setTimeout(resolve, 200));
         link = theirs;
         await link.setMode("hole");
@@ -152,8 +159,8 @@ const killBehind: FaultKind = {
 };
 
 /**
- * Cuts replication; with `free` in a moment in which no replica knows of a holder, whose lease would keep all others out of the
- * next master.
+ * Cuts replication. With `free` it does so at a moment at which no replica knows of a holder. The lease of such a
+ * holder would keep all others out at the next master.
  */
 async function cutWhileFree(
   set: RedisReplicaSet,
@@ -172,7 +179,10 @@ async function cutWhileFree(
   );
 }
 
-/** FAILOVER TO, as an operator does who has no Sentinels: the master hands over what it has, and the address is led to the next. */
+/**
+ * Sends FAILOVER TO, as an operator without Sentinels does. The master hands over its data, and the common address then
+ * leads to the next master.
+ */
 const handOver: FaultKind = {
   async begin(context) {
     const { nodes, front } = redisOf(context.set);
@@ -180,7 +190,7 @@ const handOver: FaultKind = {
     const { server, node: master } = await targetNode(context);
     const next = nodes.find((node) => node !== master);
     if (next === undefined) throw new Error("there is no replica to hand over to");
-    // A replica that the master does not count yet is refused.
+    // FAILOVER TO is refused for a replica that the master does not count yet.
     await eventually(async () => ((await master.role()).replicas ?? 0) > 0, {
       what: "the replica to be online",
     });

@@ -10,14 +10,14 @@ import { targetNode } from "./redis.js";
 interface Relapse {
   /** Runs before the promise. */
   prepare(node: RedisNode): Promise<unknown>;
-  /** Runs after it. */
+  /** Runs after the promise. */
   comeBack(node: RedisNode): Promise<unknown>;
   /** Makes the master serve at its own address again. */
   mend(node: RedisNode): Promise<void>;
 }
 
 const relapses: Readonly<Record<string, () => Relapse>> = {
-  /** Killed and started again, with what it had kept. */
+  /** The master is killed and started again, with the data that it had kept. */
   restart: () => ({
     prepare: async () => {},
     comeBack: (node) => node.restart(),
@@ -40,14 +40,14 @@ const relapses: Readonly<Record<string, () => Relapse>> = {
       mend: async () => {},
     };
   },
-  /** A replica that had missed the last writes takes over the master's address. */
+  /** A replica that missed the last writes takes over the master's address. */
   stale: () => {
     let replica: RedisNode | null = null;
     return {
       async prepare(node) {
         const following = await startRedis();
         replica = following;
-        // This is repeated until the replica was free of locks too when it stopped to follow: it may be some changes behind.
+        // Repeat until the replica, too, had no locks when it stopped following: it may be some changes behind.
         for (let tries = 1; tries === 1 || (await locksAt(following)) > 0; tries++) {
           if (tries > 100) throw new Error(`redis.forget: ${node.address} was never free of locks`);
           await following.command("REPLICAOF", node.host, node.port);
@@ -79,8 +79,8 @@ async function locksAt(node: RedisNode): Promise<number> {
 }
 
 /**
- * Does something in a moment in which no lock is held at a server: what it goes back to would else know of another holder,
- * and keep all others out until that one's lease is over.
+ * Runs `act` at a moment at which the server has no lock. Otherwise the state to which the server goes back would
+ * contain another holder, which would keep all others out until its lease is over.
  */
 async function whileFree<T>(node: RedisNode, act: () => Promise<T>): Promise<T> {
   using connection = await node.connect();
@@ -102,9 +102,10 @@ async function whileFree<T>(node: RedisNode, act: () => Promise<T>): Promise<T> 
 }
 
 /**
- * A holder of the group `options.group` at the key `options.key` hears of nothing any more, and then the target, a server
- * that it counts on, is killed and comes back by `options.how`: `restart` (with what its persistence kept), `tail`, `stale`;
- * `options.afterMs` later. Healed, the holder hears again.
+ * Cuts off a holder of the group `options.group` at the key `options.key` from all servers. Then the target, a server
+ * on which this holder counts, is killed, and comes back as `options.how` says: `restart` (with the data that its
+ * persistence kept), `tail` or `stale`. With `options.afterMs` it comes back so much later. Healing connects the holder
+ * again.
  */
 const forget: FaultKind = {
   async begin(context) {
@@ -114,7 +115,7 @@ const forget: FaultKind = {
     if (relapse === undefined) throw new RangeError(`redis.forget knows no ${how}`);
     const roles = await rolesOf(context.set);
     try {
-      // What a holder left at masters that it does not reach any more would keep the others out until its lease is over.
+      // A lock that a holder left at masters which it no longer reaches would keep the others out until its lease is over.
       const others = redisOf(context.set).nodes.filter((each) => each !== node);
       await Promise.all(others.map((each) => whileFree(each, async () => {})));
       await relapse.prepare(node);
@@ -143,7 +144,7 @@ const forget: FaultKind = {
   },
 };
 
-/** A worker that was granted after this was called and is cut off from all servers. */
+/** Finds a worker that is granted the lock after this call, and cuts it off from all servers. */
 async function lonelyHolder(
   context: FaultContext,
   target: string,
@@ -161,7 +162,7 @@ async function lonelyHolder(
     known.add(hold.id);
     context.begins(target, () => worker.link.setMode("ok"));
     await worker.link.setMode("hole");
-    // What was under way before has arrived by then.
+    // By then everything has arrived that was under way before.
     await new Promise((resolve) => setTimeout(resolve, settleMs));
     if (!tally.givenBack(hold.id)) return { hold, worker };
     await worker.link.setMode("ok");

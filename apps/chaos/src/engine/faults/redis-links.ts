@@ -4,7 +4,7 @@ import { aim } from "./aim.js";
 import { type FaultContext, type FaultKind, soonBack } from "./fault.js";
 import { cutOf } from "./link.js";
 
-/** Within what a worker whose subscriptions are deaf must have missed a message. */
+/** How long a worker whose subscriptions receive nothing may take to miss a message. */
 const lostWithinMs = 15_000;
 
 async function workerOf(context: FaultContext): Promise<Worker> {
@@ -16,7 +16,7 @@ async function workerOf(context: FaultContext): Promise<Worker> {
   return aimed.worker;
 }
 
-/** The ways of a worker that lead to the named servers: `redis4,redis5`, or all of a sort: `sentinel`. */
+/** The proxies of a worker that lead to the named servers: `redis4,redis5`, or all servers of a kind: `sentinel`. */
 function waysTo(context: FaultContext, worker: Worker, names: string): { server: string; proxy: TcpProxy }[] {
   const wanted = names.split(",");
   const ways = context.set.servers.flatMap(({ name }, at) => {
@@ -29,8 +29,8 @@ function waysTo(context: FaultContext, worker: Worker, names: string): { server:
 }
 
 /**
- * A worker reaches all servers but those of `options.servers`. `options.mode`: how its ways to them are; default `reset`. It has happened
- * when a connection to one of them was open, or one tried to come meanwhile.
+ * A worker reaches all servers except those of `options.servers`. `options.mode` is the mode of the proxies to these;
+ * default `reset`. The fault has happened if a connection to one of them was open or was tried meanwhile.
  */
 const unreach: FaultKind = {
   async begin(context) {
@@ -56,8 +56,9 @@ const unreach: FaultKind = {
 };
 
 /**
- * Loses what servers answer to scripts, and the connection with it, so often that `options.times` is reached: the server has
- * acted, and the worker does not know. What it asks is not distinguished: renewals are among it while it holds.
+ * Loses the answers of servers to scripts, and the connection with each, `options.times` times. The server has executed
+ * the script, and the worker does not know it. Scripts are not distinguished: while the worker holds, renewals are
+ * among them.
  */
 const loseReplies: FaultKind = {
   async begin(context) {
@@ -83,9 +84,10 @@ const loseReplies: FaultKind = {
 };
 
 /**
- * The subscriptions of a worker hear nothing any more, and nothing shows it: their connections stay. Those that it makes anew meanwhile
- * are as deaf. It has happened when a message was lost; with `options.quiet` also where none came. `options.how`: `hole` (default) or
- * `reset`, which ends the connections, and is over at once.
+ * The subscriptions of a worker receive nothing any more, and nothing shows it: their connections stay open.
+ * Subscriptions that the worker makes meanwhile receive nothing either. The fault has happened when a message was lost;
+ * with `options.quiet` also if none came. `options.how`: `hole` (default), or `reset`, which ends the connections and
+ * is over at once.
  */
 const deafen: FaultKind = {
   async begin(context) {
@@ -131,7 +133,7 @@ function redisProxies(worker: Worker): RedisProxy[] {
   return worker.link.proxies.filter((proxy) => proxy instanceof RedisProxy);
 }
 
-/** Connections over which a client has subscribed, those that have ended among them. */
+/** The connections on which a client has subscribed, including connections that have ended. */
 function subscriptionsOf(proxy: RedisProxy): Set<number> {
   const found = new Set<number>();
   for (const entry of proxy.trace) {

@@ -4,8 +4,8 @@ import type { FaultKind } from "./fault.js";
 const patienceMs = 30_000;
 
 /**
- * Several servers are away until the keys `options.keys` have been granted `options.grants` times each without them.
- * Target: their names. `options.how`: `kill` or `pause`.
+ * Takes several servers away until each of the keys `options.keys` was granted `options.grants` times without them.
+ * Target: the names of the servers. `options.how`: `kill` or `pause`.
  */
 const outage: FaultKind = {
   async begin({ planned, set, tally, signal, begins }) {

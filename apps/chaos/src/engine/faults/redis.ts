@@ -4,7 +4,7 @@ import { rolesOf, type Server } from "../topologies/server-set.js";
 import { type FaultContext, type FaultKind, soonBack } from "./fault.js";
 import { serverFaults, targets } from "./server.js";
 
-/** The one server that is meant, as what faults of Redis alone need. */
+/** The one server that the target means, for faults that only Redis has. */
 export async function targetNode(context: FaultContext): Promise<{ server: Server; node: RedisNode }> {
   const { servers } = await targets(context);
   const [server] = servers;
@@ -15,7 +15,7 @@ export async function targetNode(context: FaultContext): Promise<{ server: Serve
   return { server, node };
 }
 
-/** SIGKILL, and it comes back with nothing: no persistence, or a disk that was lost. Target: a server. */
+/** Kills the server with SIGKILL. It comes back without data: no persistence, or a lost disk. Target: a server. */
 const empty: FaultKind = {
   async begin(context) {
     const { server, node } = await targetNode(context);
@@ -31,20 +31,23 @@ const empty: FaultKind = {
   },
 };
 
-/** CLIENT PAUSE: no client is answered for `options.pauseMs`. `options.replaced`: Sentinels promote another meanwhile. Target: a server. */
+/**
+ * CLIENT PAUSE: no client gets an answer for `options.pauseMs`. `options.replaced`: waits until Sentinels have promoted
+ * another server. Target: a server.
+ */
 const clientPause: FaultKind = {
   async begin(context) {
     const { server, node } = await targetNode(context);
     const roles = await rolesOf(context.set);
     const pauseMs = Number(context.planned.options?.pauseMs ?? 4_000);
-    // A connection that is there already is held back like any other.
+    // A connection that is open before the pause is held back like any other.
     using witness = await node.connect({ timeoutMs: pauseMs + 10_000 });
     const sentMs = performance.now();
     context.begins(server.name);
     await node.clientPause(pauseMs);
     await witness.command("PING");
     const heldBackMs = Math.round(performance.now() - sentMs);
-    // A pause that was over much sooner shows nothing of what it is for.
+    // A pause that was over much sooner does not show what it is meant to show.
     if (heldBackMs < pauseMs / 2)
       throw new Error(`redis.client-pause held clients back for ${heldBackMs} ms and not for ${pauseMs} ms`);
     const evidence = { servers: [server.name], roles, pauseMs, heldBackMs };
@@ -70,7 +73,7 @@ const killClients: FaultKind = {
   },
 };
 
-/** SCRIPT FLUSH: the next call of each script is answered with NOSCRIPT. Target: a server. */
+/** SCRIPT FLUSH: the server answers the next call of each script with NOSCRIPT. Target: a server. */
 const flushScripts: FaultKind = {
   async begin(context) {
     const { server, node } = await targetNode(context);

@@ -2,9 +2,9 @@ import { findServers, rolesOf, type Server } from "../topologies/server-set.js";
 import type { FaultContext, FaultKind, OngoingFault } from "./fault.js";
 
 /**
- * Faults of server processes, for one backend: `<prefix>.kill`, `.pause`, `.restart`. The target is a role, a name, or `all`;
- * of several servers of one role the first is taken, with `all` all of them. A killed server is started again when
- * the fault is healed, a paused one goes on.
+ * Faults of server processes, for one backend: `<prefix>.kill`, `.pause`, `.restart`. The target is a role, a name, or
+ * `all`. If several servers have the role, the first is taken; `all` takes all servers. Healing starts a killed server
+ * again and resumes a paused one.
  */
 export function serverFaults(prefix: string): Record<string, FaultKind> {
   return {
@@ -20,7 +20,7 @@ export function serverFaults(prefix: string): Record<string, FaultKind> {
   };
 }
 
-/** Which servers a fault of this plan hits, and what role each server had before it. */
+/** The servers that a fault of this plan hits, and the role that each server had before it. */
 export async function targets(
   context: FaultContext,
 ): Promise<{ servers: Server[]; roles: Record<string, string> }> {
@@ -44,7 +44,7 @@ function kind(act: (server: Server) => Promise<void>, undo?: (server: Server) =>
               return { after: Object.fromEntries(servers.map((server) => [server.name, server.evidence()])) };
             };
       context.begins(target, heal);
-      // Where one fails, the others are taken back: each has to be done by then.
+      // If one action fails, all are taken back, so wait first until every action is done.
       const done = await Promise.allSettled(servers.map(act));
       for (const each of done) if (each.status === "rejected") throw each.reason;
       const evidence = { servers: servers.map(({ name }) => name), roles, before };

@@ -4,8 +4,9 @@ import type { FaultKind } from "./fault.js";
 const mostTries = 20;
 
 /**
- * Ends the session of a holder at servers that the runner did not start: they know how, and refuse where it holds nothing any more. Its
- * owner may hear of it and give back before that is answered, so what it does then shows nothing of the aim.
+ * Ends the session of a holder at servers that the runner did not start. Such a set of servers brings its own
+ * `endSession`, which refuses if the worker holds nothing any more. The worker may notice the end and release before
+ * `endSession` resolves. So what it does after that does not show whether the aim was right.
  */
 const end: FaultKind = {
   async begin(context) {

@@ -1,7 +1,7 @@
 import { strike } from "./aim.js";
 import type { FaultContext, FaultKind, OngoingFault } from "./fault.js";
 
-/** SIGSTOP until healed: the process knows nothing of it, its connections stay. */
+/** Stops a worker with SIGSTOP until healed. The process does not notice it, and its connections stay open. */
 const pause: FaultKind = {
   async begin(context: FaultContext): Promise<OngoingFault> {
     const { crew } = context;
@@ -22,13 +22,13 @@ const pause: FaultKind = {
   },
 };
 
-/** SIGKILL. Healed, it starts again as its next incarnation. */
+/** Kills a worker with SIGKILL. Healing starts its next incarnation. */
 const kill: FaultKind = {
   async begin(context: FaultContext): Promise<OngoingFault> {
     const { crew, planned } = context;
     const { worker, of } = await strike(
       context,
-      // Stopped first, so that it is known whether it still was who it was taken for.
+      // Stop it first, to know whether it still was the target when it was hit.
       async ({ worker }) => crew.pause(worker),
       async ({ worker }) => crew.resume(worker),
     );

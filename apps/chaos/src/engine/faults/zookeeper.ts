@@ -16,8 +16,9 @@ import type { FaultContext, FaultKind, OngoingFault } from "./fault.js";
 import { serverFaults } from "./server.js";
 
 /**
- * Ends a worker's session at the server: it is taken over on a connection of the runner and closed. The worker's nodes are gone
- * at once, before it can know; nothing but fencing can then keep it and its successor apart.
+ * Ends a worker's session at the server: the runner takes the session over on a connection of its own and closes it.
+ * The worker's nodes are gone at once, before the worker can know. Only fencing can then keep the worker and its
+ * successor apart.
  */
 const sessionKill: FaultKind = {
   async begin(context: FaultContext): Promise<OngoingFault> {
@@ -33,7 +34,7 @@ const sessionKill: FaultKind = {
           try {
             return await expireSession({ connectString: addresses.connect, sessionId, password });
           } catch (error) {
-            // It was over by itself, after another fault, and its owner is about to have its next.
+            // The session ended by itself after another fault, and the worker is about to get its next session.
             if (tries >= 3 || !(error instanceof UnknownSessionError)) throw error;
           }
         }
@@ -44,7 +45,7 @@ const sessionKill: FaultKind = {
   },
 };
 
-/** Sessions that were ended, or are about to be, by the servers that had them. */
+/** The sessions that faults have ended, or are about to end, for each set of servers. */
 const ended = new WeakMap<ServerSet, Set<bigint>>();
 
 function endedOf(set: ServerSet): Set<bigint> {
@@ -53,7 +54,10 @@ function endedOf(set: ServerSet): Set<bigint> {
   return known;
 }
 
-/** The session that a worker has now, which is the caller's to end; waits for its next where another has that one. */
+/**
+ * The session that a worker has now, which the caller then has to end. If another fault has taken that session, waits
+ * for the next one.
+ */
 async function livingSession(context: FaultContext, worker: Worker): Promise<ProxiedSession> {
   if (worker.link.proxies.length === 0)
     throw new Error(`${worker.name} has no proxies: its group must be proxied`);
@@ -61,20 +65,21 @@ async function livingSession(context: FaultContext, worker: Worker): Promise<Pro
     const latest = worker.link.session();
     const ours = endedOf(context.set);
     if (latest === null || ours.has(latest.sessionId)) return null;
-    // This is in the same turn: two that want the same session at once would take it from each other without an answer.
+    // Mark it in the same turn: two faults that end the same session would take it from each other, and one would get no answer.
     ours.add(latest.sessionId);
     return latest;
   };
   return await eventually(session, { what: `a session of ${worker.name}`, everyMs: 2 });
 }
 
-/** What a request to take or to give back is on the wire. */
+/** The requests on the wire that take a lock or give it back. */
 const takes = ["create", "create2", "createContainer", "multi"] as const;
 const gives = ["delete"] as const;
 
 /**
- * Loses answers to a worker's creates and deletes, by turns and at moments of the stream's choice, and with each the connection:
- * the server has acted, and the worker does not know. Over when `options.times` (default 20) were lost.
+ * Loses the answers to a worker's creates and deletes, and with each answer the connection. Creates and deletes take
+ * turns, and the random stream chooses the moments. The server has acted, and the worker does not know it. The fault is
+ * over when `options.times` answers (default 20) were lost.
  */
 const loseReplies: FaultKind = {
   async begin(context: FaultContext): Promise<OngoingFault> {
@@ -108,8 +113,8 @@ const loseReplies: FaultKind = {
 };
 
 /**
- * Removes the parents of a key's locks whenever nothing is below them, as a server does with an empty container and an operator with
- * what looks unused. Over when `options.times` (default 10) were removed.
+ * Removes the parent nodes of a key's locks whenever they are empty, as a server removes an empty container and an
+ * operator removes nodes that look unused. The fault is over when `options.times` parents (default 10) were removed.
  */
 const removeParents: FaultKind = {
   async begin(context: FaultContext): Promise<OngoingFault> {
@@ -137,7 +142,7 @@ const removeParents: FaultKind = {
   },
 };
 
-/** Whether it, or a parent of a semaphore right below it, was there with nothing below, and is gone. */
+/** Whether the node, or a semaphore's parent directly below it, existed, was empty, and is now deleted. */
 async function removedEmpty(session: ZooKeeperSession, path: string): Promise<boolean> {
   try {
     await session.request("delete", { path, version: -1 });

@@ -1,30 +1,30 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { runProgram } from "../machine/run-program.js";
 
-/** How many files, sockets included, a process may have open. */
+/** How many files, including sockets, a process may have open. */
 export interface FileLimit {
   readonly soft: number;
   readonly hard: number;
 }
 
-/** @throws Error (ENOENT) when the process is not there. */
+/** @throws Error (ENOENT) if there is no such process. */
 export function openFileLimit(pid: number): FileLimit {
   const line = /^Max open files\s+(\S+)\s+(\S+)/m.exec(readFileSync(`/proc/${pid}/limits`, "utf8"));
   const number = (text = ""): number => (text === "unlimited" ? Number.POSITIVE_INFINITY : Number(text));
   return { soft: number(line?.[1]), hard: number(line?.[2]) };
 }
 
-/** How many files, sockets included, a process has open. */
+/** How many files, including sockets, a process has open. */
 export function openFilesOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
 /**
- * Lowers the limit of a running process and resolves with what puts it back. Files that it has open stay so; connections
- * beyond the limit are taken by the kernel and never answered. Only the soft limit is touched: a hard one that was lowered
- * cannot be raised again without power over the machine.
+ * Lowers the limit of a running process. Resolves with a function that restores it. Open files stay open; the kernel
+ * accepts connections beyond the limit, but they are never answered. Only the soft limit is changed: a lowered hard
+ * limit could only be raised again with power over the machine.
  *
- * @throws ProgramError when `prlimit` is missing or not allowed to.
+ * @throws ProgramError if `prlimit` is missing or not allowed to do this.
  */
 export async function limitOpenFiles(pid: number, most: number): Promise<() => Promise<void>> {
   const { soft } = openFileLimit(pid);

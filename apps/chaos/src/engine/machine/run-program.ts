@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 
-/** A program of this machine did not do what it was asked for. */
+/** A program of this machine failed. */
 export class ProgramError extends Error {
   override readonly name: string = "ProgramError";
-  /** Its exit code; null when it was not found, or ended by a signal. */
+  /** Its exit code; null if it was not found, or was ended by a signal. */
   readonly code: number | null;
 
   constructor(message: string, code: number | null) {
@@ -13,10 +13,10 @@ export class ProgramError extends Error {
 }
 
 export interface RunOptions {
-  /** What its standard input gets; default nothing. */
+  /** The text for its standard input; default nothing. */
   readonly input?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** After this time it is killed, which counts as a failure; default 10,000. */
+  /** After this time it is killed, which counts as a failure. In milliseconds; default 10,000. */
   readonly withinMs?: number;
   /** The name by which the program is called. */
   readonly argv0?: string;
@@ -25,8 +25,9 @@ export interface RunOptions {
 const keptOutput = 65_536;
 
 /**
- * Runs a program to its end and resolves with what it wrote to standard output.
- * @throws ProgramError when it is not there, fails or takes too long, with the end of what it said.
+ * Runs a program to its end and resolves with its standard output.
+ * @throws ProgramError if the program does not exist, fails or takes too long. The message contains the end of its
+ * output.
  */
 export function runProgram(
   program: string,
@@ -64,7 +65,7 @@ export function runProgram(
       const last = `${said.out}\n${said.err}`.trim().slice(-1_000);
       reject(new ProgramError(`${words} ${end}${last === "" ? "" : `: ${last}`}`, code));
     });
-    // A program that ends without having read everything has said why.
+    // If a program ends without having read everything, its output says why.
     child.stdin.on("error", () => {});
     child.stdin.end(options.input ?? "");
   });

@@ -5,8 +5,9 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-// Waits for the end of a pipe that only the runner holds open, which the kernel closes however the runner dies. What is
-// mounted inside is let go of first. Servers may be using it for a moment longer.
+// The sweeper waits for the end of a pipe that only the runner holds open; the kernel closes it however the runner
+// dies. It first unmounts what is mounted inside the folder. Servers may use the folder for a moment longer, so it
+// tries again.
 const sweep = `
 trap '' HUP INT TERM
 read -r _
@@ -15,7 +16,9 @@ tries=0
 until rm -rf -- "$1" || [ "$tries" -ge 100 ]; do sleep 0.1; tries=$((tries + 1)); done
 `;
 
-/** A folder, by default in the system's temporary one, that does not outlive this process, whatever ends it. */
+/**
+ * A folder, by default in the system's temporary folder, that does not outlive this process, however this process ends.
+ */
 export class SweptFolder {
   readonly path: string;
   readonly #sweeper: ChildProcess;
@@ -23,7 +26,7 @@ export class SweptFolder {
 
   constructor(name: string, parent: string = tmpdir()) {
     this.path = mkdtempSync(join(realpathSync(parent), `holdfast-chaos-${name}-`));
-    // The sweeper has a process group of its own: what is sent to ours as a whole must not reach it.
+    // The sweeper has a process group of its own, so that signals to our whole group do not reach it.
     this.#sweeper = spawn("/bin/sh", ["-c", sweep, "sh", this.path], {
       detached: true,
       stdio: ["pipe", "ignore", "ignore"],
@@ -35,7 +38,7 @@ export class SweptFolder {
     (this.#sweeper.stdin as Socket | null)?.unref();
   }
 
-  /** Resolves when it is gone. Nothing may be mounted in it any more. */
+  /** Resolves when the folder is gone. Nothing may be mounted in it any more. */
   async remove(): Promise<void> {
     if (this.#removed) return;
     this.#removed = true;

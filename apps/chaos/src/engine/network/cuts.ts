@@ -1,10 +1,12 @@
-/** One end of a way: a server by its number, or all that runs in the runner's own namespace. */
+/**
+ * One end of a path through the network: a server by its number, or everything that runs in the runner's own namespace.
+ */
 export type Party = number | "clients";
 
-/** A way through which nothing gets, from one party to another. The way back is another pair. */
+/** A direction in which no packet passes, from one party to another. The opposite direction is another pair. */
 export type Cut = readonly [from: Party, to: Party];
 
-/** Both ways between two. */
+/** Both directions between two parties. */
 export function apart(one: Party, other: Party): Cut[] {
   return [
     [one, other],
@@ -12,14 +14,14 @@ export function apart(one: Party, other: Party): Cut[] {
   ];
 }
 
-/** A server cut from all other servers, and with `clients` from them too. */
+/** Cuts a server off from all other servers, and with `clients` from the clients too. */
 export function alone(node: number, nodes: number, clients = false): Cut[] {
   const others: Party[] = numbers(nodes).filter((other) => other !== node);
   if (clients) others.push("clients");
   return others.flatMap((other) => apart(node, other));
 }
 
-/** Groups that hear no process outside. A process that is in none of them hears all others. */
+/** Cuts groups off from each other. A party that is in none of the groups stays connected with all. */
 export function split(...groups: readonly (readonly Party[])[]): Cut[] {
   return groups.flatMap((group, index) =>
     groups
@@ -29,8 +31,8 @@ export function split(...groups: readonly (readonly Party[])[]): Cut[] {
 }
 
 /**
- * Each hears only the one before it in `order` (and clients hear all): packets go round one way. With `order` of three,
- * three one-way cuts.
+ * Each server receives packets only from the one before it in `order` (and from clients): packets go round in one
+ * direction. For an `order` of three these are three one-way cuts.
  */
 export function ring(order: readonly number[]): Cut[] {
   return order.flatMap((from, index) => {
@@ -39,7 +41,7 @@ export function ring(order: readonly number[]): Cut[] {
   });
 }
 
-/** A server in the middle that hears both others, which don't hear each other. */
+/** A server in the middle stays connected with all others, which receive nothing from each other. */
 export function bridge(middle: number, nodes: number): Cut[] {
   const others = numbers(nodes).filter((node) => node !== middle);
   return others.flatMap((one, index) => others.slice(index + 1).flatMap((two) => apart(one, two)));

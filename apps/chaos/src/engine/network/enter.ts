@@ -9,17 +9,17 @@ const unshareFlags: Readonly<Record<NamespaceKind, readonly string[]>> = {
 
 const forwarded = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** The descriptor of the pipe, behind those of input, output and errors. */
+/** The descriptor of the pipe, after those of input, output and errors. */
 const tetherDescriptor = 3;
 
-/** A command of which `script` runs inside, for probes. */
+/** A command that runs `script` inside the namespaces, for probes. */
 export function insideCommand(kind: NamespaceKind, script: string): [program: string, args: string[]] {
   return ["unshare", [...unshareFlags[kind], "--", "sh", "-euc", script]];
 }
 
 /**
- * Which namespaces this machine allows, the harmless ones first: inside a user namespace even root has no power over
- * the machine's clock, interfaces and mounts. Undefined if none.
+ * The kind of namespaces that this machine allows; undefined if none. The harmless kind is tried first: inside a user
+ * namespace even root has no power over the machine's clock, interfaces and mounts.
  */
 export async function allowedNamespaces(wanted?: NamespaceKind): Promise<NamespaceKind | undefined> {
   const kinds: NamespaceKind[] = wanted !== undefined ? [wanted] : ["userns", "netns"];
@@ -28,20 +28,21 @@ export async function allowedNamespaces(wanted?: NamespaceKind): Promise<Namespa
       await runProgram(...insideCommand(kind, "ip link set lo up"));
       return kind;
     } catch {
-      // the next one
+      // try the next kind
     }
   }
   return undefined;
 }
 
 /**
- * Runs a Node.js program (default: this process' own, with its arguments) with a network and mounts of its own, and
- * resolves with its exit code when it has ended. Everything that it makes there goes with the last process inside.
+ * Runs a Node.js program (default: this process' own, with its arguments) with a network and mounts of its own.
+ * Resolves with its exit code when it has ended. Everything that it makes there disappears with the last process
+ * inside.
  *
- * SIGINT, SIGTERM and SIGHUP are passed on, once each; when this process is killed, the one inside hears of it
+ * SIGINT, SIGTERM and SIGHUP are passed on, once each. If this process is killed, the process inside notices it
  * (`settleInside`).
  *
- * @returns the exit code; 255 when it was ended by a signal.
+ * @returns the exit code; 255 if it was ended by a signal.
  */
 export function enterNamespaces(
   kind: NamespaceKind,
@@ -49,7 +50,7 @@ export function enterNamespaces(
 ): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn("unshare", [...unshareFlags[kind], "--", process.execPath, ...command], {
-      // A group of its own: a terminal's interrupt comes to us alone, and is passed on.
+      // The child has a group of its own: an interrupt from a terminal reaches only this process, which passes it on.
       detached: true,
       env: { ...process.env, ...insideWord(kind, tetherDescriptor) },
       stdio: ["inherit", "inherit", "inherit", "pipe"],

@@ -5,10 +5,13 @@ import { ownNetwork } from "./namespace.js";
 /** How a runner got its own network and mounts: inside a user namespace of its own, or as root without one. */
 export type NamespaceKind = "userns" | "netns";
 
-/** The variable that a runner gives to one that it starts: kind, network of the one outside, descriptor of the pipe to it. */
+/**
+ * The variable that a runner sets for the runner that it starts inside: the kind, the outer network, and the descriptor
+ * of the pipe between the two.
+ */
 const variable = "HOLDFAST_CHAOS_INSIDE";
 
-/** How long a runner may take to clean up after the one outside is gone. */
+/** How long the inner runner may take to clean up after the outer one is gone. */
 const cleanUpWithinMs = 15_000;
 
 export function insideWord(kind: NamespaceKind, tether: number): Record<string, string> {
@@ -21,14 +24,14 @@ function told(): { kind: NamespaceKind; outside: string; tether: number } | unde
   return { kind, outside, tether: Number(tether) };
 }
 
-/** The namespaces that this process is in; undefined when it is in those of the machine. */
+/** The kind of namespaces in which this process is; undefined if it is in those of the machine. */
 export function insideNamespaces(): NamespaceKind | undefined {
   const word = told();
-  // A word that was inherited from elsewhere proves nothing: the network must be another one.
+  // An inherited variable alone proves nothing: the network must also be a different one.
   return word !== undefined && word.outside !== ownNetwork() ? word.kind : undefined;
 }
 
-/** @throws Error outside: whatever needs namespaces would act on the machine itself. */
+/** @throws Error outside of the namespaces, where the action would affect the machine itself. */
 export function requireInside(what: string): void {
   if (insideNamespaces() === undefined) {
     throw new Error(`${what} needs namespaces of the runner's own; the machine itself is never touched`);
@@ -38,8 +41,8 @@ export function requireInside(what: string): void {
 let settled = false;
 
 /**
- * To be called first by a runner that was started inside: its network gets a loopback, and it ends (by SIGTERM to itself,
- * later by SIGKILL) when the one outside is gone, however that one went. Does nothing outside.
+ * Must be called first by a runner that was started inside. It sets up the loopback of the network. It also ends this
+ * runner when the outer one is gone for whatever reason: by SIGTERM to itself, later by SIGKILL. Does nothing outside.
  */
 export async function settleInside(): Promise<void> {
   const word = told();

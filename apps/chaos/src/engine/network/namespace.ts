@@ -4,11 +4,11 @@ import { closeSync, openSync, readlinkSync } from "node:fs";
 import { ProgramError } from "../machine/run-program.js";
 
 /**
- * A network of its own, with a loopback only. It is held by an open file of this process and by what runs in it: when
- * both are gone, however they went, the kernel takes it away.
+ * A network of its own, with only a loopback. An open file of this process and the processes that run in it keep it
+ * alive. When both are gone, for whatever reason, the kernel removes it.
  */
 export class NetworkNamespace {
-  /** The path by which others name it; it lives as long as this process and the namespace. */
+  /** The path by which other processes name it. It is valid as long as this process and the namespace exist. */
   readonly path: string;
   readonly #file: number;
   #closed = false;
@@ -18,9 +18,9 @@ export class NetworkNamespace {
     this.path = `/proc/${process.pid}/fd/${file}`;
   }
 
-  /** @throws ProgramError where the machine does not allow it. */
+  /** @throws ProgramError if the machine does not allow it. */
   static async open(): Promise<NetworkNamespace> {
-    // It says a word when it is inside, and stays for as long as it takes to look at it.
+    // The shell writes a line when it is inside, and stays until the namespace file is open here.
     const child = spawn("unshare", ["--net", "--", "sh", "-c", "echo; read -r _"], {
       stdio: ["pipe", "pipe", "pipe"],
     });
@@ -37,7 +37,7 @@ export class NetworkNamespace {
         reject(new ProgramError(`unshare --net ended with ${code}: ${said.trim()}`, code));
       });
     });
-    ended.catch(() => {}); // it does end, later
+    ended.catch(() => {}); // it ends later, which is no error
     try {
       await Promise.race([once(child.stdout, "data"), ended]);
       const file = openSync(`/proc/${child.pid}/ns/net`, "r");
@@ -47,12 +47,12 @@ export class NetworkNamespace {
     }
   }
 
-  /** Words in front of a command that runs it inside; the command takes the place of the process. */
+  /** Words to put in front of a command to run it inside. The command replaces the `nsenter` process. */
   get prefix(): readonly string[] {
     return ["nsenter", `--net=${this.path}`, "--"];
   }
 
-  /** Lets go of it. It lives on while something runs in it. */
+  /** Closes the file that keeps the namespace alive. The namespace lives on while something runs in it. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -60,7 +60,7 @@ export class NetworkNamespace {
   }
 }
 
-/** Which network this process is in, as the kernel names it. */
+/** The network in which this process is, as the kernel names it. */
 export function ownNetwork(): string {
   return readlinkSync("/proc/self/ns/net");
 }

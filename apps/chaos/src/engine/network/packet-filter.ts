@@ -1,7 +1,6 @@
 /**
- * What a port of the switch does to packets: programs of the kernel's classic packet filter, which every kernel with
- * `tc` runs. Nothing but iproute2 is needed, and a program is replaced as a whole, so that a cut of any shape takes hold
- * at once.
+ * The programs that a port of the switch runs on packets, for the kernel's classic packet filter, which every kernel
+ * with `tc` has. Only iproute2 is needed. A program is replaced as a whole, so a cut of any shape takes effect at once.
  */
 
 /** Offsets in an Ethernet frame. */
@@ -10,11 +9,11 @@ const ipSource = 26;
 const ipDestination = 30;
 const ipv4 = 0x0800;
 
-/** Answers of a program to the kernel: "drop it" and "no opinion". */
+/** The two answers of a program to the kernel: "drop the packet" and "no opinion". */
 const drop = 2;
 const pass = 0xffff_ffff;
 
-/** The address at which the kernel answers a load with 32 random bits. */
+/** The kernel answers a load from this address with 32 random bits. */
 const randomWord = 0xffff_f000 + 56;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
@@ -26,15 +25,15 @@ const jumpIfGreater = 0x25;
 const answer = 0x06;
 
 export interface PacketRule {
-  /** Which end of a packet is looked at. */
+  /** Which address of a packet is compared. */
   readonly by: "source" | "destination";
   /** IPv4 addresses whose packets are all dropped. */
   readonly drop: readonly string[];
-  /** Share of the other packets that is dropped, from 0 to 1. */
+  /** The share of the other packets that is dropped, from 0 to 1. */
   readonly loss: number;
 }
 
-/** The rule as the text that `tc filter ... bpf da bytecode` takes. Only IPv4 is looked at: ARP goes on. */
+/** The rule as the text that `tc filter ... bpf da bytecode` takes. Only IPv4 is filtered, so ARP still works. */
 export function bytecodeOf(rule: PacketRule): string {
   const { by, drop: dropped, loss } = rule;
   if (!(loss >= 0 && loss <= 1)) throw new RangeError(`a loss of ${loss} is not between 0 and 1`);
@@ -43,7 +42,7 @@ export function bytecodeOf(rule: PacketRule): string {
       ? []
       : [
           [loadWord, 0, 0, randomWord],
-          // Greater than: passed; the `drop` behind stands two further on.
+          // A greater number means "pass". The `drop` answer is one instruction further on.
           [jumpIfGreater, 0, 1, Math.min(pass, Math.floor(loss * 2 ** 32))],
         ];
   const tail: Instruction[] = [...lossy, [answer, 0, 0, pass], [answer, 0, 0, drop]];
@@ -55,7 +54,7 @@ export function bytecodeOf(rule: PacketRule): string {
   const behind = 1 + comparisons.length;
   const program: Instruction[] = [
     [loadHalf, 0, 0, etherType],
-    // A packet that is not IPv4 jumps over the address and everything else, to `pass`.
+    // For a packet that is not IPv4, jump over the address and everything else to `pass`.
     [jumpIfEqual, 0, behind + lossy.length, ipv4],
     [loadWord, 0, 0, by === "source" ? ipSource : ipDestination],
     ...comparisons,

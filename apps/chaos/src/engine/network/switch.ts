@@ -9,7 +9,7 @@ const firstNode = 10;
 const mostNodes = 64;
 const mostSwitches = 256;
 
-/** Numbers of switches that there are: their names and addresses must not meet. */
+/** The numbers of the existing switches: their names and addresses must differ. */
 const taken = new Set<number>();
 
 export interface SwitchOptions {
@@ -18,18 +18,18 @@ export interface SwitchOptions {
 }
 
 /**
- * A switch in the runner's own network, with servers behind its ports, each in a namespace with an address of its own.
+ * A switch in the runner's own network. Servers are behind its ports, each in a namespace with an address of its own.
  * Workers, proxies and the runner are "clients": they share the runner's namespace and one address.
  *
- * Cuts are made at the ports, packet by packet, so neither end gets a message, and they are one-way unless both ways
- * are named. What was lost is sent again by TCP after a heal, as on a real network.
+ * Cuts drop packets at the ports, so neither end gets a message. A cut is one-way unless both directions are named.
+ * After a heal TCP sends the lost packets again, as on a real network.
  */
 export class NetworkSwitch {
   /** The address of the runner and its workers. */
   readonly clients: string;
   readonly #number: number;
   readonly #namespaces: readonly NetworkNamespace[];
-  /** `from>to`. */
+  /** The present cuts, by `from>to`. */
   readonly #cut = new Map<string, Cut>();
   #loss = 0;
   #turn: Promise<unknown> = Promise.resolve();
@@ -43,7 +43,7 @@ export class NetworkSwitch {
 
   /**
    * @throws Error outside of namespaces (see `enterNamespaces`): the machine's own network is never touched.
-   * @throws ProgramError with what `ip` or `tc` said.
+   * @throws ProgramError with the output of `ip` or `tc`.
    */
   static async open({ nodes }: SwitchOptions): Promise<NetworkSwitch> {
     requireInside("a switch");
@@ -92,7 +92,7 @@ export class NetworkSwitch {
     return `10.99.${this.#number}.${firstNode + node}`;
   }
 
-  /** Address and command prefix, for `startEnsemble({ places })` and its likes. */
+  /** The address and command prefix of a server, for `startEnsemble({ places })` and similar calls. */
   place(node: number): ServerPlace {
     return { address: this.address(node), prefix: this.#namespace(node).prefix };
   }
@@ -108,12 +108,12 @@ export class NetworkSwitch {
     return runProgram(first, [...rest, program, ...args]);
   }
 
-  /** What is cut now, besides `loss`. */
+  /** The present cuts, without `loss`. */
   get cuts(): readonly Cut[] {
     return [...this.#cut.values()];
   }
 
-  /** Adds cuts to those that there are; all of them take hold together. See `cuts.ts` for shapes. */
+  /** Adds cuts to the present ones; all of them take effect together. See `cuts.ts` for shapes. */
   cut(cuts: readonly Cut[]): Promise<void> {
     for (const [from, to] of cuts) {
       for (const party of [from, to]) if (party !== "clients") this.#namespace(party);
@@ -123,7 +123,7 @@ export class NetworkSwitch {
     return this.#apply();
   }
 
-  /** Ends some cuts, or all, and the loss with them. */
+  /** Ends some cuts; without an argument ends all cuts, and the loss as well. */
   heal(cuts?: readonly Cut[]): Promise<void> {
     if (cuts === undefined) {
       this.#cut.clear();
@@ -133,7 +133,7 @@ export class NetworkSwitch {
     return this.#apply();
   }
 
-  /** Loses this share, from 0 to 1, of all packets on the way to and from servers, each way by itself. */
+  /** Drops this share, from 0 to 1, of all packets to and from servers, separately in each direction. */
   lose(share: number): Promise<void> {
     this.#loss = share;
     return this.#apply();
@@ -148,13 +148,15 @@ export class NetworkSwitch {
     );
   }
 
-  /** Takes bridge and ports away. Servers must have been stopped: what still runs there is cut off for good. */
+  /**
+   * Removes the bridge and the ports. The servers must have been stopped: what still runs there is cut off for good.
+   */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     await this.#turn;
     for (const namespace of this.#namespaces) namespace.close();
-    // The ports go with their far ends, unless something runs there yet.
+    // A port disappears with its far end, unless something still runs there.
     for (let node = 0; node < this.nodes; node++) await deleteLink(this.#port(node));
     await deleteLink(this.#bridge);
     taken.delete(this.#number);
@@ -170,10 +172,10 @@ export class NetworkSwitch {
     return namespace;
   }
 
-  /** One after the other, and each with all that is wanted by then. */
+  /** Applies the filters one change after the other. Each change includes everything that is wanted by then. */
   #apply(): Promise<void> {
     const next = this.#turn.then(() => tc(this.#filters()));
-    // A failed turn is reported to the caller that asked for it. The next turn runs all the same.
+    // A failed change is reported to its caller. The next change runs all the same.
     this.#turn = Promise.allSettled([next]);
     return next;
   }
@@ -209,7 +211,7 @@ export function createSwitch(options: SwitchOptions): Promise<NetworkSwitch> {
   return NetworkSwitch.open(options);
 }
 
-/** Seen from the switch: towards the server is `egress`. */
+/** The direction is seen from the switch: `egress` is towards the server. */
 function filter(port: string, way: "egress" | "ingress", bytecode: string): string {
   return `filter replace dev ${port} ${way} protocol all pref 1 handle 1 bpf direct-action bytecode "${bytecode}"`;
 }
@@ -226,7 +228,7 @@ async function batch([program = "", ...args]: readonly string[], lines: readonly
   await runProgram(program, args, { input: `${lines.join("\n")}\n` });
 }
 
-/** Half-made ones, and those that went with their far ends, are missing. */
+/** Deletes a link that may be missing: it was half-made, or disappeared with its far end. */
 async function deleteLink(name: string): Promise<void> {
   try {
     await runProgram("ip", ["link", "delete", name]);

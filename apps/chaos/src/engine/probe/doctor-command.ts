@@ -12,7 +12,7 @@ Looks what this machine offers for scenarios, by trying each thing once. Install
 Exit: 0 nothing that is required is missing; 3 something is; 254 wrong arguments.
 `;
 
-/** The sub-command `doctor`. @throws UsageError, and the TypeError of `parseArgs` for what it does not know */
+/** The sub-command `doctor`. @throws UsageError, and the TypeError of `parseArgs` for unknown options */
 export async function doctorCommand(
   args: readonly string[],
   out: (line: string) => void,
@@ -54,7 +54,10 @@ function readArguments(args: readonly string[]): { required: Capability[]; json:
   };
 }
 
-/** Reads a value of `--require`, here and elsewhere. @throws UsageError for a word that is none. */
+/**
+ * Reads a value of `--require`, for `doctor` and other commands.
+ * @throws UsageError for a word that is no capability.
+ */
 export function parseCapability(text: string): Capability {
   if (isCapability(text)) return text;
   throw new UsageError(`${JSON.stringify(text)} is none of ${capabilities.join(", ")}`);

@@ -1,9 +1,9 @@
-/** What one look at the machine showed. */
+/** The result of one probe of the machine. */
 export interface Finding {
   readonly there: boolean;
   /** What was found, or what is missing. */
   readonly detail: string;
-  /** What to install or to set, where it is not there. */
+  /** What to install or to set if it is missing. */
   readonly remedy?: string;
 }
 

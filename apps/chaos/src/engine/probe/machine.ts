@@ -21,7 +21,7 @@ const noNamespaces =
   "neither user namespaces (sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, " +
   "user.max_user_namespaces; a container also needs a seccomp profile that allows unshare) nor root with CAP_SYS_ADMIN";
 
-/** A script that tries out all that a switch needs, in namespaces that are gone when it has ended. */
+/** A script that tries everything that a switch needs, in namespaces that are gone when it has ended. */
 const trySwitch = `
 ip link set lo up
 ip link add holdfast type bridge
@@ -32,7 +32,7 @@ tc filter replace dev hf0 egress protocol all pref 1 handle 1 bpf direct-action 
 nsenter --net=/proc/self/ns/net true
 `;
 
-/** Runs a script in namespaces of its own; the reason why that fails, or the kind that worked. */
+/** Runs a script in namespaces of its own. Resolves with the kind of namespaces that worked, or the reason why it failed. */
 async function tryInside(script: string): Promise<{ kind: NamespaceKind } | { reason: string }> {
   const inside = insideNamespaces();
   const kind = inside ?? (await allowedNamespaces());
@@ -68,7 +68,7 @@ export async function probeSmallDisk(): Promise<Finding> {
   return lacks(tried.reason, "allow user namespaces, or run as root");
 }
 
-/** Built, and seen to work in each program that is turned by it. */
+/** Builds the shim and checks that it works in each program for which faults use it. */
 export async function probeShims(): Promise<Finding> {
   const compiler = findCompiler();
   if (compiler === undefined) return lacks("no C compiler", "apt-get install -y gcc libc6-dev");
@@ -108,7 +108,7 @@ export async function probeShims(): Promise<Finding> {
   }
 }
 
-/** Tried out on a process of our own. */
+/** Tries the limit on a child process of our own. */
 export async function probeLimits(): Promise<Finding> {
   if (findProgram("prlimit") === undefined) {
     return lacks("no prlimit", "apt-get install -y util-linux");

@@ -8,7 +8,7 @@ const probes: Readonly<Record<Capability, () => Promise<Finding>>> = {
   java: probeJava,
   zookeeper: probeZooKeeper,
   redis: probeRedis,
-  // The same program, started differently.
+  // The same program, started in a different way.
   sentinel: probeRedis,
   curator: probeCurator,
   redisson: probeRedisson,
@@ -25,8 +25,8 @@ export function isCapability(text: string): text is Capability {
 }
 
 /**
- * Looks what this machine offers, each thing by doing it once. Takes about a second, installs nothing and leaves nothing
- * behind.
+ * Finds out what this machine offers by trying each thing once. Takes about a second, installs nothing and leaves
+ * nothing behind.
  */
 export function probe(only: readonly Capability[] = capabilities): Promise<Probe[]> {
   return Promise.all(
@@ -34,7 +34,7 @@ export function probe(only: readonly Capability[] = capabilities): Promise<Probe
       try {
         return { capability, ...(await probes[capability]()) };
       } catch (error) {
-        // The look itself failed: whatever the reason, nothing may rely on it.
+        // The probe itself failed. Whatever the reason, no scenario may rely on the capability.
         return { capability, ...lacks((error as Error).message, "see the message") };
       }
     }),

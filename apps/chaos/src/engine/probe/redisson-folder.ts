@@ -2,10 +2,13 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** This repository's cache of downloads: its folders hold the jars of one version each. */
+/** This repository's cache of downloads. Each folder in it holds the jars of one version. */
 const downloads = fileURLToPath(new URL("../../../../../.cache/java", import.meta.url));
 
-/** A folder with Redisson's jars: the one of `REDISSON_JARS` if that is set, else one in the cache; undefined if there is none. */
+/**
+ * A folder with Redisson's jars: the one named by `REDISSON_JARS` if that is set, else one in the cache; undefined if
+ * there is none.
+ */
 export function findRedisson(): string | undefined {
   const { REDISSON_JARS: named } = process.env;
   const folders = named !== undefined && named !== "" ? [named] : foldersOf(downloads);

@@ -21,7 +21,7 @@ export async function probeZooKeeper(): Promise<Finding> {
 export async function probeRedis(): Promise<Finding> {
   const install = findRedis();
   if (install === undefined) return lacks("no Redis server", ensure("redis"));
-  // One program under several names: it looks at the one by which it is called.
+  // One program has several names and acts by the name by which it is called.
   const said = await runProgram(install.server, ["--version"], { argv0: "redis-server" });
   const version = /\bv=([\d.]+)/.exec(said)?.[1] ?? "?";
   if (Number.parseInt(version, 10) < oldestRedis) {
@@ -30,7 +30,7 @@ export async function probeRedis(): Promise<Finding> {
   return found(`Redis ${version} from ${install.from}`);
 }
 
-/** Looks for what workers in Java need: jars, and a compiler for our program that uses them. */
+/** Looks for the needs of Java workers: jars, and a compiler for our program that uses them. */
 export async function probeCurator(): Promise<Finding> {
   const install = findCurator();
   if (findJavac() === undefined) return lacks("no Java compiler", ensure("javac"));

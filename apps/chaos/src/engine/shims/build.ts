@@ -7,7 +7,7 @@ import { ShimHandle } from "./shim-handle.js";
 const source = fileURLToPath(new URL("../../../shims/holdfast-shim.c", import.meta.url));
 const buildWithinMs = 60_000;
 
-/** A shim that was built in a folder; for `LD_PRELOAD` of dynamically linked programs. */
+/** A shim that was built in a folder, for `LD_PRELOAD` of dynamically linked programs. */
 export interface Shims {
   readonly library: string;
   /** The handle of one server or worker, or of several that share a clock. Its file is in the same folder. */
@@ -22,8 +22,9 @@ export function findCompiler(): string | undefined {
 }
 
 /**
- * Builds the shim into `folder`, which takes about half a second; the folder has to live as long as what is started with it.
- * @throws ProgramError when there is no compiler, with what it said when it fails.
+ * Builds the shim into `folder`, which takes about half a second. The folder must exist as long as any program that was
+ * started with the shim.
+ * @throws ProgramError if there is no compiler, or it fails; then with its output.
  */
 export async function buildShims(folder: string): Promise<Shims> {
   const compiler = findCompiler();

@@ -5,15 +5,17 @@ const nanosPerMs = 1_000_000n;
 /** Times in nanoseconds have to fit in 64 bits, signed. */
 const mostMs = 100 * 365 * 86_400_000;
 
-/** What the shim in a process did so far: the evidence of a fault. */
+/** What the shim in a process has done so far: the evidence of a fault. */
 export interface ShimCounts {
   /** How often the process has read a turned wall clock. */
   readonly wallReads: number;
-  /** How many of its flushes were held up. */
+  /** How many of its flushes were delayed. */
   readonly flushes: number;
 }
 
-/** The clock and the disk of the processes that were started with it. Changes are seen at once. */
+/**
+ * Controls the clock and the disk of the processes that were started with its variables. Changes take effect at once.
+ */
 export class ShimHandle {
   /** Variables for the environment of a process. */
   readonly env: Readonly<Record<string, string>>;
@@ -30,12 +32,12 @@ export class ShimHandle {
     return ["env", ...Object.entries(this.env).map(([name, value]) => `${name}=${value}`)];
   }
 
-  /** Turns the wall clock by so much from the true time, forwards or back (negative); 0 heals. */
+  /** Sets the wall clock to this distance from the true time, forwards or back (negative). 0 heals. */
   setWallClock(byMs: number): void {
     this.#write(0, byMs);
   }
 
-  /** Each fsync and fdatasync takes at least so long; 0 heals, also for those under way. */
+  /** Makes each fsync and fdatasync take at least this long. 0 heals, also for calls under way. */
   setFsyncDelay(ms: number): void {
     if (ms < 0) throw new RangeError(`a delay of ${ms} ms`);
     this.#write(8, ms);
@@ -53,7 +55,7 @@ export class ShimHandle {
 
   #write(at: number, ms: number): void {
     if (!(Math.abs(ms) <= mostMs)) throw new RangeError(`${ms} ms are too far`);
-    // One write of eight bytes: no reader sees half of it.
+    // One write of eight bytes, so that no reader sees half of it.
     const word = Buffer.alloc(8);
     const nanos = BigInt(Math.round(ms)) * nanosPerMs;
     if (littleEndian) word.writeBigInt64LE(nanos);

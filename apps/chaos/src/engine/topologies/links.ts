@@ -2,7 +2,7 @@ import { type TcpProxy, ZooKeeperProxy } from "@holdfast/test-servers";
 import type { ServerAddresses } from "../../workload/addresses.js";
 import type { WorkerLink } from "./server-set.js";
 
-/** Straight to the servers. */
+/** A link straight to the servers. */
 export function unproxiedLink(addresses: ServerAddresses): WorkerLink {
   return {
     addresses,
@@ -15,7 +15,7 @@ export function unproxiedLink(addresses: ServerAddresses): WorkerLink {
   };
 }
 
-/** Through proxies, one for each server. `addresses`: those of the proxies. */
+/** A link through proxies, one for each server. `addresses` are those of the proxies. */
 export function proxiedLink(addresses: ServerAddresses, proxies: readonly TcpProxy[]): WorkerLink {
   return {
     addresses,

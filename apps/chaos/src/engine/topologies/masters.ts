@@ -6,7 +6,7 @@ import { logOf, persistenceOptions, redisServer, redisVersions, revive } from ".
 import { rememberRedis } from "./redis-sets.js";
 import type { ServerSet } from "./server-set.js";
 
-/** Masters that know nothing of each other. A worker's proxies are in their order. */
+/** Starts masters that know nothing of each other. A worker's proxies are in the order of the masters. */
 export async function startMasters(topology: Topology): Promise<ServerSet> {
   if (topology.kind !== "masters") throw new TypeError(`not independent masters: ${topology.kind}`);
   const options = persistenceOptions(topology.persistence);

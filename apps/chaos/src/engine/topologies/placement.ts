@@ -7,15 +7,15 @@ import { buildShims, type Shims } from "../shims/build.js";
 import type { ShimHandle } from "../shims/shim-handle.js";
 import type { ServerSet } from "./server-set.js";
 
-/** What servers are started with beyond the ordinary. */
+/** The special conditions under which servers are started. */
 export interface PlaceWishes {
   readonly namespaces?: boolean | undefined;
   readonly shims?: boolean | undefined;
-  /** Bytes of a disk for each server. */
+  /** The size in bytes of a disk for each server. */
   readonly diskBytes?: number | undefined;
 }
 
-/** Where the servers of a set are, and what can be turned there. Servers are numbered as they are started. */
+/** The places of the servers of a set, and what faults can change there. Servers are numbered as they are started. */
 export class Placement {
   readonly network: NetworkSwitch | undefined;
   readonly shims: readonly ShimHandle[];
@@ -37,7 +37,7 @@ export class Placement {
     this.#folder = folder;
   }
 
-  /** Makes what is wished for `count` servers. @throws ProgramError where the machine does not have it. */
+  /** Makes the wished places for `count` servers. @throws ProgramError if the machine does not have what is needed. */
   static async open(wishes: PlaceWishes, count: number): Promise<Placement> {
     const folder =
       wishes.shims === true || wishes.diskBytes !== undefined ? new SweptFolder("servers") : undefined;
@@ -61,7 +61,7 @@ export class Placement {
     }
   }
 
-  /** How each server is started; undefined when all are ordinary. */
+  /** The place in which each server is started; undefined if none needs one. */
   get places(): ServerPlace[] | undefined {
     if (this.network === undefined && this.shims.length === 0) return undefined;
     return Array.from({ length: this.#count }, (_, at) => {
@@ -70,7 +70,7 @@ export class Placement {
     });
   }
 
-  /** Takes back all that was turned, for the next scenario. */
+  /** Takes back all changes, for the next scenario. */
   async heal(): Promise<void> {
     await this.network?.heal();
     for (const shim of this.shims) {
@@ -80,7 +80,7 @@ export class Placement {
     for (const disk of this.disks) await disk.free();
   }
 
-  /** When the servers have been stopped. */
+  /** Removes the places. To be called when the servers have been stopped. */
   async close(): Promise<void> {
     await closeAll(this.network, this.shims, this.disks, this.#folder);
   }
@@ -106,7 +106,7 @@ interface Known {
 
 const known = new WeakMap<ServerSet, Known>();
 
-/** Remembers for faults which server of the set, by name, is which of the placement. Several may share a place. */
+/** Remembers, for faults, the number in the placement of each server of the set, by name. Several servers may share a place. */
 export function rememberPlacement(
   set: ServerSet,
   placement: Placement,
@@ -115,7 +115,7 @@ export function rememberPlacement(
   known.set(set, { placement, numbers });
 }
 
-/** @throws Error for a set whose servers are all ordinary. */
+/** @throws Error for a set whose servers have no special places. */
 export function placementOf(set: ServerSet): Placement {
   return knownOf(set).placement;
 }

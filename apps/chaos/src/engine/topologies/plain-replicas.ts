@@ -15,8 +15,8 @@ import { rememberRedis } from "./redis-sets.js";
 import type { ServerSet } from "./server-set.js";
 
 /**
- * A master and replicas that no Sentinel watches over. Clients know one address, which an operator leads to the master: a
- * proxy here, a virtual address or a name elsewhere.
+ * Starts a master and replicas that no Sentinel watches. Clients know one address, which an operator directs to the
+ * master. It is a proxy here; elsewhere it is a virtual address or a name.
  */
 export async function startPlainReplicas(topology: Topology & { kind: "replicated" }): Promise<ServerSet> {
   const nodes: RedisNode[] = [];
@@ -94,7 +94,7 @@ async function follow(nodes: readonly RedisNode[], master: RedisNode): Promise<v
       { what: `redis-${node.port} to follow redis-${master.port}`, withinMs: 20_000 },
     );
   }
-  // What a replica says of itself comes before its master counts it as one.
+  // A replica reports itself as connected before its master counts it.
   await eventually(async () => (await master.role()).replicas === others.length, {
     what: `redis-${master.port} to have its replicas online`,
     withinMs: 20_000,

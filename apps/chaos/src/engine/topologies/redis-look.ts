@@ -4,7 +4,7 @@ import type { WorkerKey } from "../../workload/protocol.js";
 import { namesKey } from "../../workload/redis-names.js";
 import type { Observer } from "./server-set.js";
 
-/** One script, so that what is seen is of one moment: who stands there, and what each of them is called just then. */
+/** One script, so that everything is of one moment: the holders and the queue, and the name of each at that moment. */
 const look = `
 local function listed(key)
   return redis.call('TYPE', key).ok == 'list' and redis.call('LRANGE', key, 0, -1) or {}
@@ -13,7 +13,7 @@ local held = redis.call('TYPE', KEYS[1]).ok == 'hash' and redis.call('HKEYS', KE
 return { held, listed(KEYS[2]), listed(KEYS[3]), redis.call('HGETALL', KEYS[4]) }
 `;
 
-/** Every key of a name, with what shows whether it goes by itself. */
+/** Every key whose name contains the lock's name, with its type, its time to live and its value. */
 const scan = `
 local found = {}
 local cursor = '0'
@@ -35,7 +35,7 @@ interface Found {
   readonly value: string;
 }
 
-/** Looks at those servers that count at the moment, with connections of its own. */
+/** Observes the servers that are masters at the moment, over connections of its own. */
 export class RedisObserver implements Observer {
   readonly #masters: () => Promise<readonly RedisNode[]>;
   readonly #connections = new Map<RedisNode, RedisConnection>();
@@ -58,7 +58,7 @@ export class RedisObserver implements Observer {
     const names = new Map<string, string>();
     for (let at = 0; at + 1 < pairs.length; at += 2) names.set(pairs[at] as string, pairs[at + 1] as string);
     const called = (owner: string): string => names.get(owner.slice(0, owner.indexOf(":"))) ?? owner;
-    // An entry of ours is the owner and its lease.
+    // An entry of our queue is the owner and its lease.
     const queue = [...ours, ...fair].map((entry) => called(entry.split(" ")[0] as string));
     return { holders: held.map(called), queue };
   }
@@ -106,9 +106,9 @@ export class RedisObserver implements Observer {
 
 function isLeft(about: WorkerKey, { key, pttlMs, value }: Found): boolean {
   if (key === namesKey(about.name)) return false;
-  // Redisson's semaphore: the number of free permits stays, and must be all of them.
+  // Redisson's semaphore: the key with the number of free permits stays, and that number must be the limit.
   if (key === about.name && about.kind === "semaphore") return Number(value) !== (about.limit ?? 1);
-  // The lock itself, in whatever form: not held any more, so it may last no longer than a lease.
+  // The lock itself, in whatever form. It is not held any more, so it may last no longer than a lease.
   if (namesOf(about).includes(key)) return true;
   return pttlMs < 0;
 }

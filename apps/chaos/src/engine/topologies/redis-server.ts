@@ -7,10 +7,10 @@ import {
 import type { Persistence } from "../scenario.js";
 import type { Server, ServerLog } from "./server-set.js";
 
-/** A server that is asked while it does not answer is not waited for longer than this. */
+/** The longest wait for the answer of a server that does not answer. */
 const askMs = 400;
 
-/** A data server, as faults see it. Plans name servers, so names are the same in each run. */
+/** A data server, as faults see it. Plans name servers, so the names are the same in each run. */
 export const redisServer = (node: RedisNode, name: string): Server =>
   new RedisServer(node, name, async () => (await node.role({ timeoutMs: askMs })).role);
 
@@ -69,7 +69,7 @@ class RedisServer implements Server {
 
 export const logOf = (server: RedisProcess, name: string): ServerLog => ({ name, path: server.logFile });
 
-/** What a server is started with, so that it keeps what it shall keep. */
+/** The options with which a server keeps what the topology says. */
 export function persistenceOptions(persistence: Persistence = "none"): {
   appendOnly?: "always" | "everysec";
   save?: string;
@@ -91,7 +91,7 @@ export async function redisVersions(node: RedisNode): Promise<Record<string, str
   return version === undefined ? {} : { redis: version };
 }
 
-/** Goes on if it stood still, and is started again if it was killed. */
+/** Resumes a server that stands still, and starts again one that was killed. */
 export async function revive(server: RedisProcess & { restart(): Promise<void> }): Promise<void> {
   if (server.running) server.resume();
   else await server.restart();

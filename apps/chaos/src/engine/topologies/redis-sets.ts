@@ -1,12 +1,12 @@
 import type { RedisNode, RedisReplicaSet, TcpProxy } from "@holdfast/test-servers";
 import type { ServerSet } from "./server-set.js";
 
-/** What faults of Redis alone need to know of a set of servers. */
+/** What faults that only Redis has need to know about a set of servers. */
 export interface RedisServers {
-  /** The nodes in the order of their addresses. */
+  /** The nodes, in the order of their addresses. */
   readonly nodes: readonly RedisNode[];
   readonly replicaSet?: RedisReplicaSet;
-  /** Replicas without Sentinels: the address that clients know. */
+  /** For replicas without Sentinels: the address that clients know. */
   readonly front?: TcpProxy;
 }
 

@@ -7,10 +7,10 @@ import { logOf, persistenceOptions, redisServer, redisVersions, revive } from ".
 import { rememberRedis } from "./redis-sets.js";
 import type { ServerSet } from "./server-set.js";
 
-/** A log of what is written in a scenario, and what a rewrite of it needs. */
+/** Enough for the log of all writes of a scenario, and for a rewrite of it. */
 const diskBytes = 3 * 1_024 * 1_024;
 
-/** One Redis. */
+/** Starts one Redis server. */
 export async function startRedisSet(topology: Topology): Promise<ServerSet> {
   if (topology.kind !== "redis") throw new TypeError(`not one Redis: ${topology.kind}`);
   const { shims, smallDisk } = topology;

@@ -23,7 +23,7 @@ const none: StartSet = async (topology) => ({
   close: async () => {},
 });
 
-/** What starts the servers of a topology, by its `kind`. */
+/** The function that starts the servers of a topology, by its `kind`. */
 const topologies: Partial<Record<Topology["kind"], StartSet>> = {
   none,
   zookeeper: startZooKeeperSet,
@@ -35,7 +35,7 @@ const topologies: Partial<Record<Topology["kind"], StartSet>> = {
 /** The kinds of servers that `startServers` knows. */
 export const startedKinds: readonly string[] = Object.keys(topologies);
 
-/** Starts the servers of a topology, and resolves when they serve. Rejects when this machine lacks what they need. */
+/** Starts the servers of a topology, and resolves when they serve. Rejects if this machine lacks what they need. */
 export async function startServers(topology: Topology): Promise<ServerSet> {
   const start = topologies[topology.kind];
   if (start === undefined) {

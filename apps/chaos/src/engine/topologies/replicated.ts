@@ -9,13 +9,15 @@ import { logOf, redisServer, redisVersions, revive, sentinelServer } from "./red
 import { rememberRedis } from "./redis-sets.js";
 import type { ServerSet } from "./server-set.js";
 
-/** Sentinel's own, in milliseconds: with them an old master that is back stays a second one for ten seconds. */
+/**
+ * Sentinel's own periods, in milliseconds. With them an old master that is back stays a second master for ten seconds.
+ */
 const ordinary = { "info-period": 10_000, "publish-period": 2_000 };
-/** So that a set is whole soon after a scenario. */
+/** Short periods, so that a set is whole again soon after a scenario. */
 const hurried = { "info-period": 500, "publish-period": 200 };
 const healMs = 30_000;
 
-/** A master and its replicas, with Sentinels or without. */
+/** Starts a master and its replicas, with or without Sentinels. */
 export async function startReplicated(topology: Topology): Promise<ServerSet> {
   if (topology.kind !== "replicated") throw new TypeError(`no replicas: ${topology.kind}`);
   if (topology.sentinels === 0) return await startPlainReplicas(topology);
@@ -26,7 +28,7 @@ export async function startReplicated(topology: Topology): Promise<ServerSet> {
   const replicaSet = await startRedisReplicaSet({
     replicas,
     sentinels,
-    // Servers with addresses of their own are cut from each other by the network itself.
+    // The network itself cuts servers that have addresses of their own from each other.
     ...(places === undefined ? { replicationProxies: true } : { places }),
     sentinelPeriods: periods,
   }).catch(async (error: unknown) => {
@@ -41,7 +43,10 @@ export async function startReplicated(topology: Topology): Promise<ServerSet> {
   const [first] = nodes;
   if (first === undefined) throw new Error("a replica set without servers");
 
-  /** Clients go straight to the servers; only replication and Sentinels pass the gates, which lag and cut them. */
+  /**
+   * Clients connect straight to the servers. Only replication and Sentinels go through the replication proxies, which
+   * can delay and cut them.
+   */
   const addressesBy = (ways: ReadonlyMap<number, number>): ServerAddresses => {
     const way = ({ host, port }: Address): Address => {
       const proxy = ways.get(port);
@@ -89,7 +94,7 @@ export async function startReplicated(topology: Topology): Promise<ServerSet> {
     },
   };
   rememberRedis(set, { nodes, replicaSet });
-  // Each Sentinel is beside the data server of the same number.
+  // Each Sentinel is in the place of the data server with the same number.
   const numbers = [...nodes.keys(), ...watchers.keys()];
   rememberPlacement(set, placement, new Map(servers.map(({ name }, at) => [name, numbers[at] ?? 0])));
   return set;

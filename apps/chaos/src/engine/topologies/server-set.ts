@@ -5,49 +5,52 @@ import type { Topology } from "../scenario.js";
 
 /** A server process. */
 export interface Server {
-  /** `zk1`, `redis-16480`: as evidence and logs name it. */
+  /** The name in evidence and logs: `zk1`, `redis-16480`. */
   readonly name: string;
-  /** Whether the process exists. A paused one does. */
+  /** Whether the process exists. A paused process does. */
   readonly running: boolean;
-  /** What it says of itself: `leader`, `follower`, `standalone`, `master`, `replica`, `sentinel`; `null` when it does not answer. */
+  /**
+   * The role that it reports: `leader`, `follower`, `standalone`, `master`, `replica`, `sentinel`; `null` if it does
+   * not answer.
+   */
   role(): Promise<string | null>;
-  /** SIGKILL, as a crash would; its data stays. */
+  /** Sends SIGKILL, like a crash; the data stays. */
   kill(): Promise<void>;
-  /** SIGSTOP: its sockets stay open, and nothing answers. */
+  /** Sends SIGSTOP: the sockets stay open, and nothing answers. */
   pause(): Promise<void>;
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void;
-  /** Kills it where it still runs, starts it with its data, resolves when it serves. */
+  /** Kills the process if it still runs, starts it with its data, and resolves when it serves. */
   restart(): Promise<void>;
-  /** What shows that the process is there and which server it is: pid and port. */
+  /** The evidence that the process exists and which server it is: pid and port. */
   evidence(): Readonly<Record<string, string | number>>;
 }
 
-/** The way of one worker to the servers. */
+/** The connection between one worker and the servers. */
 export interface WorkerLink {
-  /** Where this worker connects to. */
+  /** The addresses to which this worker connects. */
   readonly addresses: ServerAddresses;
-  /** Its own proxies; empty where it has none. */
+  /** Its own proxies; empty if it has none. */
   readonly proxies: readonly TcpProxy[];
   /** Sets what all of its proxies do to connections. */
   setMode(mode: ProxyMode): Promise<void>;
-  /** ZooKeeper: the session that it opened last through its proxies; `null` when there is none. */
+  /** ZooKeeper: the last session that it opened through its proxies; `null` if there is none. */
   session(): ProxiedSession | null;
   /** Closes its proxies. */
   close(): Promise<void>;
 }
 
-/** Looks at the backend past everything that is cut and proxied. */
+/** Observes the backend directly, past all cuts and proxies. */
 export interface Observer {
-  /** Holders and waiters, by `p:op` where the backend has that; throws when it cannot see them. */
+  /** The holders and waiters, by `p:op` if the backend has that. Throws if it cannot see them. */
   look(key: WorkerKey): Promise<{ readonly holders: readonly string[]; readonly queue: readonly string[] }>;
-  /** What is left of a key once all workers are gone. Parents that stay on purpose do not count. */
+  /** What is left of a key when all workers are gone. Parents that stay on purpose do not count. */
   left(key: WorkerKey): Promise<readonly string[]>;
   /** Ends its own connections. */
   close(): Promise<void>;
 }
 
-/** A log that is kept with the history. */
+/** A server log, which is kept with the history. */
 export interface ServerLog {
   /** The name of the server. */
   readonly name: string;
@@ -55,23 +58,28 @@ export interface ServerLog {
   readonly path: string;
 }
 
-/** The servers of a topology, for one scenario after the other. */
+/** The servers of a topology, used by one scenario after the other. */
 export interface ServerSet {
-  /** What it was started as. */
+  /** The topology as which the set was started. */
   readonly topology: Topology;
   /** Versions of the servers, by their names. */
   readonly versions: Readonly<Record<string, string>>;
-  /** Addresses past all proxies. */
+  /** The addresses of the servers themselves, past all proxies. */
   readonly addresses: ServerAddresses;
-  /** All servers that can be hit. */
+  /** All servers that faults can hit. */
   readonly servers: readonly Server[];
-  /** Opens a worker's way. `proxied`: by proxies of its own. */
+  /** Opens the link of a worker. `proxied`: through proxies of its own. */
   link(worker: string, proxied: boolean): Promise<WorkerLink>;
-  /** Opens an observer past all proxies. */
+  /** Opens an observer that connects past all proxies. */
   observer(): Promise<Observer>;
-  /** Everything runs and serves again, whatever was done to it. Rejects when that cannot be had: the set is then thrown away. */
+  /**
+   * Makes everything run and serve again, whatever was done to it. Rejects if that fails; the set is then discarded.
+   */
   heal(): Promise<void>;
-  /** Ends the session by which a worker holds a key, as an operator can; gives what shows it. Unset: `zk.session-kill` does it, or there are none. */
+  /**
+   * Ends the session by which a worker holds a key, as an operator can. Resolves with the evidence. Unset:
+   * `zk.session-kill` does it, or there are no sessions.
+   */
   endSession?(holder: { readonly p: string; readonly key: WorkerKey }): Promise<unknown>;
   /** The logs of all servers. */
   logs(): readonly ServerLog[];
@@ -80,7 +88,8 @@ export interface ServerSet {
 }
 
 /**
- * The servers of a role: `leader`, `follower`, `master`..., `all`, or a name. Waits until there is one, at most `withinMs`.
+ * The servers with a role: `leader`, `follower`, `master`..., or `all`, or the server of a name. Waits at most
+ * `withinMs` until there is one.
  */
 export async function findServers(set: ServerSet, role: string, withinMs = 15_000): Promise<Server[]> {
   if (role === "all") return [...set.servers];
@@ -100,7 +109,7 @@ export async function findServers(set: ServerSet, role: string, withinMs = 15_00
   }
 }
 
-/** The role of each server by its name; `silent` for one that does not answer. */
+/** The role of each server by its name; `silent` for a server that does not answer. */
 export async function rolesOf(set: ServerSet): Promise<Record<string, string>> {
   const entries = await Promise.all(
     set.servers.map(async (server) => [server.name, (await server.role()) ?? "silent"] as const),

@@ -7,10 +7,10 @@ import type { WorkerKey } from "../../workload/protocol.js";
 import { pathsOf } from "../../workload/recipes/zookeeper-paths.js";
 import type { Observer } from "./server-set.js";
 
-/** Longer than any fault that a scenario does to servers. */
+/** Longer than any fault that a scenario causes at servers. */
 const sessionTimeoutMs = 10_000;
 
-/** Takes holders and waiters from `inspect`, as operators have it, and what is left from plain reads of nodes. */
+/** Takes holders and waiters from `inspect`, as operators see them, and what is left from plain reads of nodes. */
 export async function observeZooKeeper(
   connect: string,
   access: Pick<ZooKeeperLocksOptions, "auth" | "tls"> = {},
@@ -18,7 +18,7 @@ export async function observeZooKeeper(
   const locks = zookeeperLocks({ connect, sessionTimeoutMs, ...access });
   const { servers, chroot } = parseConnectString(connect);
   let session: ZooKeeperSession | null = null;
-  /** A session that was lost stays so; the next look has one of its own. */
+  /** A lost session stays lost, so the next look opens a new one. */
   const reader = async (): Promise<ZooKeeperSession> => {
     if (session === null || session.state === "lost" || session.state === "closed") {
       session = openSession({ servers, sessionTimeoutMs, runtime: systemRuntime, ...access });
@@ -49,7 +49,7 @@ async function look(
       throw new Error("no answer");
     }),
   ]);
-  // With `identity` the node says `label host:pid`.
+  // With `identity` the node contains `label host:pid`.
   const named = ({ label }: { label: string | null }): string[] => {
     const [word] = label?.split(" ") ?? [];
     return word === undefined ? [] : [word];
@@ -57,7 +57,7 @@ async function look(
   return { holders: held.flatMap(named), queue: pending.flatMap(named) };
 }
 
-/** Everything below a lock's path that is not one of the parents that stay. */
+/** Everything below a lock's path, except the parents that stay. */
 async function nodesBelow(session: ZooKeeperSession, path: string): Promise<string[]> {
   await session.request("sync", { path });
   const left: string[] = [];
@@ -72,7 +72,7 @@ async function nodesBelow(session: ZooKeeperSession, path: string): Promise<stri
       if (error instanceof ZooKeeperError && error.code === errorCodes.NoNode) return;
       throw error;
     }
-    // A semaphore keeps its two parents: Curator's layout has them persistent, and they belong to no worker.
+    // A semaphore keeps its two parents. In Curator's layout they are persistent, and they belong to no worker.
     const parent = !ephemeral && (top || /\/(locks|leases)$/.test(node));
     if (!parent) left.push(ephemeral ? node : `${node} (persistent)`);
     for (const child of children) await visit(`${node}/${child}`, false);

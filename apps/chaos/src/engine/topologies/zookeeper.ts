@@ -14,13 +14,15 @@ import { observeZooKeeper } from "./zookeeper-observer.js";
 
 type ZooKeeperTopology = Extract<Topology, { kind: "zookeeper" }>;
 
-/** The tick below which ensembles fall apart on busy machines. */
+/** With a shorter tick, ensembles fall apart on busy machines. */
 const tickTimeMs = 500;
 
-/** Room for the log of a scenario. It grows by 4 KiB at a time, so that the next write feels that there is no more room. */
+/**
+ * Room for the log of a scenario. The log grows by 4 KiB at a time, so the next write notices that the disk is full.
+ */
 const diskBytes = 8 * 1_024 * 1_024;
 
-/** One server, or an ensemble of three, on 127.0.0.1 or each at an address of its own. */
+/** Starts one server, or an ensemble of three, on 127.0.0.1 or each at an address of its own. */
 export async function startZooKeeperSet(topology: Topology): Promise<ServerSet> {
   if (topology.kind !== "zookeeper") throw new Error(`no ZooKeeper: ${topology.kind}`);
   const { members, namespaces, shims, smallDisk } = topology;
@@ -52,9 +54,9 @@ async function startWhole(
 ): Promise<{ nodes: readonly ZooKeeperNode[]; ready(): Promise<void>; stop(): Promise<void> }> {
   const options = {
     tickTimeMs,
-    // A JVM starts in half a second; three of them beside other work were seen to take 30.
+    // A JVM starts in half a second, but three of them beside other work have taken 30 seconds.
     startWithinMs: 120_000,
-    // Without this setting the server never flushes, and there is nothing to make slow.
+    // Without this setting the server never flushes, so there is nothing to make slow.
     forceSync: shims === true,
     ...(smallDisk === true && { javaOptions: ["-Dzookeeper.preAllocSize=4"] }),
   };
@@ -83,13 +85,13 @@ async function versionOf(node: ZooKeeperNode): Promise<string> {
 }
 
 interface Whole {
-  /** Takes back what was done to more than processes. */
+  /** Takes back what faults did to anything other than processes. */
   heal(): Promise<void>;
   ready(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** ZooKeeper servers as scenarios have them. */
+/** The ZooKeeper servers of a scenario. */
 export class ZooKeeperSet implements ServerSet {
   readonly topology: ZooKeeperTopology;
   readonly versions: Readonly<Record<string, string>>;
@@ -150,7 +152,7 @@ function serverOf(node: ZooKeeperNode): Server {
     kill: () => node.kill(),
     pause: () => node.pause(),
     resume: () => node.resume(),
-    // Serving is more than running: it may have to find its leader.
+    // A running server does not serve yet: it may have to find its leader.
     restart: async () => {
       await node.restart();
       await eventually(() => node.mode(), { what: `${nameOf(node)} to serve again`, withinMs: 30_000 });

@@ -7,14 +7,14 @@ import { overlapsOf } from "./overlaps.js";
 import { haltRows, holdRows, micros, Places, waitRows } from "./rows.js";
 import { serverLanes } from "./servers.js";
 
-/** What the page draws of a history; without an outcome of a run it is judged here. */
+/** The data that the page draws for a history. Without the outcome of a run the history is judged here. */
 export function buildTimeline(
   history: History,
   outcome: ScenarioOutcome | null,
   rawIsPartial = false,
 ): TimelineData {
   const [workers, keys, causes] = [new Places(), new Places(), new Places()];
-  // Workers come in the order of their names, with those that only started among them.
+  // Workers are sorted by their names, including those that only started.
   for (const p of [...history.workers.keys()].sort(byName)) workers.of(p);
   for (const key of [...history.keys.keys()].sort(byName)) keys.of(key);
   const { rows: holds, places } = holdRows(history, workers, keys, causes);

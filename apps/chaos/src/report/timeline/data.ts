@@ -2,8 +2,8 @@ import type { OutcomeKind } from "../../engine/outcome.js";
 import type { EndCause } from "../../history/history.js";
 
 /**
- * What the page of a timeline draws, as compact as a million operations need it: rows instead of objects, times in whole
- * microseconds since the start of the run, -1 for "never" and for "no record". The page reads exactly this.
+ * The data that the page of a timeline draws, compact enough for a million operations: rows instead of objects, times
+ * in whole microseconds since the start of the run, -1 for "never" and for "no record". The page reads exactly this.
  */
 export interface TimelineData {
   readonly title: string;
@@ -15,23 +15,23 @@ export interface TimelineData {
   readonly endUs: number;
   readonly operations: number;
   readonly records: number;
-  /** Workers with their incarnation, `w3#0`; rows name them by their place here. */
+  /** Workers with their incarnation, `w3#0`. Rows refer to them by their index here. */
   readonly workers: readonly string[];
   readonly keys: readonly { readonly name: string; readonly kind: string; readonly fenced: boolean }[];
   readonly causes: readonly EndCause[];
   readonly holds: readonly HoldRow[];
   readonly waits: readonly WaitRow[];
-  /** Stretches in which a worker was stopped, dead, or had come to its end. */
+  /** Stretches in which a worker was stopped, was dead, or had ended. */
   readonly halts: readonly HaltRow[];
   readonly events: readonly EventRow[];
   readonly effects: readonly EffectRow[];
   readonly faults: readonly TimelineFault[];
   readonly servers: readonly ServerLane[];
   readonly overlaps: readonly OverlapRow[];
-  /** Overlaps that are there but not listed: a run that is convicted a million times is not drawn a million times. */
+  /** The number of overlaps that are not listed: a run that is convicted a million times is not drawn a million times. */
   readonly overlapsLeftOut: number;
   readonly verdicts: readonly TimelineVerdict[];
-  /** Only some of the raw records are in the page; the others are in `history.jsonl`. */
+  /** Whether only some of the raw records are in the page. The others are in `history.jsonl`. */
   readonly rawIsPartial: boolean;
 }
 
@@ -89,7 +89,7 @@ export type EffectRow = readonly [
   record: number,
 ];
 
-/** Two holds, by their places in `holds`, that should not have been together. */
+/** Two holds, by their indexes in `holds`, that should not overlap. */
 export type OverlapRow = readonly [key: number, first: number, second: number, fromUs: number, toUs: number];
 
 export interface TimelineFault {
@@ -117,7 +117,7 @@ export interface TimelineVerdict {
   readonly verdict: "pass" | "violation" | "unknown";
   readonly expected: "pass" | "violation" | "either" | "";
   readonly summary: string;
-  /** How often it convicts; more than there are examples. */
+  /** The number of violations; there may be fewer examples. */
   readonly count: number;
   readonly examples: readonly { readonly records: readonly number[]; readonly text: string }[];
 }

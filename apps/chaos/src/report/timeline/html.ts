@@ -3,7 +3,7 @@ import type { TimelineData } from "./data.js";
 
 /**
  * The whole page in one file. Its policy allows the one script and the one style by their hashes and nothing else: no
- * network, no other script, whatever a history may say.
+ * network and no other script, whatever a history contains.
  */
 export function timelineHtml(
   data: TimelineData,
@@ -43,7 +43,10 @@ export function timelineHtml(
 
 const hashOf = (text: string): string => `sha256-${createHash("sha256").update(text).digest("base64")}`;
 
-/** JSON that no text in it can end the script with: `<` stands only inside strings, where its escape means the same. */
+/**
+ * JSON that cannot end the script early, whatever text it contains. `<` occurs only inside strings, where its escape
+ * means the same.
+ */
 const inScript = (json: string): string => json.replaceAll("<", "\\u003c");
 
 const escaped = (text: string): string =>

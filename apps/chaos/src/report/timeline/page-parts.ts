@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** The scripts in the order in which they are joined: what a file imports stands before it. */
+/** The scripts in the order in which they are joined: a file comes after the files that it imports. */
 const scripts = [
   "time-view.js",
   "items.js",
@@ -18,7 +18,7 @@ const scripts = [
   "main.js",
 ] as const;
 
-/** The folder of the page is beside `src` and `dist` alike. */
+/** The folder of the page. The path is the same from `src` and from `dist`. */
 const folder = new URL("../../../timeline/", import.meta.url);
 
 /** The script and the style of the page, each as one text. */
@@ -29,8 +29,8 @@ export async function pageParts(): Promise<{ script: string; style: string }> {
 }
 
 /**
- * One script of several modules that import only from each other: their imports and the word `export` are taken away, for
- * inline modules cannot import one another. So no two of them may give the same name to something outside of functions.
+ * Joins modules that import only from each other into one script. Inline modules cannot import one another, so the
+ * imports and the word `export` are removed. Therefore no two modules may use the same name outside of functions.
  */
 export function joinModules(modules: readonly string[]): string {
   const bodies = modules.map((text) =>

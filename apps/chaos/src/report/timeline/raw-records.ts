@@ -2,12 +2,12 @@ import { stat } from "node:fs/promises";
 import { scanHistory } from "../../history/read.js";
 import type { HistoryRecord } from "../../history/record.js";
 
-/** A page with more raw text than this would take long to open. */
+/** A page with more raw text than this takes long to open. */
 export const mostRawBytes: number = 12 * 1024 * 1024;
 
 /**
- * The raw records for the page, a line each. All of them while they fit; else those that convict, and what is rare and
- * shows most: faults, workers, events, refused writes.
+ * The raw records for the page, one a line. If all of them fit, all are included. Otherwise only the records that
+ * convict and the rare ones that show most: faults, workers, events, refused writes.
  */
 export async function rawRecords(
   path: string,

@@ -2,10 +2,10 @@ import type { History } from "../../history/history.js";
 import type { Nanos, WorkerRecord } from "../../history/record.js";
 import type { HaltRow, HoldRow, WaitRow } from "./data.js";
 
-/** Whole microseconds; what never ends is -1. */
+/** Whole microseconds; -1 for a time that never comes. */
 export const micros = (t: Nanos): number => (Number.isFinite(t) ? Math.round(t / 1e3) : -1);
 
-/** Gives each of many names the number of its place. */
+/** Gives each name its index in a list. */
 export class Places {
   readonly names: string[] = [];
   readonly #known = new Map<string, number>();
@@ -18,7 +18,7 @@ export class Places {
   }
 }
 
-/** Holds in the order of their keys and grants, with the place of each by the `i` of its grant. */
+/** The holds in the order of their keys and grants, and the index of each by the `i` of its grant. */
 export function holdRows(
   history: History,
   workers: Places,
@@ -52,7 +52,7 @@ export function holdRows(
   return { rows, places };
 }
 
-/** Acquires that got nothing. */
+/** The acquires that were not granted. */
 export function waitRows(history: History, workers: Places, keys: Places): WaitRow[] {
   const rows: WaitRow[] = [];
   for (const { key, operations } of history.keys.values()) {
@@ -64,7 +64,10 @@ export function waitRows(history: History, workers: Places, keys: Places): WaitR
   return rows;
 }
 
-/** When workers stood still, and since when they are dead or have ended: until their next incarnation starts. */
+/**
+ * The stretches in which workers stood still, and those in which they were dead or had ended, until their next
+ * incarnation starts.
+ */
 export function haltRows(history: History, workers: Places): HaltRow[] {
   const rows: HaltRow[] = [];
   const starts = new Map<string, WorkerRecord[]>();

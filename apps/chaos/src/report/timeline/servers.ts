@@ -3,7 +3,7 @@ import type { ServerLane } from "./data.js";
 
 type State = ServerLane["stretches"][number]["state"];
 
-/** What a fault does to a server, by the last word of its name; the first that fits. */
+/** The state of a server during a fault, by the last word of the fault's name. The first pattern that fits counts. */
 const states: readonly (readonly [RegExp, State])[] = [
   [/session-kill|kill-clients|flush|forget/, "troubled"],
   [/pause|stop|freeze/, "paused"],
@@ -17,8 +17,8 @@ interface Named {
 }
 
 /**
- * Lanes from what the nemesis recorded: `evidence.servers` names those that a fault touched, `evidence.roles` what each
- * was before it. A fault of workers makes no lane.
+ * Makes the lanes of servers from the records of the nemesis: `evidence.servers` names the servers that a fault
+ * touched, and `evidence.roles` their roles before it. A fault of workers makes no lane.
  */
 export function serverLanes(faults: readonly Fault[], endedAt: number): ServerLane[] {
   const lanes = new Map<string, { stretches: ServerLane["stretches"][number][]; roles: Role[] }>();
@@ -28,7 +28,7 @@ export function serverLanes(faults: readonly Fault[], endedAt: number): ServerLa
     return lane;
   };
   faults.forEach((fault, at) => {
-    // What was found at the beginning is often reported at the end only, when there was time to write it down.
+    // What was found at the beginning is often recorded only at the end, when there was time for it.
     const [begin, end] = [named(fault.begin.evidence), named(fault.end?.evidence)];
     for (const [name, role] of Object.entries({ ...begin.roles, ...end.roles }))
       laneOf(name).roles.push({ atUs: Math.round(fault.from / 1e3), role });
@@ -56,7 +56,7 @@ interface Role {
   readonly role: string;
 }
 
-/** The roles in the order of time, without those that say what was known. */
+/** The roles in the order of time, without those that repeat the role before. */
 function changes(roles: Role[]): Role[] {
   roles.sort((a, b) => a.atUs - b.atUs);
   return roles.filter(({ role }, at) => role !== roles[at - 1]?.role);
@@ -67,7 +67,7 @@ function stateOf(fault: string): State {
   return states.find(([pattern]) => pattern.test(word))?.[1] ?? "troubled";
 }
 
-/** Evidence is free in form; what does not name servers in the agreed fields is shown raw and makes no lane. */
+/** Evidence has no fixed form. Evidence that does not name servers in the agreed fields is shown raw and makes no lane. */
 function named(evidence: unknown): Named {
   const { servers, server, roles, role } = (
     typeof evidence === "object" && evidence !== null ? evidence : {}

@@ -7,7 +7,7 @@ import { timelineHtml } from "./html.js";
 import { pageParts } from "./page-parts.js";
 import { rawRecords } from "./raw-records.js";
 
-/** Draws a history file into one page. Throws `HistoryError` when the history cannot be judged. */
+/** Draws a history file into one page. Throws `HistoryError` if the history cannot be judged. */
 export async function writeTimeline(
   historyPath: string,
   pagePath: string,
@@ -18,7 +18,7 @@ export async function writeTimeline(
   await writeFile(pagePath, timelineHtml({ ...data, rawIsPartial: partial }, lines, await pageParts()));
 }
 
-/** The records that a reader will want to see first. */
+/** The records that a reader wants to see first. */
 function convicting({ verdicts, overlaps, holds }: TimelineData): Set<number> {
   const wanted = new Set<number>();
   for (const { examples } of verdicts)

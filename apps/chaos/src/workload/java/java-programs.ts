@@ -8,13 +8,16 @@ import { findRedisson } from "../../engine/probe/redisson-folder.js";
 import type { WorkerProgram } from "../../engine/worker-process.js";
 
 const sources = fileURLToPath(new URL("../../../java/holdfast/chaos", import.meta.url));
-/** A second on a machine that does nothing else. */
+/** Compiling takes a second on a machine that does nothing else. */
 const compileWithinMs = 120_000;
 
-/** What starts quickly and stays small: many of them share a small machine. */
+/** Options for JVMs that start quickly and stay small, because many of them share a small machine. */
 const modest = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx160m", "-Xss512k"];
 
-/** Workers in Java, by the name of their recipe. Each is compiled once in the life of this process, when it is first asked for. */
+/**
+ * The workers in Java, by the name of their recipe. Each is compiled once in the life of this process, when it is first
+ * needed.
+ */
 export const javaPrograms: Readonly<Record<string, () => Promise<WorkerProgram>>> = {
   curator: once(() => program("CuratorWorker", findCurator()?.classPath, "jars of Apache Curator")),
   redisson: once(() => program("RedissonWorker", folderPath(findRedisson()), "jars of Redisson")),
@@ -32,13 +35,13 @@ async function program(main: string, jars: string | undefined, what: string): Pr
   };
 }
 
-/** The folder of the classes. It goes with this process. */
+/** Compiles a worker and returns the folder of the classes, which is removed when this process ends. */
 async function compile(javac: string, main: string, jars: string): Promise<string> {
   const { path } = new SweptFolder("java");
   const files = readdirSync(sources).filter(
     (file) => file === `${main}.java` || !file.endsWith("Worker.java"),
   );
-  // The protocol's own worker is needed by both.
+  // Both workers need the class `Worker`, which speaks the protocol.
   const all = [...files, "Worker.java"].map((file) => join(sources, file));
   await runProgram(javac, ["--release", "11", "-nowarn", "-d", path, "-cp", jars, ...all], {
     withinMs: compileWithinMs,

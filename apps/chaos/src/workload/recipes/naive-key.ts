@@ -4,16 +4,16 @@ import type { ServerAddresses } from "../addresses.js";
 import type { Ask, Client, Grant, Recipe, RecipeContext } from "../recipe.js";
 
 /**
- * The lock that most people write first: `SET key value NX PX lease`, and `DEL key` when done. It has no token, is not renewed, does
- * not look whose key it deletes, and the holder does not hear that its time is over.
+ * The lock that most people write first: `SET key value NX PX lease`, and `DEL key` when done. It has no token, is not
+ * renewed, does not check whose key it deletes, and does not notify the holder that its time is over.
  *
- * With Sentinels: ioredis as it comes, which stays with its connection whatever Sentinels say; `detector: true` turns on what
- * makes it follow them.
+ * With Sentinels it uses ioredis with its defaults, which keeps its connection whatever the Sentinels report. With
+ * `detector: true` ioredis follows them.
  */
 export const naiveKey: Recipe = {
   async open(context: RecipeContext): Promise<Client> {
     const redis = clientOf(context.servers, context.options.detector === true);
-    // The commands that fail say so.
+    // Failing commands reject with the error, so the event needs no handling.
     redis.on("error", () => {});
     await connected(redis);
     return new NaiveClient(redis, context);
@@ -22,7 +22,7 @@ export const naiveKey: Recipe = {
 
 const readyWithinMs = 30_000;
 
-/** A machine that is busy may take longer for the first answer than a command may. */
+/** On a busy machine the first answer may take longer than a command may. */
 async function connected(redis: Redis): Promise<void> {
   const endMs = performance.now() + readyWithinMs;
   for (;;) {
@@ -37,7 +37,7 @@ async function connected(redis: Redis): Promise<void> {
 }
 
 function clientOf(servers: ServerAddresses, failoverDetector: boolean): Redis {
-  // A command without an answer ends, so that workers do.
+  // A command without an answer fails after a time, so that workers can end.
   const common = { commandTimeout: 2_000, maxRetriesPerRequest: 1 };
   if (servers.kind === "redis") return new Redis({ ...servers.address, ...common });
   if (servers.kind !== "replicated") throw new Error(`naive-key knows no ${servers.kind}`);
@@ -72,7 +72,7 @@ class NaiveClient implements Client {
     }
   }
 
-  /** A refusal of the server changed nothing; anything else may have. */
+  /** An error answer of the server means that nothing changed; after any other error something may have changed. */
   meaning(error: unknown): "fail" | "info" {
     return error instanceof Error && error.name === "ReplyError" ? "fail" : "info";
   }

@@ -4,8 +4,9 @@ import type { Ask, Grant, Recipe } from "../recipe.js";
 import { naivePath } from "./zookeeper-paths.js";
 
 /**
- * What many write themselves: one ephemeral node, and the client that can create it holds. It never looks at the state of its session, so
- * it goes on working when that is over, and it has no token to be refused by. Known to be wrong: must be convicted.
+ * A lock that many write themselves: one ephemeral node, and the client that can create it holds. It never checks the
+ * state of its session, so it goes on working when that is over. It also has no token by which the resource could
+ * refuse it. It is known to be wrong and must be convicted.
  */
 export const naiveNode: Recipe = {
   async open({ servers, leaseMs }) {
@@ -13,7 +14,7 @@ export const naiveNode: Recipe = {
     let client = await connected(servers.connect, leaseMs);
     return {
       async acquire(ask) {
-        // Only for the next turn: the holder hears nothing.
+        // This check is only for the next turn; the holder is not notified.
         if (
           client.getState() === zookeeperClient.State.EXPIRED ||
           client.getState() === zookeeperClient.State.DISCONNECTED
@@ -23,7 +24,7 @@ export const naiveNode: Recipe = {
         }
         return await acquire(client, ask);
       },
-      // The client's errors all come from a connection that broke.
+      // All errors of this client come from a broken connection.
       meaning: () => "info",
       close: async () => client.close(),
     };

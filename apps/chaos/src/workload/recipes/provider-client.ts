@@ -15,17 +15,20 @@ import type { WorkerKey } from "../protocol.js";
 import type { Ask, Client, Grant, RecipeContext, ReleaseEnd } from "../recipe.js";
 
 export interface ProviderClientOptions {
-  /** The mutex of keys of kind `fair`; default `mutex`, which is fair on ZooKeeper. */
+  /** Makes the mutex of keys of kind `fair`; default `mutex`, which is fair on ZooKeeper. */
   fair?(name: string): Mutex;
-  /** The mutex of all other exclusive kinds; default `mutex`. */
+  /** Makes the mutex of all other exclusive kinds; default `mutex`. */
   mutex?(name: string): Takes;
-  /** Default `semaphore`. */
+  /** Makes the semaphore; default `semaphore`. */
   semaphore?(name: string, limit: number): Semaphore;
-  /** The owners of a kept lock share a token: the resource gets one rising number for token and turn. Default `false`. */
+  /**
+   * Whether the owners of a kept lock share a token. The resource then gets one rising number made of token and turn.
+   * Default `false`.
+   */
   turns?: boolean;
 }
 
-/** What all handles have in common: those of permits have no mode. */
+/** The members that all handles have; handles of permits have no mode. */
 interface Handle {
   readonly token: FencingToken | null;
   readonly turn?: number;
@@ -34,7 +37,7 @@ interface Handle {
   release(): Promise<ReleaseOutcome>;
 }
 
-/** A provider of ours as a client of the runner: one lock for each kind of key. */
+/** Makes a client for the runner from one of our providers, with one kind of lock for each kind of key. */
 export function providerClient(
   provider: LockProvider,
   context: Pick<RecipeContext, "tell">,
@@ -89,8 +92,8 @@ async function acquire(
 }
 
 /**
- * Group option `keepMs`: a lock that was given back stays with its client for so long, `mostMs` at most, and is lent to its next owner.
- * Unset: it does not.
+ * The group option `keepMs`: for how long a client keeps a lock that was given back, at most `mostMs`, to lend it to
+ * its next owner. Unset: locks are not kept.
  */
 export function keeping(
   { keepMs }: RecipeContext["options"],
@@ -100,10 +103,10 @@ export function keeping(
   return { keepMs: Math.min(Number(keepMs), mostMs), maxKeepMs: Number(keepMs) };
 }
 
-/** What can be taken, once or with a wait. */
+/** A lock that can be acquired, once or with a wait. */
 export type Takes = Pick<Acquirable, "acquire" | "tryAcquire">;
 
-/** A leader election as a lock: its term of office is the hold. One that is not elected at once fails with a timeout. */
+/** A leader election as a lock: the term of office is the hold. A candidate that is not elected at once fails with a timeout. */
 export function electionOf(provider: LockProvider, name: string): Takes {
   const election = provider.leaderElection(name);
   return { acquire: (how) => election.campaign(how), tryAcquire: (how) => election.campaign(how) };
@@ -116,7 +119,7 @@ async function lockOf(
 ): Promise<Takes> {
   const plain = mutex ?? ((name: string) => provider.mutex(name));
   if (key.kind === "multi") {
-    // It brings all backends along: half of what a worker loads, for the few that need it.
+    // This module loads all backends, which is half of what a worker loads, so only the few workers that need it load it.
     const { multiLock } = await import("@holdfast/multi-lock");
     return multiLock(namesOf(key).map((name) => provider.mutex(name)));
   }
@@ -127,7 +130,7 @@ async function take(lock: Takes, once: boolean, how: AcquireOptions): Promise<Ha
   return once ? await lock.tryAcquire({ ...how, waitMs: 0 }) : await lock.acquire(how);
 }
 
-/** `LockHandle.turn` stays below this. */
+/** A bound above every value of `LockHandle.turn`. */
 const turns = 65_536n;
 
 function grantOf(handle: Handle, options: ProviderClientOptions, count?: () => number): Grant {
@@ -164,7 +167,7 @@ function endOf(outcome: ReleaseOutcome, count: number | undefined): ReleaseEnd {
   }
 }
 
-/** What was refused or given up took nothing. Whatever else went wrong may have. */
+/** A request that was refused or given up took nothing. After any other error the lock may have been taken. */
 function meaning(error: unknown): "fail" | "info" | "broken" {
   if (!(error instanceof HoldfastError)) return error instanceof TypeError ? "broken" : "fail";
   switch (error.code) {

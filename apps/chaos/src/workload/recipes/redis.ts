@@ -11,13 +11,17 @@ import type { Client, Recipe, RecipeContext } from "../recipe.js";
 import { namesKey } from "../redis-names.js";
 import { electionOf, keeping, providerClient } from "./provider-client.js";
 
-/** Quick enough for leases of one to three seconds: as users set them who want such short ones. */
+/** Short enough for leases of one to three seconds, as a user of such short leases would set them. */
 const brisk = { heartbeatMs: 200, aliveMs: 1_000, claimLeaseMs: 1_000, releaseTimeoutMs: 1_000 };
 
 /**
- * Ours on Redis. Options: `acks` ("none", "all" or a number; default "none"), `waitTimeoutMs` for them, `named` (says in front
- * of each acquire who asks, so that the observer knows who stands where in a queue), `lock` ("spin", "election" or "plain": what is
- * taken for a mutex or a semaphore), `leaseMs` (in place of that of the keys), `keepMs` (see `keeping`).
+ * Our client on Redis. Options:
+ * - `acks`: "none" (default), "all" or a number; `waitTimeoutMs` is for them.
+ * - `named`: writes the name of the worker before each acquire, so that the observer knows which worker stands where in
+ *   a queue.
+ * - `lock`: "spin", "election" or "plain"; the lock to use as the mutex or semaphore.
+ * - `leaseMs`: replaces the lease of the keys.
+ * - `keepMs`: see `keeping`.
  */
 export const redis: Recipe = {
   async open(context) {
@@ -71,7 +75,7 @@ const sayWho = {
   parse: (raw: unknown) => raw,
 };
 
-/** One acquire at a time and key is under way in a worker that does this. */
+/** A worker that uses this has at most one acquire under way at each key. */
 function named(locks: RedisLocks, client: Client): Client {
   return {
     ...client,

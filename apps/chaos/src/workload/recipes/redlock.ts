@@ -2,12 +2,12 @@ import { redLocks } from "@holdfast/multi-lock";
 import type { Recipe } from "../recipe.js";
 import { providerClient } from "./provider-client.js";
 
-/** A node that does not answer for so long counts as silent; generous, for machines that have other things to do. */
+/** A node that does not answer for this long counts as silent. The time is generous, for machines that also do other work. */
 const nodeTimeoutMs = 400;
 
 /**
- * Ours over independent masters. Options: `restartGuard` (default true), `durable` (default false: says that no node forgets
- * anything), `fencing: "write-back"`.
+ * Our client over independent masters. Options: `restartGuard` (default true), `durable` (default false; true says that
+ * no node forgets anything), `fencing: "write-back"`.
  */
 export const redlock: Recipe = {
   async open(context) {

@@ -1,6 +1,9 @@
 import type { Recipe } from "../recipe.js";
 
-/** The recipes by the names that groups of workers use. Loaded when asked for, so that a worker carries its own client alone. */
+/**
+ * The recipes by the names that groups of workers use. A recipe is loaded when it is needed, so that a worker loads
+ * only its own client.
+ */
 const recipes: Readonly<Record<string, () => Promise<Recipe>>> = {
   zookeeper: async () => (await import("./zookeeper.js")).zookeeper,
   redis: async () => (await import("./redis.js")).redis,

@@ -8,5 +8,5 @@ const paths = new LockPaths({ chroot: "", namespace: "", root: "/holdfast" });
 export const pathsOf = (key: WorkerKey): string[] =>
   key.kind === "naive" ? [naivePath(key)] : namesOf(key).map((name) => paths.pathOf(name));
 
-/** The one node of `naive-node`. */
+/** The path of the one node of `naive-node`. */
 export const naivePath = ({ name }: WorkerKey): string => `/naive-${name}`;

@@ -5,9 +5,14 @@ import type { Recipe } from "../recipe.js";
 import { electionOf, keeping, providerClient } from "./provider-client.js";
 
 /**
- * Ours on ZooKeeper. Options: `leaseProof`, "sync" (default) or "quorum"; `lock: "election"`, whose term of office is the hold of a
- * mutex; `leaseMs`, in place of that of the keys; `keepMs`, see `keeping`. With `identity`, so that the observer knows whose
- * node stands where, unless locks are kept: each owner has a label of its own, and is lent nothing that shows another's.
+ * Our client on ZooKeeper. Options:
+ * - `leaseProof`: "sync" (default) or "quorum".
+ * - `lock: "election"`: a term of office is used as the hold of a mutex.
+ * - `leaseMs`: replaces the lease of the keys.
+ * - `keepMs`: see `keeping`.
+ *
+ * It uses `identity`, so that the observer knows which worker's node stands where. It does not if locks are kept: each
+ * owner has a label of its own, and is lent no lock that shows the label of another.
  */
 export const zookeeper: Recipe = {
   async open(context) {
