@@ -31,8 +31,7 @@ async function command(): Promise<void> {
   const { main } = await import("./main.js");
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort(signal));
-  // Print warnings without the stack trace that Node.js adds: it shows the code of this program, which does not help a
-  // user.
+  // Print warnings without the stack trace that Node.js adds: it shows the code of this program, which does not help a user.
   process.removeAllListeners("warning");
   process.on("warning", ({ message }) => writer(2)(`holdfast: ${message}\n`));
   const unread = new AbortController();

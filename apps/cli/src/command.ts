@@ -32,7 +32,7 @@ export interface Io {
 
 /** One command of `holdfast`. */
 export interface Command {
-  /** What is typed behind `holdfast`. */
+  /** The word that is typed after `holdfast`. */
   readonly name: string;
   /** One line for the list of commands, without a full stop. */
   readonly summary: string;

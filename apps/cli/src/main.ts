@@ -72,10 +72,7 @@ function parse(
   return { values, positionals: dashes === -1 ? [] : args.slice(dashes + 1) };
 }
 
-/**
- * Error codes of the library that count as wrong usage: an invalid argument, or a feature that this backend does not
- * have.
- */
+/** Error codes of the library that count as wrong usage: an invalid argument, or a feature that this backend does not have. */
 const usageCodes: ReadonlySet<unknown> = new Set(["HF_INVALID_ARGUMENT", "HF_UNSUPPORTED"]);
 
 function failed(error: unknown, name: string, io: Io): number {

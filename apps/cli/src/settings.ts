@@ -15,7 +15,7 @@ export interface ZooKeeperSettings {
   readonly backend: "zookeeper";
   /** The connect string, for messages. */
   readonly servers: string;
-  /** What `zookeeperLocks()` takes: `connect`, and `root`, `namespace` and `auth` where they were given. */
+  /** What `zookeeperLocks()` takes: `connect`, and `root`, `namespace` and `auth` if they were given. */
   readonly zookeeper: Pick<ZooKeeperLocksOptions, "root" | "namespace" | "auth"> & {
     /** Servers and chroot, as `zookeeperLocks()` takes them. */
     readonly connect: string;
@@ -27,12 +27,12 @@ export interface RedisSettings {
   readonly backend: "redis";
   /** The `host:port` of each server, without any password, for messages. */
   readonly servers: string;
-  /** What `redisLocks()` takes: one of `url`, `sentinels` and `cluster`, credentials, and `keyPrefix` where it was given. */
+  /** What `redisLocks()` takes: one of `url`, `sentinels` and `cluster`, credentials, and `keyPrefix` if it was given. */
   readonly redis: Pick<
     RedisTargetOptions,
     "url" | "sentinels" | "cluster" | "username" | "password" | "tls" | "db"
   > & {
-    /** In front of each lock name; left out where it was not given. */
+    /** The text in front of each lock name; left out if it was not given. */
     readonly keyPrefix?: string;
   };
 }
@@ -103,7 +103,7 @@ const backendOf: Readonly<Record<Key, Settings["backend"]>> = {
   keyPrefix: "redis",
 };
 
-/** One place where settings come from. */
+/** One source of settings. */
 interface Source {
   /** The name of this setting in this source, for messages. */
   name(key: Key): string;
@@ -229,7 +229,7 @@ function urlOf(text: string, name: string): URL {
   try {
     url = new URL(text);
   } catch {
-    // The text itself is not shown: it may carry a password.
+    // The text itself is not shown, because it may contain a password.
     throw new UsageError(`${name} must be like redis://host:6379/0`);
   }
   if (!["redis:", "rediss:"].includes(url.protocol) || url.hostname === "")
@@ -241,10 +241,7 @@ function urlOf(text: string, name: string): URL {
   return url;
 }
 
-/**
- * Several URLs belong to one client, so they must have the same scheme, user, password and database. Returns what they
- * share.
- */
+/** Several URLs belong to one client, so they must have the same scheme, user, password and database. Returns what they share. */
 function commonAccess(
   urls: readonly URL[],
   name: string,

@@ -13,7 +13,7 @@ export interface Check {
   readonly name: string;
   readonly status: "ok" | "warning" | "failed";
   readonly found: string;
-  /** `null` where there is nothing to do. */
+  /** `null` if there is nothing to do. */
   readonly advice: string | null;
 }
 

@@ -80,7 +80,7 @@ has made. Permits with leases are given back up to 200 at a time: run it again f
 };
 
 interface Forced extends ActionResult {
-  /** How many holds were ended, or would be. */
+  /** How many holds were ended; in a dry run, how many would be. */
   readonly ended: number;
 }
 

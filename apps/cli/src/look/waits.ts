@@ -9,7 +9,7 @@ import { matcherOf, readAll, wholeList } from "./reading.js";
 import { type Column, table, widthOf } from "./table.js";
 import { ageOf, ageText, holdersOf, waitersOf } from "./words.js";
 
-/** So many contended locks are read, those that have been waited for longest. */
+/** At most this many contended locks are read, the ones with the longest waits first. */
 const mostLocks = 200;
 
 /** One waiter of a lock; `null`: waiters that are only counted. */

@@ -17,10 +17,7 @@ import { holdersOf, many, timeOfDay } from "./words.js";
  * locks are seen a little later.
  */
 const mostAttended = 2_000;
-/**
- * At most this many changes wait for the read that names their owners. Changes beyond that are printed with the entry
- * alone.
- */
+/** At most this many changes wait for the read that names their owners. Changes beyond that are printed with the entry alone. */
 const mostPending = 200;
 
 /** A hold has begun or ended. */
@@ -37,7 +34,7 @@ interface Change {
   readonly token: string | null;
   readonly heldMs: number | null;
   readonly waiterCount: number | null;
-  /** The holder while it waits. */
+  /** The holder of the lock, for an event of a waiter. */
   readonly heldBy: string | null;
 }
 
@@ -80,17 +77,14 @@ interface Watching {
   readonly print: (change: Change) => void;
 }
 
-/** Makes lines of the events of a collector, in their order. */
+/** Prints a line for each event of a collector, in the order of the events. */
 export class Watcher {
   readonly #collector: LockCollector;
   readonly #address: string;
   readonly #io: Io;
   readonly #fits: (key: string) => boolean;
   readonly #print: (change: Change) => void;
-  /**
-   * The holders, by lock and entry. They are remembered because the backend no longer names the holder when a hold
-   * ends.
-   */
+  /** The holders, by lock and entry. They are remembered because the backend no longer names the holder when a hold ends. */
   readonly #holders = new Map<string, ObservedParticipant>();
   /** The holds that are known to have begun, by lock and entry. */
   readonly #told = new Set<string>();

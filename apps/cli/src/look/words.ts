@@ -8,7 +8,7 @@ import type {
 } from "@holdfast/collectors";
 import { duration, shortId, visible } from "@holdfast/collectors/internal";
 
-/** `1 lock`, `2 locks`. */
+/** A count with its noun, such as `1 lock` or `2 locks`. */
 export function many(count: number, one: string, more = `${one}s`): string {
   return `${count} ${count === 1 ? one : more}`;
 }
@@ -127,7 +127,7 @@ export function bornMs({ raw, key }: ObservedLockDetail, { entry }: ObservedPart
   return ctime === undefined ? null : Number(ctime);
 }
 
-/** `14:22:10.004`, local time. */
+/** A time of the day as `14:22:10.004`, in local time. */
 export function timeOfDay(atMs: number): string {
   const at = new Date(atMs);
   const two = (value: number): string => String(value).padStart(2, "0");
@@ -140,7 +140,7 @@ export const severityOrder: Readonly<Record<Finding["severity"], number>> = {
   info: 2,
 };
 
-/** `stuck with waiters`. */
+/** The kind of a finding as text, such as `stuck with waiters`. */
 export function findingOf({ kind }: Finding): string {
   return kind.replaceAll("-", " ");
 }

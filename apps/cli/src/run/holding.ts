@@ -8,7 +8,7 @@ export type Hold = Pick<
   "token" | "state" | "remainingMs" | "lost" | "confirm" | "release"
 >;
 
-/** Waits for the lock. Resolves with `null` when it was not granted in time; rejects as `acquire()` does, also when `signal` aborts. */
+/** Waits for the lock. Resolves with `null` if it was not granted in time. Rejects like `acquire()`, also when `signal` aborts. */
 export async function obtain(
   locks: LockProvider<FencingToken>,
   { kind, lock, waitMs, command }: Plan,
@@ -28,10 +28,7 @@ export async function obtain(
 /** How many times the deadline is looked at within one margin. */
 const looksInMargin = 8;
 const mostBetweenLooksMs = 250;
-/**
- * A smaller change of a deadline does not count: the clocks are read one after the other, which causes a small
- * difference.
- */
+/** A smaller change of a deadline does not count: the clocks are read one after the other, which causes a small difference. */
 const jitterMs = 1;
 
 /**

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { exits, type Given, UsageError } from "../command.js";
 import { durationOf } from "../duration.js";
 
-/** What `run` was asked to do. Times are milliseconds. */
+/** The options and the command of `run`. Times are in milliseconds. */
 export interface Plan {
   readonly lock: string;
   readonly command: string;

@@ -20,10 +20,7 @@ export type End =
       readonly limited: boolean;
     }
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
-  /**
-   * The supervisor ended or stood still, so the lock client has killed the group itself. `limited`: because of the
-   * limits.
-   */
+  /** The supervisor ended or stood still, so the lock client has killed the group itself. `limited`: because of the limits. */
   | { readonly kind: "unsupervised"; readonly limited: boolean };
 
 /** The lock client enforces the SIGKILL only. The supervisor sends the SIGTERM, so that the command gets it once. */

@@ -12,8 +12,7 @@ const ignored = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGTSTP", "SIGUSR1",
  */
 export function supervise(): void {
   let running: Running | undefined;
-  // A service manager or a terminal sends these signals to all processes. The command and the lock client get their own
-  // copies.
+  // A service manager or a terminal sends these signals to all processes. The command and the lock client get their own copies.
   for (const name of ignored) process.on(name, () => {});
   process.on("message", (order: Order) => {
     if (order.do === "start") running ??= start(order);
