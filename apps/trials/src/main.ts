@@ -86,10 +86,7 @@ function whole(option: string, text: string): number {
   return value;
 }
 
-/**
- * Turns wrong options into their message and the exit code that the chaos runner has for them. Other errors are thrown
- * on.
- */
+/** Turns wrong options into their message and the exit code that the chaos runner has for them. Other errors are thrown on. */
 function refuse(error: unknown): number {
   const asked =
     error instanceof RangeError || String((error as { code?: unknown }).code).startsWith("ERR_PARSE_ARGS");

@@ -8,7 +8,8 @@ const downloadWithinMs = 180_000;
 let found: string | null = null;
 
 /**
- * The folder with the jars of the Redisson version that the measurements use. Maven brings them once. @throws Missing
+ * The folder with the jars of the Redisson version that the measurements use. Maven brings them once.
+ * @throws Missing
  */
 export function redissonJars(): string {
   found ??= brought();

@@ -35,10 +35,7 @@ export interface Charged {
   readonly text: string;
 }
 
-/**
- * The runs that are done, one line of JSON each. A line that an interrupt has cut is left out, and its run is done
- * again.
- */
+/** The runs that are done, one line of JSON each. A line that an interrupt has cut is left out, and its run is done again. */
 export class Results {
   readonly #file: string;
   readonly #all: Result[];
@@ -51,10 +48,7 @@ export class Results {
     if (text !== "" && !text.endsWith("\n")) appendFileSync(file, "\n");
   }
 
-  /**
-   * The results of one cell, in the order of their runs. Runs of another version, another trial or other code do not
-   * count.
-   */
+  /** The results of one cell, in the order of their runs. Runs of another version, another trial or other code do not count. */
   of(cell: CellOfRun): Result[] {
     return this.#all.filter((each) => isOf(each, cell) && each.code === cell.code);
   }

@@ -81,10 +81,7 @@ export interface Measured {
   readonly servers: string;
   readonly handOffP99Ms: number | undefined;
   readonly waitP99Ms: number | undefined;
-  /**
-   * Whether holders were notified of losses before the next grant, over all runs of faults under which that is
-   * possible.
-   */
+  /** Whether holders were notified of losses before the next grant, over all runs of faults under which that is possible. */
   readonly told: string;
 }
 
