@@ -55,7 +55,7 @@ const together: Twin = { count: 2, contenders: 4 };
 const waited: Twin = { restMs: 1_600, runMs: 9_000 };
 /** A third worker would want the lock nearly all the time, so that nothing would be kept. */
 const calm: Twin = { count: 2, restMs: 2_000, runMs: 6_000 };
-/** Two contenders, because with two owners in a process one release already frees the lock. */
+/** Of the two releases of a nested hold, only one frees the lock. */
 const nested: Twin = { count: 2, contenders: 2 };
 
 /**

@@ -136,7 +136,7 @@ export const ensembleCuts: readonly Drawable[] = [
   server("net.halves", ["all"], [1_000, 5_000]),
 ];
 
-/** Replaces masters, planned and not. Only one fault of the servers is on at a time. */
+/** Replaces masters, planned and not. Of the other servers, only one of each kind is hit at a time. */
 export const failovers: readonly Drawable[] = [
   { weight: 3, lanes: servers, restMs: 3_000, tookMs: 2_000, draw: () => ({ fault: "redis.failover" }) },
   {
