@@ -1,13 +1,13 @@
 /**
- * Something about a test server did not happen: it did not start, answer or end within its limit.
- * The message says what was waited for and carries the end of the server's log where there is one.
+ * Something about a test server did not happen: it did not start, answer or end within its limit. The message says what
+ * was waited for, and includes the end of the server's log if there is one.
  */
 export class TestServerError extends Error {
   /** The name of this class. */
   override readonly name: string = "TestServerError";
 }
 
-/** What a server is missing on this machine, and the commands that would put it there. */
+/** Names what a server needs and this machine lacks, and the commands that would install it. */
 export class NotInstalledError extends TestServerError {
   /** The name of this class. */
   override readonly name: string = "NotInstalledError";

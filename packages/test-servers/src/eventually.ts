@@ -3,23 +3,22 @@ import { TestServerError } from "./errors.js";
 
 /** What `eventually()` waits for, and for how long. */
 export interface EventuallyOptions {
-  /** What is waited for, as it shall read in the error: "the waiter to be granted". */
+  /** What is waited for, in the words of the error: "the waiter to be granted". */
   what: string;
   /** Limit in milliseconds; default 30,000. */
   withinMs?: number;
-  /** Pause between two looks in milliseconds; default 20. */
+  /** Pause between two calls of the condition in milliseconds; default 20. */
   everyMs?: number;
   /** Added to the error, for instance the end of a log. Called only on failure. */
   detail?: () => string;
 }
 
 /**
- * Looks at `condition` until it returns something other than `undefined`, `null` or `false`, and returns that.
+ * Calls `condition` until it returns something other than `undefined`, `null` or `false`, and returns that.
  *
- * A condition that throws counts as "not yet"; its last error becomes the `cause`. The limit holds for a condition
- * that never settles, too. At least one look is taken, and one more after the limit has passed, so that a machine
- * that slept through the limit still gets the truth.
- *
+ * A condition that throws counts as "not yet"; its last error becomes the `cause`. The limit also holds for a condition
+ * that never settles. The condition is called at least once, and once more after the limit has passed, so that a
+ * machine that slept through the limit still gets the right answer.
  * @throws TestServerError that names `what`, the limit and the last thing seen.
  */
 export async function eventually<T>(

@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TestServerError } from "./errors.js";
 
-// Below the kernel's range for outgoing connections (32768 and up on Linux): a port asked from the kernel could be
-// taken again by any client socket between our look and the server's bind, or while a killed server restarts.
+// The range lies below the kernel's range for outgoing connections (32768 and up on Linux). A port that the kernel
+// chooses could be taken by any client socket between our check and the server's bind, or while a killed server
+// restarts.
 const lowest = 10_240;
 const highest = 32_767;
 const attempts = 1_000;
@@ -13,23 +14,23 @@ const attempts = 1_000;
 const mine = new Set<number>();
 
 /**
- * A TCP port on 127.0.0.1 that is free now and stays ours as long as this process lives.
+ * Gives a TCP port on 127.0.0.1 that is free now and stays reserved as long as this process lives.
  *
- * No port is given out twice by one process, and processes that use this function avoid each other's ports by
- * marker files in the temporary folder, so a server can be killed and restarted on its port while others start.
+ * One process never gets a port twice. Processes that use this function avoid each other's ports by marker files in the
+ * temporary folder. So a server can be killed and restarted on its port while others start.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < attempts; attempt++) {
     const port = lowest + Math.floor(Math.random() * (highest - lowest + 1));
     if (mine.has(port) || !claim(port)) continue;
     mine.add(port);
-    // A port in use by a stranger keeps its claim, so that it is not looked at again.
+    // A port that another program uses keeps its marker, so that it is not tried again.
     if (await canBind(port)) return port;
   }
   throw new TestServerError(`no free port between ${lowest} and ${highest} in ${attempts} attempts`);
 }
 
-/** `freePort` several times. */
+/** Calls `freePort` several times. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   while (ports.length < count) ports.push(await freePort());
@@ -60,7 +61,7 @@ function claim(port: number): boolean {
   }
 }
 
-/** Processes that were killed leave their markers behind. */
+/** Removes the markers of processes that were killed. */
 function sweep(path: string): void {
   for (const name of readdirSync(path)) {
     const file = join(path, name);

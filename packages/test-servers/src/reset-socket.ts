@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 
 /**
- * RST instead of FIN, now. A socket whose own end is on its way cannot be reset any more: Node then keeps its handle, and with
- * it the process, for ever, so such a socket is destroyed as usual.
+ * Sends RST instead of FIN, now. A socket whose own end is on its way cannot be reset any more: Node would keep its
+ * handle, and with it the process, for ever. So such a socket is destroyed as usual.
  */
 export function resetSocket(socket: Socket): void {
   if (socket.writableEnded && !socket.connecting) socket.destroy();

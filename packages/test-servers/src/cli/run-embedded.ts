@@ -82,7 +82,7 @@ function isLoopback(host: string): boolean {
 }
 
 async function serve(options: Options): Promise<void> {
-  // Listening for signals begins before the start, so that an early ctrl-C is not lost.
+  // The listener for signals is made before the server starts, so that an early ctrl-C is not lost.
   await using stop = new StopRequest();
   await using server = await start(options);
   process.stdout.write(

@@ -9,7 +9,7 @@ export type RedisKind = (typeof redisKinds)[number];
 /** Runs servers until SIGINT, SIGTERM or SIGHUP. */
 export async function serveRedis(options: { kind: RedisKind; port?: number }): Promise<void> {
   const { kind, port } = options;
-  // Listening begins before the start, so that an early ctrl-C ends the servers in order, too.
+  // The listener for signals is made before the servers, so that an early ctrl-C ends them in order, too.
   await using stop = new StopRequest();
   if (kind === "single") {
     await using server = await startRedis(port === undefined ? {} : { port });

@@ -5,7 +5,7 @@ import { StopRequest } from "./stop-request.js";
 /** Runs servers until SIGINT, SIGTERM or SIGHUP. */
 export async function serveZooKeeper(options: { nodes: number; port?: number }): Promise<void> {
   const { nodes, port } = options;
-  // Listening begins before the start, so that an early ctrl-C ends the servers in order, too.
+  // The listener for signals is made before the servers, so that an early ctrl-C ends them in order, too.
   await using stop = new StopRequest();
   if (nodes === 1) {
     await using server = await startZooKeeper(port === undefined ? {} : { port });

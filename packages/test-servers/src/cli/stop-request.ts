@@ -1,17 +1,17 @@
 import { once } from "node:events";
 
-/** Listens for ctrl-C and its likes from the moment it is made, so that an early one is not missed. */
+/** Listens for SIGINT, SIGTERM and SIGHUP as soon as it is made, so that an early signal is not missed. */
 export class StopRequest implements AsyncDisposable {
   readonly #ended = new AbortController();
   readonly #signals: Promise<unknown>[];
-  /** Nothing else need keep the process alive. */
+  /** Keeps the process alive, so that nothing else has to. */
   readonly #alive: NodeJS.Timeout;
 
   constructor() {
     this.#signals = ["SIGINT", "SIGTERM", "SIGHUP"].map((name) =>
       once(process, name, { signal: this.#ended.signal }),
     );
-    for (const signal of this.#signals) signal.catch(() => {}); // rejected when this is disposed of
+    for (const signal of this.#signals) signal.catch(() => {}); // they reject when this object is disposed of
     this.#alive = setInterval(() => {}, 60_000);
   }
 

@@ -1,4 +1,4 @@
-/** The command line was wrong: exit code 2, as against 1 for a task that failed. */
+/** The command line was wrong: exit code 2. A task that failed gives 1. */
 export class UsageError extends Error {}
 
 export function isUsageError(error: unknown): error is Error {

@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { isIP } from "node:net";
 import { type Acl, errorCodes, openAcl, type RequestedAcl } from "@holdfast/zk-protocol";
 
-/** One identity of a connection. Identities are added by `auth` and die with the connection. */
+/** One identity of a connection. `auth` adds identities; they end with the connection. */
 export interface Identity {
   readonly scheme: "ip" | "digest" | "super";
   readonly id: string;
 }
 
-/** An operator inside the process: may do everything. */
+/** The identity of an operator inside the process, who may do everything. */
 export const superIdentity: Identity = { scheme: "super", id: "operator" };
 
 export function ipIdentity(address: string): Identity {
@@ -22,7 +22,7 @@ export function digestIdentity(userAndPassword: Uint8Array): Identity {
   return { scheme: "digest", id: `${text.split(":")[0] ?? ""}:${hash}` };
 }
 
-/** `bits` of `Perms`, of which one is enough. */
+/** Whether the identities have at least one of the permissions in `bits`, a mask of `Perms`. */
 export function allowed(acl: readonly Acl[], bits: number, identities: readonly Identity[]): boolean {
   if (acl === openAcl || acl.length === 0) return true;
   if (identities[0]?.scheme === "super") return true;
@@ -38,8 +38,9 @@ function names(entry: Acl, identities: readonly Identity[]): boolean {
 }
 
 /**
- * The ACL that a node gets for the one that was asked for, or an error code. `auth` stands for the identities of the asking connection; its
- * id, which kazoo leaves null, is not looked at. Schemes that look at the id answer a null with MarshallingError.
+ * Turns the ACL of a request into the ACL that the node gets, or returns an error code. `auth` stands for the
+ * identities of the asking connection; its id is ignored, and kazoo leaves it null. Every other valid scheme answers a
+ * null id with MarshallingError.
  */
 export function fixAcl(
   acl: readonly RequestedAcl[] | null,
@@ -48,7 +49,7 @@ export function fixAcl(
   if (acl === null || acl.length === 0) return errorCodes.InvalidACL;
   const first = acl[0] as RequestedAcl;
   if (acl.length === 1 && first.perms === 31 && first.scheme === "world" && first.id === "anyone") {
-    return openAcl; // nearly every node has it: one object for all
+    return openAcl; // nearly every node has this ACL: all of them share one object
   }
   const fixed = new Map<string, Acl>();
   for (const { perms, scheme, id } of acl) {
@@ -73,7 +74,7 @@ const validIds: ReadonlyMap<string, (id: string) => boolean> = new Map([
   ["ip", (id) => parseNetwork(id) !== undefined],
 ]);
 
-/** The list as a client without ADMIN sees it: the users, but not the hashes of their passwords. */
+/** The ACL as a client without ADMIN sees it: it shows the users, but not the hashes of their passwords. */
 export function maskAcl(acl: readonly Acl[]): readonly Acl[] {
   return acl.map((entry) =>
     entry.scheme === "digest" ? { ...entry, id: `${entry.id.split(":")[0] ?? ""}:x` } : entry,

@@ -2,15 +2,15 @@ import type { State } from "./state.js";
 import type { TreeNode } from "./tree.js";
 
 export interface CleanerOptions {
-  /** Most nodes taken away at one go. */
+  /** The largest number of nodes that one run removes. */
   readonly mostAtOnce: number;
-  /** Milliseconds since the last write to a container that never had a child, after which it goes; 0 means never. */
+  /** A container that never had a child is removed this many milliseconds after its last write; 0 means never. */
   readonly maxNeverUsedMs: number;
 }
 
 /**
- * Takes away containers that have had children and have none left, and TTL nodes without children whose
- * data is older than their time, each in a transaction of its own. Returns how many went.
+ * Removes containers that have had children and have none left, and TTL nodes without children whose data is older than
+ * their time. Each removal is a transaction of its own. Returns how many nodes were removed.
  */
 export function clean(state: State, options: CleanerOptions): number {
   const wallMs = state.clock.wallMs();

@@ -1,16 +1,16 @@
-// Taken when this module loads, so that a test which fakes the timers of its process does not stop the server.
+// These are taken when this module loads: a test that fakes the timers of its process later does not stop the server.
 const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis;
 const monotonicMs = performance.now.bind(performance);
 const sinceEpochMs = Date.now;
 const longestTimerMs = 2_147_483_647;
 
-/** Where the embedded server has its time from. */
+/** The source of time of the embedded server. */
 export interface Clock {
   /** Milliseconds from an arbitrary origin. Never goes back. */
   nowMs(): number;
   /** Milliseconds since 1970, for `ctime` and `mtime`. */
   wallMs(): number;
-  /** Calls back once, not before `nowMs()` has reached `atMs`. Returns what cancels it. */
+  /** Calls back once, not before `nowMs()` has reached `atMs`. Returns a function that cancels the call. */
   at(atMs: number, callback: () => void): () => void;
 }
 
@@ -43,8 +43,8 @@ interface Timer {
 }
 
 /**
- * Time that stands still until a test moves it. What falls due runs inside `advance`, in order of
- * time; sockets go on by themselves, so wait for their effect as always.
+ * A clock that stands still until a test moves it. Timers that fall due run inside `advance`, in order of time. Sockets
+ * do not depend on it, so wait for their effects as always.
  */
 export class ManualClock implements Clock {
   readonly #wallOffsetMs: number;
@@ -52,7 +52,7 @@ export class ManualClock implements Clock {
   #nowMs: number;
   #order = 0;
 
-  /** `wallMs` is what `wallMs()` says at first: default 2025-01-01T00:00:00Z. */
+  /** `wallMs` is the first value of `wallMs()`: default 2025-01-01T00:00:00Z. */
   constructor(options: { readonly nowMs?: number; readonly wallMs?: number } = {}) {
     this.#nowMs = options.nowMs ?? 0;
     this.#wallOffsetMs = (options.wallMs ?? 1_735_689_600_000) - this.#nowMs;
@@ -68,14 +68,14 @@ export class ManualClock implements Clock {
     return this.#nowMs + this.#wallOffsetMs;
   }
 
-  /** Calls back inside the `advance` or `jump` that reaches `atMs`. Returns what cancels it. */
+  /** Calls back inside the `advance` or `jump` that reaches `atMs`. Returns a function that cancels the call. */
   at(atMs: number, callback: () => void): () => void {
     const timer = { atMs, order: this.#order++, callback };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
   }
 
-  /** Lets `ms` milliseconds pass, each thing at its time. */
+  /** Lets `ms` milliseconds pass and runs each timer at its own time. */
   advance(ms: number): void {
     this.#checkMs(ms);
     const endMs = this.#nowMs + ms;
@@ -86,7 +86,7 @@ export class ManualClock implements Clock {
     this.#nowMs = endMs;
   }
 
-  /** Skips `ms` milliseconds, as a machine does that was suspended: all that fell due is late. */
+  /** Skips `ms` milliseconds, like a machine that was suspended: every timer that fell due meanwhile runs late. */
   jump(ms: number): void {
     this.#checkMs(ms);
     this.#nowMs += ms;

@@ -1,32 +1,32 @@
 import type { OpName } from "@holdfast/zk-protocol";
 
-/** Releases whose differences the embedded server can play. "3.8" is the one it was measured against. */
+/** The releases that the embedded server can imitate. It was measured against "3.8". */
 export type Compat = "3.4" | "3.5" | "3.6" | "3.8" | "3.9";
 
-/** What changed between releases, as far as it concerns locks. */
+/** The differences between releases, as far as they concern locks. */
 export interface Behaviour {
   /** The version as `srvr` prints it. */
   readonly version: string;
-  /** From 3.9 an event carries the zxid of its change; before, -1. */
+  /** From 3.9 on, an event carries the zxid of its change; before, it carries -1. */
   readonly eventsCarryZxid: boolean;
   /**
-   * Whether an event reaches only those who may read its node (CVE-2024-23944). Apache's 3.8.0 does not look; the
-   * 3.8.0 that Debian ships, which was measured, does.
+   * Whether an event is sent only to clients that may read its node (CVE-2024-23944). Apache's 3.8.0 does not check
+   * this. The 3.8.0 that Debian ships, which was measured, does.
    */
   readonly eventsNeedRead: boolean;
-  /** Up to 3.8 a one-shot watch put where the connection has a lasting one takes its place (ZOOKEEPER-4466). */
+  /** Up to 3.8, a one-shot watch replaces a lasting watch of the same connection on the same path (ZOOKEEPER-4466). */
   readonly watchesOverwrite: boolean;
-  /** Up to 3.8.0 a create2 step of a multi is answered like a create, without a Stat. */
+  /** Up to 3.8.0, a create2 step of a multi is answered like a create, without a Stat. */
   readonly multiCreate2HasStat: boolean;
-  /** From 3.9 `exists` needs READ on the node (ZOOKEEPER-2590). */
+  /** From 3.9 on, `exists` needs READ on the node (ZOOKEEPER-2590). */
   readonly existsNeedsRead: boolean;
-  /** What the counter of sequential names does past 2147483647. */
+  /** What the counter of sequential names does after 2147483647. */
   readonly counterAtLimit: "sticks" | "wraps";
-  /** Whether removeWatches takes the types 4 and 5. */
+  /** Whether removeWatches accepts the types 4 and 5. */
   readonly removesByMode: boolean;
-  /** Four-letter words answered unless configured otherwise. */
+  /** The four-letter words that are answered unless configured otherwise. */
   readonly defaultWords: readonly string[];
-  /** An operation that a release does not know costs the connection. */
+  /** The operations that the release does not know. A request for one of them ends the connection. */
   readonly unknownOps: ReadonlySet<OpName>;
 }
 
@@ -91,12 +91,15 @@ const behaviours: { readonly [C in Compat]: Behaviour } = {
     multiCreate2HasStat: true,
     existsNeedsRead: true,
     removesByMode: true,
-    // Inside of a multi it is known.
+    // Inside a multi, `check` is known.
     unknownOps: new Set(["check"]),
   },
 };
 
-/** "3.8" rests on measurements, and of "3.9" `existsNeedsRead` and `check`; what else differs was read in the sources. */
+/**
+ * "3.8" rests on measurements, as do `existsNeedsRead` and `check` of "3.9". All other differences were read in the
+ * sources.
+ */
 export function behaviourOf(compat: Compat): Behaviour {
   return behaviours[compat];
 }

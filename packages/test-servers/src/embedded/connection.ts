@@ -9,34 +9,34 @@ import type { Client, View } from "./state.js";
 import type { Notice } from "./watches.js";
 
 const startTimer = globalThis.setTimeout;
-/** How long a peer may take to close its side after the server has. */
+/** How long a peer may take to close its side after the server has closed its own. */
 const lingerMs = 2_000;
-/** Unread by the peer: more than this and the connection goes, rather than the memory. */
+/** If the peer leaves more than this unread, the connection is reset, because the memory would run out. */
 const maxUnreadBytes = 268_435_456;
-/** Unread by the peer: with more than this no further request of it is read. */
+/** If the peer leaves more than this unread, no further request of it is read. */
 const chokeBytes = 8_388_608;
 
 /** What a connection needs of its server. */
 export interface ConnectionHost {
   readonly clock: Clock;
-  /** Nothing is read or written while it is true. */
+  /** While this is true, the server neither reads nor writes. */
   readonly paused: boolean;
-  /** The first four bytes are a word of the four-letter kind: true if it was answered. */
+  /** Is given the first four bytes, which may be a four-letter word. Returns true if it answered the word. */
   answersWord(connection: Connection, word: string): boolean;
   onHandshake(connection: Connection, frame: Buffer): void;
   onFrame(connection: Connection, frame: Buffer): void;
   onNotice(connection: Connection, notice: Notice): void;
-  /** Has `flush` called soon, once for all that is sent until then. */
+  /** Makes sure that `flush` is called soon, once for all frames that are sent until then. */
   flushSoon(connection: Connection): void;
-  /** All frames of one chunk are through. */
+  /** All frames of one chunk have been handled. */
   onBatchEnd(): void;
-  /** The connection serves its client no longer; its socket may still be there. */
+  /** The connection no longer serves its client; its socket may still exist. */
   onClosed(connection: Connection): void;
-  /** Its socket is gone as well. */
+  /** The socket of the connection is gone as well. */
   onGone(connection: Connection): void;
 }
 
-/** One socket: cuts frames, keeps both directions in order, and closes in the ways a server does. */
+/** One socket: splits the bytes into frames, keeps both directions in order, and closes in the ways a server does. */
 export class Connection implements Client {
   readonly identities: Identity[];
   readonly outbox: Outbox;
@@ -46,9 +46,9 @@ export class Connection implements Client {
   sessionId = 0n;
   view: View | undefined;
   losesWatch = false;
-  /** The session has moved on to another connection; this one may only read. */
+  /** True when the session has moved to another connection; this one may then only read. */
   moved = false;
-  /** Handshakes and frames are read; false before the first frame. */
+  /** False until the first frame, the handshake, has been read. */
   greeted = false;
   received = 0;
   sent = 0;
@@ -63,9 +63,9 @@ export class Connection implements Client {
   #stopped = false;
   #closed = false;
   #draining = false;
-  /** Sent since the last flush. */
+  /** The bytes sent since the last flush. */
   #unflushedBytes = 0;
-  /** The client reads more slowly than it asks: nothing more is read from it until it has caught up. */
+  /** True while the client reads too slowly: nothing more is read from it until it has caught up. */
   #choked = false;
 
   constructor(host: ConnectionHost, socket: Socket, number: number) {
@@ -84,7 +84,8 @@ export class Connection implements Client {
     });
     socket.setNoDelay(true);
     socket.on("data", (chunk: Buffer) => this.#onChunk(chunk));
-    // The peer's end: replies that have not gone are not sent any more, applied or not.
+    // The peer has ended its side: replies that are still here are not sent, whether or not their requests were
+    // applied.
     socket.on("end", () => this.close("drop"));
     socket.on("error", () => this.close("reset")); // "close" follows
     socket.on("close", () => {
@@ -97,7 +98,7 @@ export class Connection implements Client {
     return this.#closed;
   }
 
-  /** `127.0.0.1:50000`, of the client. */
+  /** The address of the client, such as `127.0.0.1:50000`. */
   get peer(): string {
     return `${(this.#socket.remoteAddress ?? "").replace(/^::ffff:/, "")}:${this.#socket.remotePort ?? 0}`;
   }
@@ -120,7 +121,10 @@ export class Connection implements Client {
     if (!this.#closed || this.#draining) this.outbox.flush();
   }
 
-  /** Reads no further until the gate opens; then runs `then`, if the connection is still there, and reads on. */
+  /**
+   * Handles no further frame until the gate opens. If the connection still serves its client then, calls `then` and
+   * continues.
+   */
   block(gate: Gate, then: () => void): void {
     this.#blocked = gate;
     gate.onOpen(() => {
@@ -131,7 +135,7 @@ export class Connection implements Client {
     });
   }
 
-  /** Leaves arriving bytes where they are, so that the client's writes pile up. */
+  /** Leaves arriving bytes in the socket, so that the client's writes pile up. */
   stopReading(): void {
     this.#stopped = true;
     this.#socket.pause();
@@ -156,8 +160,8 @@ export class Connection implements Client {
   }
 
   /**
-   * `flush` sends what is queued and then FIN, `drop` FIN alone, `reset` RST, and `mute` nothing at all:
-   * the socket stays open and deaf, like one behind a firewall that has forgotten it.
+   * `flush` sends what is queued and then FIN. `drop` sends only FIN. `reset` sends RST. `mute` sends nothing at all:
+   * the socket stays open and reads nothing, like one behind a firewall that has forgotten the connection.
    */
   close(how: "flush" | "drop" | "reset" | "mute"): void {
     if (this.#closed) {
@@ -168,7 +172,7 @@ export class Connection implements Client {
     this.#closed = true;
     this.#host.onClosed(this);
     if (how === "flush" && this.outbox.queued > 0) {
-      this.#draining = true; // something holds the rest up; the FIN comes behind it
+      this.#draining = true; // a gate holds up the rest; the FIN follows it
       return;
     }
     this.outbox.clear();
@@ -193,14 +197,14 @@ export class Connection implements Client {
     this.#socket.destroy();
   }
 
-  /** Handles the frames that are there, as far as nothing holds them up. */
+  /** Handles the frames that have arrived, until something holds them up. */
   work(): void {
     try {
       while (!this.#closed && this.#blocked === undefined && !this.#host.paused && !this.#choked) {
         const frame = this.#reader.next();
         if (frame === null) break;
         this.#onFrame(frame);
-        // One segment can ask for a gigabyte: what it gets must not pile up until the end of the batch.
+        // One segment of requests can ask for a gigabyte. Its replies must not pile up until the end of the batch.
         if (this.#unflushedBytes > chokeBytes) this.flush();
       }
     } catch (error) {
@@ -218,7 +222,10 @@ export class Connection implements Client {
     this.work();
   }
 
-  /** The first four bytes may be a word. Undefined while they are not all there, or when they were one. */
+  /**
+   * The first four bytes may be a word. Returns undefined while fewer have come, or when they were a word that was
+   * answered.
+   */
   #beginning(first: Buffer, chunk: Buffer): Buffer | undefined {
     const bytes = first.length === 0 ? chunk : Buffer.concat([first, chunk]);
     if (bytes.length < 4) {

@@ -10,7 +10,7 @@ import type { NodeKind } from "./tree.js";
 export interface EmbeddedSession {
   /** The id that the client was given. */
   readonly id: bigint;
-  /** The 16 bytes with which a client takes the session up again. */
+  /** The 16 bytes with which a client takes up the session again. */
   readonly password: Uint8Array;
   /** The time-out as granted, in milliseconds. */
   readonly timeoutMs: number;
@@ -44,13 +44,13 @@ export interface RestartOptions {
  * that must outlive a crash. Any ZooKeeper client can use it by TCP at `connectString`.
  */
 export class EmbeddedZooKeeper {
-  /** Steps into the way of requests, replies, events and handshakes. */
+  /** Injects faults into requests, replies, events and handshakes. */
   readonly faults: Faults;
   /** Reads and writes without a connection, as an administrator. */
   readonly operator: Operator;
-  /** Where the server has its time from: the option `clock`, or the time of the machine. */
+  /** The source of time of the server: the option `clock`, or the time of the machine. */
   readonly clock: Clock;
-  /** Decides what ZooKeeper leaves open: print it where a test fails. */
+  /** The seed of every choice that ZooKeeper leaves open. Print it when a test fails. */
   readonly seed: number;
   readonly #core: ServerCore;
   #stopped = false;
@@ -80,17 +80,17 @@ export class EmbeddedZooKeeper {
     return this.#core.port;
   }
 
-  /** `127.0.0.1:port`, for clients; with the option `host` that in place of the address. */
+  /** `127.0.0.1:port`, for clients. The option `host` replaces the address. */
   get connectString(): string {
     return `${this.host.includes(":") ? `[${this.host}]` : this.host}:${this.port}`;
   }
 
-  /** Last transaction. */
+  /** The zxid of the last transaction. */
   get zxid(): bigint {
     return this.#core.state.zxid;
   }
 
-  /** Closes all connections and the port. The process has nothing left of it. */
+  /** Closes all connections and the port. Nothing of the server remains in the process. */
   async stop(): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
@@ -103,9 +103,9 @@ export class EmbeddedZooKeeper {
   }
 
   /**
-   * Goes down and comes up again at the same port. With `keepState` (default true) every session gets its
-   * whole time-out again and keeps its nodes; without, all is gone and zxids start over. `whileDown`
-   * runs in between. Rejects if another process has taken the port. A server that is stopped meanwhile stays down.
+   * Stops the server and starts it again at the same port. With `keepState` (default true) every session keeps its
+   * nodes and gets its whole time-out again. Without it, all state is gone and zxids start over. `whileDown` runs in
+   * between. Rejects if another process has taken the port. If `stop()` is called meanwhile, the server stays down.
    */
   async restart(options: RestartOptions = {}): Promise<void> {
     await this.#core.hangUp();
@@ -126,7 +126,7 @@ export class EmbeddedZooKeeper {
     }));
   }
 
-  /** The nodes at and below `path`, by path, without the server's own unless asked for by name. */
+  /** The nodes at and below `path`, sorted by path. The server's own nodes are left out unless `path` names them. */
   nodes(path = "/"): EmbeddedNode[] {
     const below = path === "/" ? "/" : `${path}/`;
     const wanted = new Set(
@@ -152,9 +152,9 @@ export class EmbeddedZooKeeper {
   }
 
   /**
-   * Ends a session now, with its nodes. Its connection gets FIN, and of the events about its own nodes as
-   * many as the seed will have; with `silent` it gets nothing, and its socket stays open and deaf. False
-   * if there is no such session.
+   * Ends a session now and deletes its nodes. Its connection gets some of the events about these nodes (the seed
+   * decides how many) and then FIN. With `silent` it gets nothing, and its socket stays open and reads nothing. Returns
+   * false if there is no such session.
    */
   expireSession(id: bigint, options: { readonly silent?: boolean } = {}): boolean {
     if (this.#core.state.sessions.get(id) === undefined) return false;
@@ -162,7 +162,10 @@ export class EmbeddedZooKeeper {
     return true;
   }
 
-  /** Closes the connection of a session, which lives on. `reset` (default false) sends RST. False if it has none. */
+  /**
+   * Closes the connection of a session, which lives on. `reset` (default false) sends RST. Returns false if it has no
+   * connection.
+   */
   dropConnection(id: bigint, options: { readonly reset?: boolean } = {}): boolean {
     const connection = this.#core.connectionOf(id);
     connection?.close(options.reset === true ? "reset" : "drop");
@@ -170,14 +173,15 @@ export class EmbeddedZooKeeper {
   }
 
   /**
-   * Stops reading and writing, as a stopped process does. While the `clock` is "running" (default), what ran
-   * out is expired first on `resume`; "frozen", as at a change of leader, gives all sessions their whole time-out again.
+   * Stops reading and writing, as a stopped process does. With the `clock` "running" (default), `resume` first expires
+   * the sessions that ran out meanwhile. With "frozen", all sessions get their whole time-out again, as at a change of
+   * leader.
    */
   pause(options: { readonly clock?: "running" | "frozen" } = {}): void {
     this.#core.pause(options.clock ?? "running");
   }
 
-  /** Goes on after `pause()`; nothing happens if it is not paused. */
+  /** Continues after `pause()`. Does nothing if the server is not paused. */
   resume(): void {
     this.#core.resume();
   }
@@ -187,12 +191,15 @@ export class EmbeddedZooKeeper {
     this.#core.state.setSequence(path, n);
   }
 
-  /** Takes away an empty container or TTL node now, as the cleaner would. False if it is none or not empty. */
+  /**
+   * Deletes an empty container or TTL node now, as the cleaner would. Returns false if it is no such node or has
+   * children.
+   */
   deleteEmptyContainer(path: string): boolean {
     return this.#core.state.deleteMortal(path);
   }
 
-  /** Lets the cleaner look now. Returns how many nodes it took away. */
+  /** Runs the cleaner now. Returns how many nodes it removed. */
   clean(): number {
     return this.#core.clean();
   }

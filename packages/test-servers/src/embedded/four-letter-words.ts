@@ -3,7 +3,7 @@ import type { Connection } from "./connection.js";
 import type { State } from "./state.js";
 import type { Watcher, WatchTable } from "./watches.js";
 
-/** What the answers to the words are read from. */
+/** The data from which the words are answered. */
 export interface WordSource {
   readonly state: State;
   readonly port: number;
@@ -52,13 +52,13 @@ const listed: { readonly [word: string]: (source: WordSource) => string } = {
     ].join("\n"),
 };
 
-/** Words of real servers that mean nothing here: they are refused like any that is not on the whitelist. */
+/** Words of real servers that the embedded one does not support. They are refused like any word off the whitelist. */
 const others: ReadonlySet<string> = new Set(["crst", "dirs", "gtmk", "hash", "orst", "srst", "stmk"]);
 
 /** Every word that can be put on the whitelist. */
 export const knownWords: readonly string[] = Object.keys(listed);
 
-/** The answer to the word, or undefined if it is none. */
+/** The answer to the word, or undefined if it is no four-letter word. */
 export function answerWord(
   word: string,
   allowed: ReadonlySet<string>,
@@ -76,7 +76,9 @@ function versionLine({ state }: WordSource): string {
   return `Zookeeper version: ${versionOf(state)}\n`;
 }
 
-/** Clients that ask for the release look for the comma, and some parse the date. The embedded server was never built. */
+/**
+ * Clients that ask for the release look for the comma, and some parse the date. The embedded server has no build date.
+ */
 function versionOf({ behaviour }: State): string {
   return `${behaviour.version}-holdfast-embedded, built on 1970-01-01 00:00 UTC`;
 }
@@ -117,7 +119,7 @@ function shortLine(connection: Connection): string {
   return `/${connection.peer}[1](${counters(connection)})`;
 }
 
-/** Names of operations as `cons` prints them, where they are not those of the protocol. */
+/** The names of operations as `cons` prints them, where they differ from those of the protocol. */
 const shortNames: { readonly [op: string]: string } = {
   create: "CREA",
   create2: "CRE2",

@@ -1,4 +1,4 @@
-/** Something waits until this opens. Opening twice does nothing. */
+/** Whatever waits for this continues when it opens. Opening twice does nothing. */
 export class Gate {
   #opened = false;
   #waiting: (() => void)[] = [];
@@ -7,7 +7,7 @@ export class Gate {
     return this.#opened;
   }
 
-  /** At once if it is open. */
+  /** Calls back when the gate opens, or at once if it is open. */
   onOpen(callback: () => void): void {
     if (this.#opened) callback();
     else this.#waiting.push(callback);

@@ -13,8 +13,8 @@ import type { Client, State } from "./state.js";
 import { check, create, type Outcome, remove, setData, type Transaction } from "./writes.js";
 
 /**
- * Applies all steps or none. The reply to a failure has no error itself, but a code for each step: 0 before the
- * step that failed, its own code, RuntimeInconsistency after it.
+ * Applies all steps or none. The reply to a failure has no error itself, but a code for each step: 0 before the step
+ * that failed, that step's own code, and RuntimeInconsistency after it.
  */
 export function multi(txn: Transaction, request: MultiRequest): MultiResponse {
   const { tree } = txn.state;
@@ -69,7 +69,9 @@ function runStep(txn: Transaction, step: MultiOp): Outcome<MultiResult> {
   }
 }
 
-/** Each read for itself: one that fails leaves the others alone. Watches that it asks for are not set. */
+/**
+ * Each read is independent: if one fails, the others are still answered. Watches that the request asks for are not set.
+ */
 export function multiRead(state: State, client: Client, request: MultiReadRequest): MultiReadResponse {
   return {
     results: request.ops.map(({ op, request: { path } }): MultiReadResult => {

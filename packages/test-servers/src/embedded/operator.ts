@@ -21,13 +21,13 @@ export interface OperatorCreate {
   readonly data?: Uint8Array | null;
   /** One of `CreateFlags`; default persistent. Ephemeral is refused: there is no session to own it. */
   readonly flags?: number;
-  /** Default open to the world. */
+  /** Default: open to the world. */
   readonly acl?: readonly Acl[];
 }
 
 /**
- * Hands inside the server: requests without a connection or a session, past all ACLs, done when the
- * call returns. For what an administrator does by hand, such as to delete the node of a holder.
+ * Requests from inside the server, without a connection or a session. They ignore all ACLs and are done when the call
+ * returns. Use them for what an administrator does by hand, such as deleting the node of a holder.
  *
  * Each method throws `ZooKeeperError` with the code that a client would get.
  */
@@ -45,19 +45,19 @@ export class Operator {
     this.#state = state;
   }
 
-  /** Returns the path, which is another than asked for if it is sequential. */
+  /** Creates a node and returns its path, which differs from `path` if the node is sequential. */
   create(path: string, options: OperatorCreate = {}): string {
     const { data = null, flags = CreateFlags.persistent, acl = openAcl } = options;
     const op = flags === CreateFlags.container ? "createContainer" : "create";
     return this.#run(op, { path, data, flags, acl }, path).path;
   }
 
-  /** Deletes a node. `version` -1 (default): whatever its version is. */
+  /** Deletes a node. `version` -1 (default) accepts any version. */
   delete(path: string, version = -1): void {
     this.#run("delete", { path, version }, path);
   }
 
-  /** Replaces the data of a node. `version` -1 (default): whatever its version is. */
+  /** Replaces the data of a node. `version` -1 (default) accepts any version. */
   setData(path: string, data: Uint8Array | null, version = -1): Stat {
     return this.#run("setData", { path, data, version }, path).stat;
   }
@@ -77,7 +77,7 @@ export class Operator {
     return this.#run("getData", { path, watch: false }, path).data;
   }
 
-  /** Names in no order, as a client gets them. */
+  /** The names in no particular order, as a client gets them. */
   getChildren(path: string): string[] {
     return this.#run("getChildren", { path, watch: false }, path).children;
   }

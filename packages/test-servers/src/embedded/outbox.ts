@@ -1,15 +1,15 @@
 import type { Clock } from "./clock.js";
 import { Gate } from "./gate.js";
 
-/** So many bytes, or one frame, each so many milliseconds. */
+/** A limited speed of sending: so many bytes, or one frame, at every interval. */
 export interface Pace {
   /** How much goes out at a time. */
   readonly bytes: number | "frame";
-  /** Milliseconds between two times. */
+  /** Milliseconds between two sends. */
   readonly everyMs: number;
 }
 
-/** What is to go out on one connection, in order. Gates in it hold up all that is behind them. */
+/** What has to go out on one connection, in order. A gate in it holds up everything behind it. */
 export class Outbox {
   readonly #clock: Clock;
   readonly #write: (bytes: Buffer) => void;
@@ -19,14 +19,14 @@ export class Outbox {
   #pace: Pace | undefined;
   #pacing = false;
   #stalled = false;
-  /** Frames and everything else put in so far. */
+  /** The number of frames pushed so far. */
   pushed = 0;
 
   constructor(options: {
     readonly clock: Clock;
     isPaused(): boolean;
     write(bytes: Buffer): void;
-    /** Called when all that was in has gone out. */
+    /** Called when everything in the queue has gone out. */
     emptied(): void;
   }) {
     this.#clock = options.clock;
@@ -35,7 +35,7 @@ export class Outbox {
     this.#emptied = () => options.emptied();
   }
 
-  /** How many frames have not gone out. */
+  /** How many frames and gates are still in the queue. */
   get queued(): number {
     return this.#queue.length;
   }
@@ -52,7 +52,7 @@ export class Outbox {
     gate.onOpen(() => this.flush());
   }
 
-  /** Puts frames where a gate stands, in front of all that waits behind it. At the end if the gate is gone. */
+  /** Puts frames in front of a gate and of everything behind it, or at the end if the gate is gone. */
   insertAt(gate: Gate, frames: readonly Buffer[]): void {
     const at = this.#queue.indexOf(gate);
     this.#queue.splice(at === -1 ? this.#queue.length : at, 0, ...frames);
@@ -67,7 +67,7 @@ export class Outbox {
     this.#queue.length = 0;
   }
 
-  /** What is in goes out, what comes later does not. */
+  /** What is in the queue still goes out; what is pushed later does not. */
   stall(): void {
     this.flush();
     this.#stalled = true;
@@ -78,7 +78,7 @@ export class Outbox {
     this.flush();
   }
 
-  /** Writes what may go, in one piece. */
+  /** Writes everything that no gate or pace holds up, in one piece. */
   flush(): void {
     if (this.#queue.length === 0 || this.#isPaused()) return;
     if (this.#pace !== undefined) {

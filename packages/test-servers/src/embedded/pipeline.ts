@@ -28,16 +28,19 @@ import type { Notice } from "./watches.js";
 /** What the pipeline needs of its server. */
 export interface PipelineHost {
   readonly state: State;
-  /** Undefined while there are no faults, so that they cost nothing. */
+  /** Undefined while there are no faults, so that they cost nothing then. */
   readonly stages: Stages | undefined;
   connectionOf(sessionId: bigint): Connection | undefined;
-  /** `connection` is the one of its session from now on. */
+  /** From now on, `connection` is the one that serves its session. */
   bind(connection: Connection, session: Session): void;
-  /** The session ended by its client's wish. */
+  /** The client has ended the session. */
   unbind(sessionId: bigint): void;
 }
 
-/** Leads handshakes, requests and events through the stages. All of it runs in the turn in which the bytes came. */
+/**
+ * Leads handshakes, requests and events through the stages. All of it runs in the event-loop turn in which the bytes
+ * came.
+ */
 export class Pipeline {
   readonly #host: PipelineHost;
 
@@ -86,7 +89,8 @@ export class Pipeline {
     }
     const earlier = this.#host.connectionOf(request.sessionId);
     if (earlier !== undefined) {
-      // This comes before the password is looked at, so any client that names a session ends its owner's connection.
+      // The password is checked only later, so any client that names a session ends the connection of the session's
+      // owner.
       if (move) earlier.moved = true;
       else earlier.close("drop");
     }
@@ -150,7 +154,7 @@ export class Pipeline {
     const { connection } = exchange;
     const ends = exchange.op === "closeSession";
     if (connection.moved && exchange.op !== undefined && isWrite(exchange.op) && !ends) {
-      // The member that lost the session notices at the first write, applies nothing and says nothing.
+      // The member that the session has left notices this at the first write. It applies nothing and answers nothing.
       connection.close("drop");
       return;
     }
@@ -159,7 +163,10 @@ export class Pipeline {
     this.#finish(exchange, answer, stages?.applied(exchange, answer));
   }
 
-  /** A session ends at whatever connection of it asks for that; the one that it had moved to goes with it. */
+  /**
+   * A session ends when any of its connections asks for it. If it had moved, the connection that it moved to is closed
+   * too.
+   */
   #end({ sessionId, moved }: Connection): void {
     if (moved) this.#host.connectionOf(sessionId)?.close("flush");
     this.#host.unbind(sessionId);
@@ -206,7 +213,10 @@ function send(connection: Connection, frame: Buffer, verdict: OutVerdict): void 
   if (verdict.next === "stall") connection.outbox.stall();
 }
 
-/** The answer to a handshake; without a session it says that there is none. Clients before 3.4 neither send nor expect the flag for read-only. */
+/**
+ * The answer to a handshake; without a session it says that there is none. Clients before 3.4 neither send nor expect
+ * the flag for read-only.
+ */
 function greeting(session: Session | undefined, withReadOnly: boolean): Buffer {
   return encodeFrame(
     encodeConnectResponse({

@@ -22,9 +22,9 @@ export interface Answer {
   zxid: bigint;
   err: number;
   body: Buffer | undefined;
-  /** The server closes the connection behind it. */
+  /** The server closes the connection after this reply. */
   readonly ending: boolean;
-  /** It is never sent. */
+  /** The reply is never sent. */
   readonly silent: boolean;
 }
 
@@ -95,13 +95,13 @@ const handlers: Handlers = {
     }
     return undefined;
   },
-  // A server without a configuration for SASL cannot do it.
+  // A server without a configuration for SASL answers so.
   sasl: () => errorCodes.AuthFailed,
-  // Between servers it makes a session; a client that has one is greeted again.
+  // Between servers it makes a session; a client that already has one gets a new answer to its handshake.
   createSession: () => undefined,
 };
 
-/** Applies one request completely: its events are delivered when this returns, its answer is still to be sent. */
+/** Applies one request completely. When it returns, the events are delivered and the answer is not sent yet. */
 export function process(state: State, client: Client, xid: number, type: number, body: Uint8Array): Answer {
   const op = opNameOf(type);
   if (op === undefined || state.behaviour.unknownOps.has(op)) return unknownOp(xid);
@@ -115,19 +115,22 @@ export function process(state: State, client: Client, xid: number, type: number,
     err: failed ? outcome : 0,
     body: failed ? bodyOfFailure(op, body) : outcome.length === 0 ? undefined : outcome,
     ending: op === "closeSession" || ((op === "auth" || op === "sasl") && failed),
-    // Meant for use inside of multi; on its own it is taken and never answered.
+    // It is meant for use inside a multi. On its own it is accepted and never answered.
     silent: op === "check" && !failed,
   };
 }
 
-/** An error has no body, but a multiRead of the steps of a transaction does: its response is begun before the first step is refused. */
+/**
+ * An error has no body. The exception is a multiRead with the steps of a transaction: its response is begun before the
+ * first step is refused.
+ */
 function bodyOfFailure(op: OpName, request: Uint8Array): Buffer | undefined {
   return op === "multiRead" && decoded("multi", request) !== undefined
     ? encodeResponse("multiRead", { results: [] })
     : undefined;
 }
 
-/** Undefined for bytes that are no such request. */
+/** Undefined if the bytes are not a request of this operation. */
 function decoded<K extends OpName>(op: K, body: Uint8Array): { readonly request: RequestOf<K> } | undefined {
   try {
     return { request: decodeRequest(op, body) };

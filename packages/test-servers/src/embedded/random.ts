@@ -8,7 +8,7 @@ export class Random {
     this.#state = seed | 0;
   }
 
-  /** From 0 up to, not including, `end`. */
+  /** A number from 0 up to `end`, but not `end` itself. */
   below(end: number): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -16,7 +16,7 @@ export class Random {
     return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296) * end);
   }
 
-  /** In place. */
+  /** Shuffles the items in place. */
   shuffle<T>(items: T[]): T[] {
     for (let i = items.length - 1; i > 0; i--) {
       const j = this.below(i + 1);

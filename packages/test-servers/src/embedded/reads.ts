@@ -36,7 +36,7 @@ function watchOnce(table: WatchTable, client: Client, request: PathWatchRequest)
   if (request.watch && !client.losesWatch) table.add(client, request.path, WatchMode.oneShot);
 }
 
-/** Up to 3.8 every client may ask, and a watch waits for a node that is not there. */
+/** Up to 3.8 every client may ask, whatever the ACL. A watch on a missing node waits for it to be created. */
 export function exists(state: State, client: Client, request: PathWatchRequest): Outcome<StatResponse> {
   if (request.path.includes("\0")) return errorCodes.BadArguments;
   const node = treeFor(state, client).get(request.path);
@@ -48,7 +48,7 @@ export function exists(state: State, client: Client, request: PathWatchRequest):
   return node === undefined ? errorCodes.NoNode : { stat: node.stat() };
 }
 
-/** A watch is set only if the node is there, like that of `getChildren`. */
+/** The watch is set only if the node exists, as in `getChildren`. */
 export function getData(state: State, client: Client, request: PathWatchRequest): Outcome<DataResponse> {
   const node = readable(state, client, request.path);
   if (typeof node === "number") return node;
@@ -68,8 +68,8 @@ export function getChildren(
 }
 
 /**
- * Servers list children in the order of a hash table. The youngest first, from a place that moves with
- * every change, is as good, and soon convicts a client that takes the order for that of creation.
+ * Real servers list children in the order of a hash table. Here the youngest comes first, and the list begins at a
+ * place that moves with every change. A client that mistakes this order for the order of creation soon fails.
  */
 function mixed(node: TreeNode): string[] {
   const names = [...node.children].reverse();
@@ -112,7 +112,7 @@ export function countDescendants(
   return { totalNumber };
 }
 
-/** The address always, and what `auth` has added: of a digest the user only. */
+/** The address always, and what `auth` has added; of a digest only the user. */
 export function whoAmI(client: Client): WhoAmIResponse {
   return {
     clientInfo: client.identities.map(({ scheme, id }) => ({
@@ -123,8 +123,8 @@ export function whoAmI(client: Client): WhoAmIResponse {
 }
 
 /**
- * A lasting watch may wait for a node that is not there. Up to 3.8 a recursive one takes the place of whatever the
- * connection has in the child table too, where it never fires.
+ * A lasting watch may be set on a node that does not exist. Up to 3.8, a recursive one also replaces the connection's
+ * watch in the child table, where it never fires.
  */
 export function addWatch(state: State, client: Client, request: AddWatchRequest): Outcome<{ err: number }> {
   if (request.mode !== 0 && request.mode !== 1) return errorCodes.MarshallingError;
@@ -174,7 +174,7 @@ function removeBoth(state: State, client: Client, path: string, modes?: number):
   return ofChild || ofData;
 }
 
-/** Says yes when any client watches the path, as 3.8.0 does. */
+/** Succeeds if any client watches the path, as in 3.8.0. */
 export function checkWatches(state: State, request: CheckWatchesRequest): Outcome<undefined> {
   const { data, child } = state.watches;
   const { path, type } = request;
@@ -184,9 +184,9 @@ export function checkWatches(state: State, request: CheckWatchesRequest): Outcom
 }
 
 /**
- * Sets the watches of an earlier connection of the same client. A change since `relativeZxid` is sent as an
- * event at once, before the answer, and more than once only where two lists name its node. Lasting watches
- * are put back and get no events of what they missed.
+ * Sets the watches of an earlier connection of the same client again. A change since `relativeZxid` is sent as an event
+ * at once, before the answer. A node gets more than one event only if two lists name it. Lasting watches are set again,
+ * but get no events for what they missed.
  */
 export function setWatches(state: State, client: Client, request: SetWatches2Request): undefined {
   if (client.losesWatch) return undefined;

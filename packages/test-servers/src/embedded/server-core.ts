@@ -15,12 +15,12 @@ import type { Stages } from "./stages.js";
 import { State } from "./state.js";
 import type { Notice } from "./watches.js";
 
-// Taken at load, so that a test which fakes the timers of its process does not stop the server.
+// Taken when this module loads: a test that fakes the timers of its process later does not stop the server.
 const soon = globalThis.setImmediate;
 const containersAtOnce = 10_000;
 const handshakeLimitMs = 10_000;
 
-/** Sockets and time around one state: everything that the state machine must not know about. */
+/** The sockets and timers around one state, about which the state machine must not know. */
 export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
   readonly host: string;
   readonly clock: Clock;
@@ -94,7 +94,7 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
     this.#armExpiry();
   }
 
-  /** Closes the port and every connection, and lets time pass without effect. */
+  /** Closes the port and every connection, and cancels its timers, so that nothing expires while it is down. */
   async hangUp(): Promise<void> {
     this.#cancelCleaning?.();
     this.#cancelExpiry?.();
@@ -109,7 +109,7 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
     await closed;
   }
 
-  /** What a start does to the state that is there, or to none. */
+  /** What a start does to the state: keeps it and renews its sessions, or replaces it by an empty one. */
   reload(keepState: boolean): void {
     this.#paused = undefined;
     if (keepState) this.#state.sessions.touchAll(this.clock.nowMs());
@@ -158,7 +158,7 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
     this.#state.sessions.expired += 1;
     if (connection === undefined || how === "keep" || connection.view?.cutOff === true) return;
     const events = connection.outbox.pushed - before;
-    // Clients have been seen to get all, some and none of the events about their own nodes before the end.
+    // Real clients have received all, some or none of the events about their own nodes before the end.
     if (events > 0) connection.outbox.truncate(events, this.random.below(events + 1));
     connection.close(how);
   }
@@ -191,8 +191,8 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
 
   flushSoon(connection: Connection): void {
     if (this.#unflushed.size === 0) {
-      // One turn more than necessary: a FIN that came right behind a request is seen before the reply goes,
-      // which then never does. Real servers, which write to disk in between, behave so.
+      // Waits one turn more than necessary. A FIN that came directly after a request is then seen before the reply goes
+      // out, and the reply is never sent. Real servers, which write to disk in between, behave the same.
       soon(() => soon(() => this.#flushAll()));
     }
     this.#unflushed.add(connection);

@@ -6,7 +6,7 @@ export interface Session {
   readonly password: Buffer;
   /** The time-out as granted at the last handshake. */
   timeoutMs: number;
-  /** End of the tick in which it runs out, on the clock of the server. */
+  /** The end of the tick in which the session runs out, on the clock of the server. */
   expiresAtMs: number;
   readonly createdAtMs: number;
 }
@@ -29,13 +29,13 @@ export class Sessions {
     readonly minTimeoutMs: number;
     readonly maxTimeoutMs: number;
     readonly serverId: number;
-    /** Milliseconds since 1970: the ids of two starts must differ. */
+    /** Milliseconds since 1970. It makes the session ids of two starts differ. */
     readonly startedAtMs: number;
   }) {
     this.#tickMs = options.tickMs;
     this.#minTimeoutMs = options.minTimeoutMs;
     this.#maxTimeoutMs = options.maxTimeoutMs;
-    // The server in the high byte, five bytes of time, two bytes that count.
+    // An id has the server in its high byte, then five bytes of time, then a counter of two bytes.
     const time = BigInt.asUintN(40, BigInt(Math.floor(options.startedAtMs)));
     this.#nextId = BigInt.asIntN(64, (BigInt(options.serverId) << 56n) | (time << 16n));
   }
@@ -52,7 +52,7 @@ export class Sessions {
     return this.#byId.get(id);
   }
 
-  /** What a client gets for what it wished. */
+  /** The time-out that a client gets if it asks for `wishedMs`. */
   negotiate(wishedMs: number): number {
     return Math.min(this.#maxTimeoutMs, Math.max(this.#minTimeoutMs, wishedMs));
   }
@@ -93,7 +93,7 @@ export class Sessions {
     else bucket.add(session);
   }
 
-  /** All get their whole time-out again, as after a restart or an election. */
+  /** All sessions get their whole time-out again, as after a restart or an election. */
   touchAll(nowMs: number): void {
     for (const session of this.#byId.values()) this.touch(session, nowMs);
   }
@@ -116,7 +116,7 @@ export class Sessions {
     return next;
   }
 
-  /** Sessions that have run out, still open, in the order of their deadlines. */
+  /** The sessions that have run out and are still open, in the order of their deadlines. */
   due(nowMs: number): Session[] {
     const ends = [...this.#buckets.keys()].filter((atMs) => atMs <= nowMs).sort((a, b) => a - b);
     return ends.flatMap((atMs) => [...(this.#buckets.get(atMs) ?? [])]);
@@ -134,7 +134,7 @@ export class Sessions {
   }
 }
 
-/** Follows from the id alone, as on real servers: it keeps mistakes apart, not attackers. */
+/** The password follows from the id alone, as on real servers: it guards against mistakes, not against attackers. */
 function passwordOf(id: bigint): Buffer {
   return createHash("sha256").update(`holdfast session ${id}`).digest().subarray(0, passwordLength);
 }

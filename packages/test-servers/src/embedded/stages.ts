@@ -10,37 +10,39 @@ export interface Exchange {
   readonly sessionId: bigint;
   readonly xid: number;
   readonly type: number;
-  /** Undefined for a number that is no operation. */
+  /** Undefined if the number is no known operation. */
   readonly op: OpName | undefined;
   /** What follows the request header. */
   readonly body: Buffer;
 }
 
-/** Ends the way of a request: nothing more happens with it. */
+/** Ends the processing of a request here. */
 export const stop = { kind: "stop" } as const;
 
-/** A verdict, at once or after any number of waits. */
+/** A verdict, given at once or after any number of waits. */
 export type Waits<Verdict> = Verdict | Hold<Waits<Verdict>>;
 
-/** Waits at this stage until the gate opens, and so does all that its connection sent after it. */
+/** The request waits at this stage until the gate opens, and so does everything that its connection sent after it. */
 export interface Hold<Verdict> {
   readonly kind: "hold";
   readonly until: Gate;
-  /** Asked when the gate has opened and the connection is still there: what happens then. */
+  /** Called when the gate has opened and the connection still exists; says what happens then. */
   next(): Verdict;
 }
 
-/** Takes the place of applying the request. */
+/** An answer that is sent instead of applying the request. */
 export interface AnswerInstead {
   readonly kind: "answer";
   readonly answer: Answer;
 }
 
-/** What goes out in place of a reply or an event. All that is to go out behind it waits with it: the order never changes. */
+/**
+ * What goes out in place of a reply or an event. Everything behind it waits with it, so that the order never changes.
+ */
 export interface Outgoing {
-  /** It goes when all of these are open. */
+  /** The gates that must be open before it goes out. */
   readonly behind: readonly Gate[];
-  /** Undefined for nothing. */
+  /** Undefined to send nothing. */
   readonly bytes: Buffer | undefined;
   /** After `stall` the connection sends nothing any more. */
   readonly next: "go-on" | "close" | "stall";
@@ -48,9 +50,9 @@ export interface Outgoing {
 
 /** Answers a handshake as if the session were over. */
 export const reject = { kind: "reject" } as const;
-/** Closes without a byte. */
+/** Closes the connection without sending a byte. */
 export const closeSilently = { kind: "close" } as const;
-/** Leaves the earlier connection of the session open for reads, as a member that has not heard of the move yet. */
+/** Leaves the earlier connection of the session open for reads, as a member does that does not know of the move yet. */
 export const move = { kind: "move" } as const;
 
 export type RequestVerdict = Waits<undefined | typeof stop | AnswerInstead>;
@@ -59,17 +61,17 @@ export type OutVerdict = undefined | Outgoing;
 export type HandshakeVerdict = Waits<undefined | typeof reject | typeof closeSilently | typeof move>;
 
 /**
- * Points at which a fault engine may step in. They are asked in this order for every connection and
- * every request; a stage that answers undefined lets everything take its course.
+ * The points at which a fault engine may step in. They are called in this order for every connection and every request.
+ * A stage that answers undefined changes nothing.
  */
 export interface Stages {
   /** A socket was accepted. False closes it at once. */
   accepted(connection: Connection): boolean;
-  /** A handshake was read, nothing was looked up yet. */
+  /** A handshake was read; nothing has been looked up yet. */
   handshake(connection: Connection, request: ConnectRequest): HandshakeVerdict;
-  /** A request was read. The session has not been renewed by it. */
+  /** A request was read; it has not renewed the session yet. */
   framed(exchange: Exchange): RequestVerdict;
-  /** The request is next; nothing was checked. */
+  /** The request is next; nothing has been checked yet. */
   preparing(exchange: Exchange): RequestVerdict;
   /** The request was applied and its events are out; the answer may still be changed. */
   applied(exchange: Exchange, answer: Answer): AppliedVerdict;

@@ -8,21 +8,21 @@ import { type Session, Sessions } from "./sessions.js";
 import { Tree } from "./tree.js";
 import { type Change, type Watcher, Watches } from "./watches.js";
 
-/** Old state that a client is served while it is behind. */
+/** The old state that a client reads while its member lags. */
 export interface View {
   readonly tree: Tree;
   readonly zxid: bigint;
-  /** The client is served also when its session has ended, and nothing that it sends renews that. */
+  /** The client is served even after its session has ended, and nothing that it sends renews the session. */
   readonly cutOff: boolean;
 }
 
 /** A connection, as far as requests depend on it. */
 export interface Client extends Watcher {
-  /** Its first is that of its address. */
+  /** The first one is that of the connection's address. */
   readonly identities: Identity[];
-  /** Set while it reads old state. */
+  /** Set while the client reads old state. */
   readonly view: View | undefined;
-  /** Set for one request: its watch gets lost. */
+  /** Set for one request: the watch of this request is not set. */
   readonly losesWatch: boolean;
 }
 
@@ -34,13 +34,16 @@ export interface StateOptions {
   readonly minTimeoutMs: number;
   readonly maxTimeoutMs: number;
   readonly extendedTypes: boolean;
-  /** Starts of this server without its state before this one: their session ids differ, also by a clock that stands. Default 0. */
+  /**
+   * How often this server has started without its earlier state. Session ids differ by it, even if the clock stands
+   * still. Default 0.
+   */
   readonly startsBefore?: number;
 }
 
 /**
- * All that a server knows, without sockets and with a borrowed clock. Everything happens in one turn:
- * a change, its events and its answer come in this order for every connection.
+ * All that a server knows, without sockets and with a clock that it is given. Everything happens in one turn of the
+ * event loop: for every connection a change comes first, then its events, then its answer.
  */
 export class State {
   readonly behaviour: Behaviour;
@@ -51,11 +54,11 @@ export class State {
   readonly tree: Tree;
   readonly watches: Watches;
   readonly sessions: Sessions;
-  /** Last one given out. */
+  /** The last zxid that was given out. */
   zxid = 0n;
   /**
-   * Order in which the nodes of an ended session go, all in one transaction. Real servers promise
-   * none; by default it is drawn from the seed.
+   * Gives the order in which the nodes of an ended session are deleted, all in one transaction. Real servers promise no
+   * order; by default it is drawn from the seed.
    */
   orderOfDying: (paths: string[]) => string[];
 
@@ -82,7 +85,7 @@ export class State {
     return this.sessions.open(wishedMs, this.clock.nowMs());
   }
 
-  /** Ends a session with all its nodes in one transaction; closing its connection is the caller's. */
+  /** Ends a session and deletes all its nodes in one transaction. The caller has to close its connection. */
   closeSession(id: bigint, zxid: bigint = this.nextZxid()): Session | undefined {
     const session = this.sessions.close(id);
     for (const path of this.orderOfDying([...this.tree.ephemeralsOf(id)])) {
@@ -96,8 +99,8 @@ export class State {
   }
 
   /**
-   * Takes away an empty container or TTL node as the cleaner does, whether or not its time has come.
-   * False if it is no such node or has children.
+   * Deletes an empty container or TTL node as the cleaner does, whether or not its time has come. Returns false if it
+   * is no such node or has children.
    */
   deleteMortal(path: string): boolean {
     const zxid = this.nextZxid();
@@ -118,7 +121,7 @@ export class State {
     this.tree.setCounter(node, n);
   }
 
-  /** The same for a node that is made first, with all above it. */
+  /** Does the same for a node that it first makes, with all its ancestors. */
   presetSequence(path: string, n: number): void {
     for (let slash = path.indexOf("/", 1); ; slash = path.indexOf("/", slash + 1)) {
       const at = slash === -1 ? path : path.slice(0, slash);
@@ -139,7 +142,7 @@ export class State {
   }
 }
 
-/** "" for a node under the root, which is a name of the root; undefined behaviour without a slash. */
+/** Gives "" for a node under the root: "" is a name of the root. A path without a slash is not allowed. */
 export function parentPath(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
 }

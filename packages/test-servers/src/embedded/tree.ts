@@ -7,7 +7,7 @@ const readOnlyAcl: readonly Acl[] = [{ perms: 1, scheme: "world", id: "anyone" }
 /** The highest value of the counter of created children. */
 export const maxCounter = 2_147_483_647;
 
-/** One node. Written by `Tree` only. */
+/** One node. Only `Tree` changes it. */
 export class TreeNode {
   readonly path: string;
   readonly kind: NodeKind;
@@ -20,12 +20,15 @@ export class TreeNode {
   mtimeMs: number;
   version = 0;
   aversion = 0;
-  /** Children created so far, which names the sequential ones. On the wire `cversion` is another number. */
+  /**
+   * How many children were created so far; sequential children get this number. `cversion` on the wire is another
+   * number.
+   */
   created = 0;
-  /** Session of an ephemeral, otherwise 0n. */
+  /** The session of an ephemeral node, otherwise 0n. */
   readonly owner: bigint;
   readonly ttlMs: number;
-  /** Made with the first child: most nodes never have one. */
+  /** Made with the first child, because most nodes never have one. */
   names: Set<string> | undefined;
 
   constructor(init: NodeInit) {
@@ -58,10 +61,10 @@ export class TreeNode {
       ctime: BigInt(Math.floor(this.ctimeMs)),
       mtime: BigInt(Math.floor(this.mtimeMs)),
       version: this.version,
-      // Creations and deletions together, in 32 bits, made of the only two numbers that are kept.
+      // The sum of creations and deletions, in 32 bits, computed from the only two numbers that are kept.
       cversion: (2 * this.created - numChildren) | 0,
       aversion: this.aversion,
-      // A container and a TTL node hide what they are.
+      // The stat of a container or a TTL node does not show its kind.
       ephemeralOwner: this.owner,
       dataLength: this.data === null ? 0 : this.data.length,
       numChildren,
@@ -82,19 +85,19 @@ export interface NodeInit {
 }
 
 /**
- * The nodes, without any checks: the caller has made sure that the change is legal. While `journal` is
- * set, each change adds to it the function that takes it back.
+ * The nodes, without any checks: the caller has made sure that a change is legal. While `journal` is set, each change
+ * that a multi can make adds a function that takes it back.
  */
 export class Tree {
   readonly root: TreeNode;
   readonly #nodes = new Map<string, TreeNode>();
   readonly #ephemerals = new Map<bigint, Set<string>>();
-  /** Nodes that the cleaner may take away. */
+  /** Nodes that the cleaner may remove. */
   readonly #mortal = new Set<TreeNode>();
   readonly #wraps: boolean;
   /**
-   * Counters of parents whose number has passed the limit, as requests see them that are under way
-   * together: those go on counting, and when they are through the counter is back at the limit.
+   * Counters of parents that have passed the limit, as requests of one batch see them. These requests go on counting;
+   * when they are done, the counter is back at the limit.
    */
   readonly #inFlight = new Map<TreeNode, number>();
   journal: (() => void)[] | undefined;
@@ -111,16 +114,16 @@ export class Tree {
     } as const;
     this.root = new TreeNode({ ...bare, path: "/", acl: openAcl });
     this.#nodes.set("/", this.root);
-    // Old clients and some requests name the root by nothing.
+    // Old clients and some requests name the root by an empty path.
     this.#nodes.set("", this.root);
-    // These come with the server: they are children, but were never created, so that a new root has cversion -1.
+    // These come with the server. They are children but were never created, so that a new root has cversion -1.
     this.#attach(this.root, "zookeeper", new TreeNode({ ...bare, path: "/zookeeper", acl: openAcl }));
     const system = this.#nodes.get("/zookeeper") as TreeNode;
     this.#attach(system, "quota", new TreeNode({ ...bare, path: "/zookeeper/quota", acl: openAcl }));
     this.#attach(system, "config", new TreeNode({ ...bare, path: "/zookeeper/config", acl: readOnlyAcl }));
   }
 
-  /** The number of nodes as `srvr` counts: the root has two names and counts twice. */
+  /** The number of nodes as `srvr` counts them: the root has two names and counts twice. */
   get nodeCount(): number {
     return this.#nodes.size;
   }
@@ -156,7 +159,7 @@ export class Tree {
     return this.#inFlight.get(parent) ?? parent.created;
   }
 
-  /** Call when no request that was under way at the last create is so any more. */
+  /** Call this when no request of the batch with the last create is under way any more. */
   settle(): void {
     if (this.#inFlight.size > 0) this.#inFlight.clear();
   }
@@ -177,7 +180,8 @@ export class Tree {
       parent.created = next;
       parent.pzxid = init.zxid;
     } else {
-      // At the limit a server does not let the number fall. The pzxid is set together with it, so it stays as well.
+      // At the limit a server does not let the number fall. The pzxid is set together with it, so it stays unchanged
+      // too.
       this.#inFlight.set(parent, next);
     }
     this.journal?.push(() => {
@@ -220,7 +224,7 @@ export class Tree {
     node.aversion = (node.aversion + 1) | 0;
   }
 
-  /** A copy that stays as it is, for a client that is served old state. */
+  /** A copy that later changes do not reach, for a client that reads old state. */
   snapshot(): Tree {
     const copy = new Tree({ counterAtLimit: this.#wraps ? "wraps" : "sticks" });
     copy.#nodes.clear();

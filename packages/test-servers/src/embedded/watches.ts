@@ -11,11 +11,11 @@ import {
 } from "@holdfast/zk-protocol";
 import { allowed, type Identity } from "./acl.js";
 
-/** One event on its way, with its bytes made once for all who get it. */
+/** One event on its way. Its bytes are made once for all its receivers. */
 export class Notice {
   readonly type: WatchEventType;
   readonly path: string;
-  /** The zxid of the change; what travels is -1 up to 3.8. */
+  /** The zxid of the change; up to 3.8 the wire carries -1 instead. */
   readonly zxid: bigint;
   readonly #headerZxid: bigint;
   #frame: Buffer | undefined;
@@ -44,7 +44,7 @@ export interface Watcher {
   deliver(notice: Notice): void;
 }
 
-/** Bits, since from 3.9 on one connection can have several kinds on one path. */
+/** Bits, because from 3.9 on one connection can have several kinds of watch on one path. */
 export const WatchMode = { oneShot: 1, persistent: 2, recursive: 4 } as const;
 const lasting = WatchMode.persistent | WatchMode.recursive;
 
@@ -96,7 +96,7 @@ export class WatchTable {
     else own.add(path);
   }
 
-  /** `modes` limits what goes; default all. False if there was nothing of it. */
+  /** `modes` limits which kinds are removed; default all. Returns false if none of them was set. */
   remove(watcher: Watcher, path: string, modes: number = WatchMode.oneShot | lasting): boolean {
     const before = this.#byPath.get(path)?.get(watcher) ?? 0;
     if ((before & modes) === 0) return false;
@@ -109,7 +109,7 @@ export class WatchTable {
     return this.#byPath.has(path);
   }
 
-  /** Watches die with their connection. */
+  /** Watches end with their connection. */
   forget(watcher: Watcher): void {
     const own = this.#byWatcher.get(watcher);
     if (own === undefined) return;
@@ -117,8 +117,8 @@ export class WatchTable {
   }
 
   /**
-   * Sends the notice to all watchers that it concerns but `except`, and returns those that it concerns. A
-   * watcher that may not read a node of this `acl` gets nothing, though its one-shot watch is used up.
+   * Sends the notice to all watchers that it concerns, except those in `except`. Returns all watchers that it concerns.
+   * A watcher that may not read a node of this `acl` gets nothing, though its one-shot watch is used up.
    */
   trigger(
     notice: Notice,
@@ -130,7 +130,7 @@ export class WatchTable {
     const told = new Set<Watcher>();
     if (here !== undefined) {
       for (const [watcher, modes] of here) {
-        // A recursive watch reports the children themselves, never that a list has changed.
+        // A recursive watch reports the children themselves, never a change of the list.
         if ((modes & ~WatchMode.recursive) === 0 && notice.type === "children-changed") continue;
         told.add(watcher);
         if ((modes & WatchMode.oneShot) !== 0) {
@@ -181,7 +181,7 @@ function recursiveOf(modes: number): number {
 export interface Change {
   readonly type: "created" | "deleted" | "data-changed";
   readonly path: string;
-  /** The ACL of the node, and that of its parent. */
+  /** The ACL of the node; `parentAcl` is that of its parent. */
   readonly acl: readonly Acl[];
   readonly parentAcl: readonly Acl[];
 }

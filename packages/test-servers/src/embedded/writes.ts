@@ -12,17 +12,19 @@ import { type Client, parentPath, type State } from "./state.js";
 import type { NodeKind, TreeNode } from "./tree.js";
 import type { Change } from "./watches.js";
 
-/** What a request came to: its value or an error code. Refusals are common, so they are not thrown. */
+/** The result of a request: its value or an error code. Refusals are common, so they are returned and not thrown. */
 export type Outcome<T> = T | number;
 
 export type CreateOp = "create" | "create2" | "createContainer" | "createTTL";
 
 const sequentialFlags: ReadonlySet<number> = new Set([2, 3, 6]);
-/** A server never lets go of these. */
+/** A server never deletes these. */
 const fixedPaths: ReadonlySet<string> = new Set(["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"]);
 const maxTtlMs = 0xff_ffff_ffffn;
 
-/** One transaction being applied: its changes gather in `changes`, and fire their watches when all of it is done. */
+/**
+ * One transaction that is being applied. It collects its changes in `changes`; they fire their watches when it is done.
+ */
 export interface Transaction {
   readonly state: State;
   readonly client: Client;
@@ -30,7 +32,7 @@ export interface Transaction {
   readonly changes: Change[];
 }
 
-/** The checks come in the order of a real server, which decides the error where several are due. */
+/** The checks come in the order of a real server, because the order decides which of several errors is returned. */
 export function create(
   txn: Transaction,
   op: CreateOp,
@@ -42,12 +44,12 @@ export function create(
   if (flags < 0 || flags > 6) return errorCodes.BadArguments;
   const isTtl = flags === 5 || flags === 6;
   if (isTtl && !state.extendedTypes) return errorCodes.Unimplemented;
-  // A real server lets a negative time without a TTL flag pass here, and then hangs over it. This one refuses.
+  // A real server accepts a negative time without a TTL flag here, and then hangs. This one refuses it.
   if (isTtl ? op !== "createTTL" || ttlMs < 1n || ttlMs > maxTtlMs : op === "createTTL") {
     return errorCodes.BadArguments;
   }
   const kind = kindOf(op, flags);
-  // The node of a session that is over would never be deleted.
+  // An ephemeral node of a session that is over would never be deleted.
   if (kind === "ephemeral" && state.sessions.get(client.sessionId) === undefined) {
     return errorCodes.SessionExpired;
   }
@@ -78,13 +80,14 @@ export function create(
 }
 
 function kindOf(op: CreateOp, flags: number): NodeKind {
-  // The container operation makes one whatever the flags say; in the others its flag makes an ordinary node.
+  // The container operation makes a container whatever the flags say. In the others the container flag makes an
+  // ordinary node.
   if (op === "createContainer") return "container";
   if (op === "createTTL") return "ttl";
   return flags === 1 || flags === 3 ? "ephemeral" : "persistent";
 }
 
-/** Ten digits; a negative number keeps the width with its sign. */
+/** Ten digits. A negative number has the same width, sign included. */
 export function sequenceSuffix(counter: number): string {
   return counter < 0 ? `-${String(-counter).padStart(9, "0")}` : String(counter).padStart(10, "0");
 }
@@ -140,7 +143,7 @@ function checkedNode(txn: Transaction, path: string, bit: number): Outcome<TreeN
   return allowed(node.acl, bit, txn.client.identities) ? node : errorCodes.NoAuth;
 }
 
-/** -1 asks for any. */
+/** -1 matches any version. */
 function matches(wanted: number, version: number): boolean {
   return wanted === -1 || wanted === version;
 }

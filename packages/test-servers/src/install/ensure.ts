@@ -23,7 +23,7 @@ import {
 import { runApt } from "./run-apt.js";
 import { type UnpackedFile, unpack } from "./unpack.js";
 
-/** What `ensure` knows to look for and to install. */
+/** What `ensure` can look for and install. */
 export const componentNames = [
   "java",
   "javac",
@@ -38,16 +38,16 @@ export const componentNames = [
   "promtool",
   "compose-schema",
 ] as const;
-/** What `holdfast-servers ensure` can get. */
+/** One of the components that `holdfast-servers ensure` can install. */
 export type ComponentName = (typeof componentNames)[number];
 
 interface Component {
   what: string;
   found: () => unknown;
   packages: readonly string[];
-  /** Taken out of a package that is not installed. */
+  /** A file that is taken out of a package, without installing the package. */
   file?: UnpackedFile;
-  /** Written before the packages are installed, where there is none yet. */
+  /** A file that is written before the packages are installed, unless it exists. */
   setting?: { readonly path: string; readonly text: string };
 }
 
@@ -57,8 +57,8 @@ const components: Readonly<Record<ComponentName, Component>> = {
   zookeeper: {
     what: "an Apache ZooKeeper server",
     found: findZooKeeper,
-    // The library alone. The package `zookeeper` adds a user and configuration files; `zookeeperd` would start a
-    // service on port 2181. The server class is in the library's jar.
+    // Only the library. The package `zookeeper` adds a user and configuration files; `zookeeperd` would start a service
+    // on port 2181. The server class is in the library's jar.
     packages: ["libzookeeper-java", "libslf4j-java", "default-jre-headless"],
   },
   curator: {
@@ -75,7 +75,7 @@ const components: Readonly<Record<ComponentName, Component>> = {
   redis: {
     what: "a Redis server",
     found: findRedis,
-    // The tools alone. The packages `redis-server` and `redis-sentinel` add links to a program of this one, and
+    // Only the tools. The packages `redis-server` and `redis-sentinel` add links to a program of this package, and
     // services that would be started on ports 6379 and 26379.
     packages: ["redis-tools"],
   },
@@ -96,7 +96,8 @@ const components: Readonly<Record<ComponentName, Component>> = {
   chromium: {
     what: "the browser Chromium",
     found: findChromium,
-    // The package recommends fonts, and recommendations are not followed: without any, a page has no letters.
+    // The package only recommends fonts, and recommended packages are not installed here. Without a font, a page has no
+    // letters.
     packages: ["chromium", "fonts-dejavu-core"],
   },
   promtool: {
@@ -110,7 +111,7 @@ const components: Readonly<Record<ComponentName, Component>> = {
     what: "the JSON schema of Compose files",
     found: findComposeSchema,
     packages: [],
-    // The package `docker-compose` brings Python libraries and, where Docker is, talks to it. The schema stands alone.
+    // The package `docker-compose` brings Python libraries and, where Docker is, talks to it. The schema needs neither.
     file: {
       packageName: "docker-compose",
       path: "usr/lib/python3/dist-packages/compose/config/compose_spec.json",
@@ -128,11 +129,11 @@ export interface EnsureOptions {
 }
 
 /**
- * Installs what is missing, where this machine allows it: root on Debian or Ubuntu. Nothing that it installs starts a
+ * Installs what is missing, if this machine allows it: root on Debian or Ubuntu. Nothing that it installs starts a
  * service. Returns at once when nothing is missing.
  *
- * @throws NotInstalledError with the commands to type where it cannot install, or the end of apt's output where
- * that failed.
+ * @throws NotInstalledError with the commands to type if it cannot install, or with the end of apt's output if the
+ * installation failed.
  */
 export async function ensure(options: EnsureOptions = {}): Promise<void> {
   const missing = missingOf(options.only ?? componentNames);
@@ -184,7 +185,7 @@ export async function ensure(options: EnsureOptions = {}): Promise<void> {
   }
 }
 
-/** `ensure` for what `startZooKeeper` needs, then `findZooKeeper`. */
+/** Runs `ensure` for what `startZooKeeper` needs, then returns what `findZooKeeper` finds. */
 export async function ensureZooKeeper(options: Omit<EnsureOptions, "only"> = {}): Promise<ZooKeeperInstall> {
   await ensure({ ...options, only: ["java", "zookeeper"] });
   return requireZooKeeper();
@@ -195,7 +196,7 @@ export function requireZooKeeper(): ZooKeeperInstall {
   return required(findZooKeeper(), "ZooKeeper server", "java,zookeeper");
 }
 
-/** `ensure` for what `startRedis` and its likes need, then `findRedis`. */
+/** Runs `ensure` for what `startRedis` and the other Redis starters need, then returns what `findRedis` finds. */
 export async function ensureRedis(options: Omit<EnsureOptions, "only"> = {}): Promise<RedisInstall> {
   await ensure({ ...options, only: ["redis"] });
   return requireRedis();

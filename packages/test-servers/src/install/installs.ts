@@ -30,17 +30,17 @@ export interface RedisInstall {
 
 /** A PostgreSQL server that can be started on this machine. */
 export interface PostgresInstall {
-  /** The program `initdb`, which makes a folder of data. */
+  /** The program `initdb`, which makes a data folder. */
   initdb: string;
-  /** The program `postgres`, which serves it. */
+  /** The program `postgres`, which serves that folder. */
   server: string;
-  /** Where both are: `POSTGRES_BIN`, Debian's folder or one of `PATH`. */
+  /** The folder of both: `POSTGRES_BIN`, Debian's folder or one of `PATH`. */
   from: string;
 }
 
 /** The Python client library of ZooKeeper. */
 export interface KazooInstall {
-  /** The `python3` that can import it; on Debian that is the system's own, whatever comes first on `PATH`. */
+  /** The `python3` that can import it. On Debian this is the system's own, whatever comes first on `PATH`. */
   python: string;
   /** Where it was found. */
   from: string;
@@ -48,15 +48,15 @@ export interface KazooInstall {
 
 const debianJars = "/usr/share/java";
 const debianPython = "/usr/bin/python3";
-/** The server's own program, under the name by which it checks snapshots. */
+/** The server program itself, under the name by which it checks snapshots. */
 const debianRedis = "/usr/bin/redis-check-rdb";
-/** One folder for each version, with the programs in its `bin`. They are not on `PATH`. */
+/** It has one folder for each version, with the programs in its `bin`. They are not on `PATH`. */
 const debianPostgres = "/usr/lib/postgresql";
-/** Where `ensure` puts what it takes out of packages that it does not install. */
+/** Where `ensure` puts files of packages that it does not install. */
 export const unpackedFolder = "/usr/local/lib/holdfast";
 const composeSchemaName = "compose_spec.json";
 const debianPythonPackages = "/usr/lib/python3/dist-packages";
-/** How long an interpreter may take to say what it can import: one that takes longer counts as unable to. */
+/** How long an interpreter may take to say what it can import. A slower one counts as unable to import it. */
 const askPythonWithinMs = 10_000;
 const oldestJava = 11;
 
@@ -93,10 +93,10 @@ export function findZooKeeper(): ZooKeeperInstall | undefined {
     if (!jars.some((jar) => /\/zookeeper-\d[^/]*\.jar$/.test(jar))) return undefined;
     return { java, classPath: jars.join(delimiter), from: home };
   }
-  // The manifest of Debian's jar names its neighbours; only the logger behind slf4j is left to choose.
+  // The manifest of Debian's jar names the jars that it needs; only the logger behind slf4j has to be chosen.
   const jars = ["zookeeper.jar", "slf4j-simple.jar"].map((name) => join(debianJars, name));
   if (!jars.every((jar) => existsSync(jar))) return undefined;
-  // The server's own start script leaves out what its AdminServer needs, and then has none. It comes with the package.
+  // The server's own start script leaves out this jar, and then has no AdminServer. The jar comes with the package.
   const servlet = join(debianJars, "servlet-api.jar");
   const classPath = [...jars, ...(existsSync(servlet) ? [servlet] : [])].join(delimiter);
   return { java, classPath, from: debianJars };
@@ -152,8 +152,8 @@ function debianPostgresFolders(): string[] {
 }
 
 /**
- * PgBouncer: the program that `PGBOUNCER` names if that is set, else the one on `PATH`, Debian's, or that of `ensure`. Debian has it in a
- * folder that is on root's `PATH` alone.
+ * PgBouncer: the program that `PGBOUNCER` names if that is set, else the one on `PATH`, Debian's, or that of `ensure`.
+ * Debian has it in a folder that only root has on its `PATH`.
  */
 export function findPgBouncer(): string | undefined {
   const places = ["/usr/sbin/pgbouncer", join(unpackedFolder, "pgbouncer")];
@@ -197,7 +197,7 @@ export function findPython(): string | undefined {
 
 /** Debian's kazoo (2.8.0 in Debian 12), else one that the `python3` on `PATH` can import. Undefined if there is none. */
 export function findKazoo(): KazooInstall | undefined {
-  // Only the system's interpreter looks there: one from pyenv or conda that hides it on PATH does not.
+  // Only the system's interpreter looks there. One of pyenv or conda that comes before it on PATH does not.
   if (isProgram(debianPython) && existsSync(join(debianPythonPackages, "kazoo"))) {
     return { python: debianPython, from: debianPythonPackages };
   }
@@ -218,11 +218,11 @@ function findJdkProgram(name: string): string | undefined {
   const file = ofHome !== undefined && isProgram(ofHome) ? ofHome : findProgram(name);
   if (file === undefined) return undefined;
   const version = majorVersion(file);
-  // An unknown version is let through: the server itself will say what it does not like.
+  // An unknown version is accepted: the server itself reports what it does not like.
   return version !== undefined && version < oldestJava ? undefined : file;
 }
 
-/** Read from the JDK's `release` file: starting Java to ask takes longer than all other checks together. */
+/** Read from the JDK's `release` file, because starting Java to ask it takes longer than all other checks together. */
 function majorVersion(program: string): number | undefined {
   try {
     const release = readFileSync(join(dirname(dirname(realpathSync(program))), "release"), "utf8");

@@ -5,17 +5,20 @@ import { basename, join } from "node:path";
 import { NotInstalledError } from "../errors.js";
 import { runApt } from "./run-apt.js";
 
-/** One file of a Debian package whose installation would start a service or bring much that is not needed here. */
+/**
+ * One file of a Debian package. Installing the whole package would start a service or bring much that is not needed
+ * here.
+ */
 export interface UnpackedFile {
   packageName: string;
-  /** In the package, without the slash in front. */
+  /** The path in the package, without the slash in front. */
   path: string;
   mode: number;
 }
 
 /**
- * Downloads the package, which apt checks as it does before installing, and puts the file alone into `folder`. No script
- * of the package runs.
+ * Downloads the package and puts only this file into `folder`. apt checks the package as it does before installing. No
+ * script of the package runs.
  *
  * @throws NotInstalledError
  */
@@ -38,7 +41,7 @@ export async function unpack(apt: string, file: UnpackedFile, folder: string): P
     }
     mkdirSync(folder, { recursive: true });
     const place = join(folder, basename(file.path));
-    // A process that looks meanwhile finds no file or a whole one.
+    // A process that looks meanwhile finds no file or a complete one.
     const beside = `${place}.${process.pid}`;
     copyFileSync(join(scratch, "unpacked", file.path), beside);
     chmodSync(beside, file.mode);

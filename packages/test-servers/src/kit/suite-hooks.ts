@@ -1,8 +1,8 @@
 type Hook = (run: () => Promise<void>) => unknown;
 
 /**
- * The hooks of a test framework, as vitest, jest and node:test name them: hand over what you import from
- * there. `after` and `before` are node:test's names.
+ * The hooks of a test framework, under the names of vitest, jest or node:test: pass what you import from there.
+ * `before` and `after` are node:test's names.
  */
 export type SuiteHooks =
   | {
@@ -10,7 +10,7 @@ export type SuiteHooks =
       readonly beforeAll: Hook;
       /** The server stops here. */
       readonly afterAll: Hook;
-      /** What a test broke is healed here. Without it nothing is. */
+      /** Whatever a test broke is healed here. Without this hook nothing is healed. */
       readonly afterEach?: Hook;
     }
   | {
@@ -18,17 +18,17 @@ export type SuiteHooks =
       readonly before: Hook;
       /** The server stops here. */
       readonly after: Hook;
-      /** What a test broke is healed here. Without it nothing is. */
+      /** Whatever a test broke is healed here. Without this hook nothing is healed. */
       readonly afterEach?: Hook;
     };
 
-/** Has `start` run before the first test of the suite, `heal` after each, and `stop` after the last. */
+/** Runs `start` before the first test of the suite, `heal` after each, and `stop` after the last. */
 export function followSuite(
   hooks: SuiteHooks,
   steps: { start(): Promise<void>; heal(): Promise<void>; stop(): Promise<void> },
 ): void {
   const { before, after } = "before" in hooks ? hooks : { before: hooks.beforeAll, after: hooks.afterAll };
-  // The callbacks take no arguments: a framework may pass a context or take a parameter for a callback to wait for.
+  // The callbacks take no arguments: a framework may pass a context, or mistake a parameter for a callback to wait for.
   before(() => steps.start());
   hooks.afterEach?.(() => steps.heal());
   after(() => steps.stop());

@@ -13,17 +13,17 @@ import { followSuite, type SuiteHooks } from "./suite-hooks.js";
 
 /** What `zkTestServer()` takes. */
 export interface ZkTestServerOptions extends EmbeddedZooKeeperOptions {
-  /** Nodes that are there when the suite starts, with everything above them; each path is a persistent, empty node. */
+  /** Nodes that exist when the suite starts, with all nodes above them; each is persistent and empty. */
   readonly paths?: readonly string[];
 }
 
 /** What `zkTestServer()` takes when it follows a suite. */
 export interface SuiteZkTestServerOptions extends ZkTestServerOptions {
-  /** Where the server starts and stops, and what was broken is healed. */
+  /** The hooks in which the server starts and stops, and faults are healed. */
   readonly hooks: SuiteHooks;
 }
 
-/** A ZooKeeper for the tests of a service: inside the process of the tests, gone with them. */
+/** A ZooKeeper for the tests of a service. It runs inside the test process and ends with it. */
 export class ZkTestServer {
   readonly #options: ZkTestServerOptions;
   #server: EmbeddedZooKeeper | undefined;
@@ -36,7 +36,7 @@ export class ZkTestServer {
     this.#options = options;
   }
 
-  /** Starts it; `zkTestServer` does it for you. @throws Error of the port if that is taken. */
+  /** Starts the server; `zkTestServer` does it for you. @throws Error of the port if that is taken. */
   async start(): Promise<void> {
     if (this.#server !== undefined) throw new TestServerError("the test server has been started already");
     this.#server = await EmbeddedZooKeeper.start(this.#options);
@@ -44,7 +44,7 @@ export class ZkTestServer {
     this.#makePaths();
   }
 
-  /** Everything there is, for what has no shorter way here. @throws TestServerError while it is not running. */
+  /** The embedded server, for what has no shortcut here. @throws TestServerError while it is not running. */
   get server(): EmbeddedZooKeeper {
     if (this.#server === undefined) {
       throw new TestServerError(
@@ -66,7 +66,9 @@ export class ZkTestServer {
     return this.server.port;
   }
 
-  /** Steps into the way of requests, replies, events and handshakes: `faults.on({ op: "create2" }, { do: "no-reply" })`. */
+  /**
+   * Injects faults into requests, replies, events and handshakes: `faults.on({ op: "create2" }, { do: "no-reply" })`.
+   */
   get faults(): Faults {
     return this.server.faults;
   }
@@ -92,7 +94,7 @@ export class ZkTestServer {
   }
 
   /**
-   * Ends a session now, as if its time-out were over: its ephemeral nodes go, clients that watch them get
+   * Ends a session now, as if its time-out were over. Its ephemeral nodes are deleted, clients that watch them get
    * their events, and its own client learns of it when it connects again.
    *
    * @param of its id, or the path of an ephemeral node that it owns; may be left out while there is one session.
@@ -103,7 +105,7 @@ export class ZkTestServer {
   }
 
   /**
-   * Closes the connection of a session, which lives on, as a restart of a switch does.
+   * Closes the connection of a session, as a restart of a switch does. The session lives on.
    *
    * @param of as in `expireSession`.
    * @throws TestServerError when there is no such session, or it has no connection now.
@@ -115,12 +117,12 @@ export class ZkTestServer {
     }
   }
 
-  /** Reads and writes nothing until `resume`. Sessions run out meanwhile, unless the clock is "frozen". */
+  /** Neither reads nor writes until `resume`. Sessions run out meanwhile, unless the clock is "frozen". */
   pause(options: { readonly clock?: "running" | "frozen" } = {}): void {
     this.server.pause(options);
   }
 
-  /** Goes on after `pause()`. */
+  /** Continues after `pause()`. */
   resume(): void {
     this.server.resume();
   }
@@ -130,25 +132,25 @@ export class ZkTestServer {
     this.server.setSequence(path, n);
   }
 
-  /** Goes down and comes up at the same port, by default with its state. */
+  /** Stops the server and starts it again at the same port, by default with its state. */
   async restart(options: RestartOptions = {}): Promise<void> {
     await this.server.restart(options);
     this.#makePaths();
   }
 
-  /** Ends all faults and a pause, if it is running. With the hook `afterEach` this happens after every test. */
+  /** Ends all faults and a pause, if the server is running. With the hook `afterEach` this happens after every test. */
   heal(): void {
     this.#server?.faults.clear();
     this.#server?.resume();
   }
 
-  /** Heals and goes on with nothing in it but `paths`, at the same port. Sessions are over: open clients anew. */
+  /** Heals, and restarts at the same port with nothing but `paths`. All sessions are over: open new clients. */
   async reset(): Promise<void> {
     this.heal();
     await this.restart({ keepState: false });
   }
 
-  /** Closes all connections and the port. Once more does nothing. */
+  /** Closes all connections and the port. A second call does nothing. */
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -191,9 +193,9 @@ export class ZkTestServer {
 /**
  * A ZooKeeper for tests, without Java.
  *
- * With `hooks` it is returned at once, starts before the first test of the suite and stops after the last;
- * `connectString` is there in tests and in later hooks. Without, it is running when the promise resolves, and
- * `await using` ends it.
+ * With `hooks` it is returned at once. It starts before the first test of the suite and stops after the last;
+ * `connectString` can be read in tests and in later hooks. Without `hooks`, it is running when the promise resolves,
+ * and `await using` ends it.
  */
 export function zkTestServer(options: SuiteZkTestServerOptions): ZkTestServer;
 /** The form without `hooks`: starts the server at once, and resolves when it runs. */

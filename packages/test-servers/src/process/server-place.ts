@@ -1,10 +1,10 @@
-/** Where a server runs and what it is started by, if not simply on 127.0.0.1 by this process. */
+/** Where a server runs and by what it is started, unless this process simply starts it on 127.0.0.1. */
 export interface ServerPlace {
   /** The IPv4 address at which it listens and at which it is known to others; default 127.0.0.1. */
   address?: string;
   /**
-   * Words in front of its command, such as `["nsenter", "--net=<file>", "--"]` or `["env", "LD_PRELOAD=<file>"]`. What they
-   * start must become the server by `exec`: signals go to the process that was started.
+   * Words in front of its command, such as `["nsenter", "--net=<file>", "--"]` or `["env", "LD_PRELOAD=<file>"]`. The
+   * program that they start must become the server by `exec`, because signals go to the process that was started.
    */
   prefix?: readonly string[];
 }

@@ -4,13 +4,15 @@ import type { Socket } from "node:net";
 import { TestServerError } from "../errors.js";
 import { eventually } from "../eventually.js";
 
-// The shell becomes the server by `exec`, so the pid we signal is the server's own. Before that it leaves a watchdog
-// behind, which waits for the end of a pipe that only we hold open: the kernel closes it however we die, SIGKILL
-// included. The watchdog then kills the server, but only while it is still its child: a server that has ended hands
-// the watchdog over to init, and its pid may belong to a stranger by now. SIGCONT goes first so that a paused server
-// leaves no stopped process waiting for its reaper. The word "done" on the pipe means that we live, know that the
-// server has ended and take care of its folder ourselves. What the shell says on the pipe means that the watchdog stands:
-// if we paused the shell before that and then died, a stopped process would be left for good.
+// The shell becomes the server by `exec`, so the pid that we signal is the server's own. Before that, the shell starts
+// a watchdog. It waits for the end of a pipe that only this process holds open: the kernel closes the pipe however this
+// process dies, SIGKILL included. Then the watchdog kills the server, but only while the watchdog is still the server's
+// child. A server that has ended leaves the watchdog to init, and its pid may belong to an unrelated process by now.
+// SIGCONT goes first, so that a paused server leaves no stopped process that waits for its reaper.
+//
+// The word "done" on the pipe means that this process lives, knows that the server has ended, and removes its folder
+// itself. The word "ready" from the shell means that the watchdog runs. If we paused the shell before that and then
+// died, a stopped process would be left for good.
 const leash = `
 (
   trap '' HUP INT TERM
@@ -50,12 +52,12 @@ export interface ExitInfo {
 }
 
 /**
- * A child process that does not outlive this one, whatever kills it.
+ * A child process that does not outlive this one, whatever kills this one.
  *
  * It does not keep this process alive either: a script that forgets to stop its servers ends, and they end with it.
  */
 export class TetheredProcess {
-  /** The process id of the command itself: signals reach it directly. */
+  /** The process id of the command itself, so signals reach the command directly. */
   readonly pid: number;
   /** Settles when the process has ended and was reaped. Never rejects. */
   readonly exited: Promise<ExitInfo>;
@@ -71,7 +73,7 @@ export class TetheredProcess {
     this.exited = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
         this.#exit = { code, signal };
-        pipe.end("done\n"); // the watchdog goes with the child
+        pipe.end("done\n"); // the watchdog ends with the child
         resolve(this.#exit);
       });
     });
@@ -86,10 +88,11 @@ export class TetheredProcess {
       const child = spawn("/bin/sh", ["-c", leash, "sh", options.command, ...options.args], {
         cwd: options.cwd,
         env: { ...process.env, HOLDFAST_SCRATCH: options.scratchFolder ?? "" },
-        // Not standard input: Node closes that by itself when the child ends, before we could say "done".
+        // Not standard input: Node closes that by itself when the child ends, before we could write "done".
         stdio: ["ignore", log, log, "pipe"],
-        // A signal to our process group as a whole reaches neither: clients that hold locks on the server need it a moment longer
-        // than a terminal's interrupt takes, and when the group is killed, only the watchdog is left to clean up.
+        // A signal to our whole process group reaches neither the child nor its watchdog. Clients that hold locks on
+        // the server need it a moment longer than a terminal's interrupt takes. If the group is killed, only the
+        // watchdog is left to clean up.
         detached: true,
       });
       await new Promise<void>((resolve, reject) => {
@@ -113,7 +116,7 @@ export class TetheredProcess {
     return this.#exit === undefined;
   }
 
-  /** SIGSTOP. Resolves when every thread stands still, not merely when the signal was sent. */
+  /** Sends SIGSTOP. Resolves when every thread stands still, not merely when the signal was sent. */
   async pause(): Promise<void> {
     this.#signal("SIGSTOP");
     await eventually(() => this.#standsStill(), {
@@ -123,12 +126,12 @@ export class TetheredProcess {
     });
   }
 
-  /** SIGCONT. No harm if it was not paused. */
+  /** Sends SIGCONT. Does no harm if the process was not paused. */
   resume(): void {
     this.#signal("SIGCONT");
   }
 
-  /** SIGCONT and `signal` (default SIGKILL), then waits for the end. No harm if it has ended. */
+  /** Sends SIGCONT and `signal` (default SIGKILL), then waits for the end. Does nothing if the process has ended. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<ExitInfo> {
     if (this.#exit !== undefined) return this.#exit;
     this.#signal("SIGCONT");
@@ -141,7 +144,7 @@ export class TetheredProcess {
     });
   }
 
-  /** Resolves when the watchdog stands, or the child has ended before that. */
+  /** Resolves when the watchdog runs, or when the child has ended before that. */
   async #watched(): Promise<void> {
     const pipe = this.#child.stdio[3] as Socket;
     pipe.ref();

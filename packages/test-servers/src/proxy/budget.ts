@@ -4,23 +4,23 @@ import type { TraceEntry } from "./trace.js";
 
 /** What a proxy has counted since it was started or reset. */
 export interface Counts {
-  /** Requests, without handshakes and without the ignored ones. */
+  /** Requests, without handshakes and without ignored ones. */
   requests: number;
   /**
    * Flights of all connections together. A request opens a new flight if no counted request of its connection is
-   * outstanding, or if an answer to one has been passed on since the last flight of the connection was opened, since
-   * then it may depend on that answer. All other requests belong to the flight that is open. So the number is at
-   * least the number of round trips that the client waited for; it is more than that when a client goes on sending
-   * independent requests while answers come in, never less.
+   * outstanding. It also does so if an answer has been passed on since the connection's last flight was opened, because
+   * it may depend on that answer. All other requests belong to the flight that is open. So the number is never less
+   * than the number of round trips that the client waited for. It is more when a client goes on sending independent
+   * requests while answers come in.
    */
   flights: number;
   /** Watch events that came from the server. */
   events: number;
-  /** Requests by operation: everything that was seen, also handshakes (`connect`) and what is ignored above. */
+  /** Requests by operation: all that were seen, including handshakes (`connect`) and ignored ones. */
   byOp: Readonly<Record<string, number>>;
 }
 
-/** Which requests are no part of a budget: names of operations, or a function that says so. */
+/** The requests that do not count in a budget: names of operations, or a function that decides. */
 export type Ignored = readonly OpName[] | ((entry: TraceEntry) => boolean);
 
 /** Counts requests and flights. */
@@ -51,7 +51,7 @@ export class Budget {
     return { requests, flights, events: this.#events, byOp: { ...this.#byOp } };
   }
 
-  /** Starts again at zero. Requests that are under way are forgotten: their answers open no flight. */
+  /** Starts again at zero. Requests without an answer yet are forgotten: their answers open no flight. */
   reset(ignore?: Ignored): void {
     if (ignore !== undefined) this.#ignore = toPredicate(ignore);
     this.#flights = new Flights();

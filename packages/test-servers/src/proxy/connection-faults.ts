@@ -22,27 +22,29 @@ import { TestServerError } from "../errors.js";
 import type { Pending, ProxyFaults } from "./proxy-faults.js";
 import type { TraceEntry } from "./trace.js";
 
-/** What becomes of a request or handshake. */
+/** What happens to a request or handshake. */
 export type UpFate =
   | { readonly kind: "forward"; readonly bytes: Buffer; readonly thenWait: boolean }
-  /** The server never hears of it. */
+  /** The server does not get it. */
   | { readonly kind: "drop" }
   | { readonly kind: "close"; readonly reset: boolean }
   /** Like `drop`, but the client gets these bytes and FIN. */
   | { readonly kind: "reply-and-close"; readonly bytes: Buffer }
-  /** Like `drop`, and the connection is deaf and mute from here on. */
+  /** Like `drop`, and from here on the connection neither reads nor sends. */
   | { readonly kind: "deaf" };
 
-/** What becomes of a reply or event. `next` as in the embedded server. */
+/** What happens to a reply or event. `next` has the same meaning as in the embedded server. */
 export type DownFate =
   | { readonly kind: "send"; readonly bytes: Buffer; readonly next: "go-on" | "close" | "stall" | "deaf" }
   | { readonly kind: "drop" }
   | { readonly kind: "close"; readonly reset: boolean };
 
-/** Yields what to wait for, everything behind in this direction waits as well, and returns what is to happen. */
+/**
+ * Yields each gate that it waits for, and everything behind it in this direction waits too. Returns what is to happen.
+ */
 export type Steps<Fate> = Generator<Gate, Fate>;
 
-/** What the connection knows by then. */
+/** What is known of the connection at that time. */
 export interface Known {
   readonly handshake: ConnectResponse | undefined;
   readonly lastZxid: bigint;
@@ -50,12 +52,12 @@ export interface Known {
 
 const watching: ReadonlySet<string> = new Set(["exists", "getData", "getChildren", "getChildren2"]);
 
-/** The faults of one connection: decides about its frames, without a socket. */
+/** The faults of one connection: decides what happens to its frames, without a socket. */
 export class ConnectionFaults {
   readonly #faults: ProxyFaults;
   readonly #known: Known;
   readonly #pending = new WeakMap<TraceEntry, readonly Pending[]>();
-  /** Bodies in place of those that the server sends, for requests that it got others in place of. */
+  /** Replacements for the server's replies, for requests in place of which the server got another request. */
   readonly #instead = new WeakMap<TraceEntry, { err: number; body: Buffer; unknownOp: boolean }>();
   /** A reply that waits for the next request. */
   #withheld: Gate | undefined;
@@ -65,7 +67,7 @@ export class ConnectionFaults {
     this.#known = known;
   }
 
-  /** @returns undefined when nothing is set for it. */
+  /** @returns undefined when no fault is set for it. */
   request(entry: TraceEntry, frame: Buffer): Steps<UpFate> | undefined {
     this.#withheld?.open();
     this.#withheld = undefined;
@@ -81,7 +83,7 @@ export class ConnectionFaults {
     return this.#up(entry, pending, frame);
   }
 
-  /** @param request what it answers. */
+  /** @param request the request that it answers. */
   reply(entry: TraceEntry, request: TraceEntry | undefined, frame: Buffer): Steps<DownFate> | undefined {
     const pending = request === undefined ? undefined : this.#pending.get(request);
     if (pending === undefined || request === undefined) return undefined;
@@ -133,7 +135,7 @@ export class ConnectionFaults {
             yield this.#expiry();
             return { kind: "close", reset: false };
           }
-          // Nothing waits for it: the connection says and hears nothing any more.
+          // The expiry is not waited for, because the connection neither sends nor reads any more.
           void this.#faults.expire(this.#session());
           return { kind: "deaf" };
         case "answer":
@@ -222,7 +224,7 @@ export class ConnectionFaults {
       const waiting = action.call(hit);
       if (waiting === undefined) return;
       const gate = fault.gate();
-      // A callback that fails fails its test as an unhandled rejection; the connection goes on either way.
+      // A callback that rejects fails its test by an unhandled rejection; the connection continues either way.
       void waiting.finally(() => gate.open());
       yield gate;
       return;
@@ -235,7 +237,7 @@ export class ConnectionFaults {
 
   #expiry(): Gate {
     const gate = new Gate();
-    // If it fails, the test fails by an unhandled rejection.
+    // If the expiry fails, the test fails by an unhandled rejection.
     void this.#faults.expire(this.#session()).finally(() => gate.open());
     return gate;
   }
@@ -246,7 +248,7 @@ export class ConnectionFaults {
     return handshake;
   }
 
-  /** A read that changes nothing goes to the server, so that the made-up answer comes in its turn. */
+  /** Sends the server a read that changes nothing, so that the made-up answer comes in its turn. */
   #substitute(entry: TraceEntry, err: number, unknownOp: boolean, body: Buffer = Buffer.alloc(0)): UpFate {
     this.#instead.set(entry, { err, body, unknownOp });
     const header = encodeRequestHeader({ xid: entry.xid, type: opCodes.exists });
@@ -255,7 +257,7 @@ export class ConnectionFaults {
   }
 }
 
-/** Whether requests behind this one are kept from the server until it is applied. */
+/** Whether requests behind this one are kept from the server until this one is applied. */
 function stopsReading(action: FaultAction): boolean {
   switch (action.do) {
     case "close":
@@ -286,7 +288,7 @@ function rejection(request: Buffer): Buffer {
   );
 }
 
-/** What the client gets in place of the server's reply; the trace shows that. */
+/** The frame that the client gets instead of the server's reply. The entry in the trace is changed to show it. */
 function reply(
   entry: TraceEntry,
   err: number,
@@ -301,7 +303,7 @@ function reply(
 function withoutWatch(op: TraceEntry["op"], frame: Buffer): Buffer {
   if (watching.has(op)) {
     const copy = Buffer.from(frame);
-    copy.writeUInt8(0, copy.length - 1); // `watch` is the last field of each
+    copy.writeUInt8(0, copy.length - 1); // `watch` is the last field of each of these requests
     return copy;
   }
   if (op !== "setWatches" && op !== "setWatches2") return frame;

@@ -32,15 +32,15 @@ const creating: ReadonlySet<string> = new Set([
   "createTTL",
 ] satisfies OpName[]);
 
-/** What a connection has asked and not been answered yet. */
+/** A request that has not been answered yet. */
 interface Outstanding {
   entry: TraceEntry;
   xid: number;
 }
 
 /**
- * Makes trace entries of the frames of one connection: knows the handshake, and which request a reply belongs to.
- * Never throws on bytes: what cannot be read is an entry with the operation `unknown`.
+ * Makes trace entries of the frames of one connection. It knows the handshake, and which request a reply belongs to. It
+ * never throws on bytes: what cannot be read becomes an entry with the operation `unknown`.
  */
 export class ConnectionReader {
   readonly #connection: number;
@@ -49,9 +49,9 @@ export class ConnectionReader {
   #shookDown = false;
   /** The server's answer to the handshake, once it has been read. */
   handshake: ConnectResponse | undefined;
-  /** When it was read, on the clock of `performance.now()`. */
+  /** When that answer was read, on the clock of `performance.now()`. */
   handshakeAt = 0;
-  /** The highest that an answer had. */
+  /** The highest zxid in an answer so far. */
   lastZxid = 0n;
 
   constructor(connection: number) {
@@ -79,7 +79,7 @@ export class ConnectionReader {
 
   /**
    * @param frame with its four length bytes.
-   * @returns the entry, and for a reply the request it answers.
+   * @returns the entry, and for a reply the request that it answers.
    */
   answer(frame: Buffer): { entry: TraceEntry; request?: TraceEntry } {
     const entry = this.#entry("down", "reply", frame);
@@ -109,7 +109,7 @@ export class ConnectionReader {
         entry.path = path;
         return;
       }
-      // Replies come in the order of the requests, save that pings may be answered out of turn.
+      // Replies come in the order of the requests, except that pings may be answered out of turn.
       const at = this.#outstanding.findIndex((waiting) => waiting.xid === xid);
       if (at === -1) return;
       request = this.#outstanding.splice(at, 1)[0]?.entry;
@@ -121,7 +121,7 @@ export class ConnectionReader {
     return request === undefined ? { entry } : { entry, request };
   }
 
-  /** A request that the server does not get: no reply belongs to it. */
+  /** Forgets a request that the server does not get: no reply belongs to it. */
   forget(request: TraceEntry): void {
     const at = this.#outstanding.findIndex(({ entry }) => entry === request);
     if (at !== -1) this.#outstanding.splice(at, 1);
@@ -152,7 +152,7 @@ function reading(read: () => void): void {
   try {
     read();
   } catch (error) {
-    // A test may send broken bytes to see how the other side takes them: they are passed on as they are.
+    // A test may send broken bytes to see how the other side reacts: they are passed on unchanged.
     if (!(error instanceof ProtocolError)) throw error;
   }
 }

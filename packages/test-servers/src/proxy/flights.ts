@@ -1,4 +1,4 @@
-/** What leaves on one connection, and is answered there. */
+/** Something that is sent on one connection and answered there. */
 export interface Travelling {
   readonly connection: number;
   /** The number of the flight on its connection, counted from 1; set when it leaves. */
@@ -12,15 +12,16 @@ interface ConnectionState {
 }
 
 /**
- * Counts flights: what leaves without waiting for an answer. A request opens a new one if none of its connection is
- * outstanding, or if an answer has been passed on since the last was opened, since then it may depend on that answer.
+ * Counts flights. A flight is what leaves without waiting for an answer. A request opens a new one if no request of its
+ * connection is outstanding. It also does so if an answer has been passed on since the last one was opened, because it
+ * may depend on that answer.
  */
 export class Flights<E extends Travelling> {
   /** Requests that have left. */
   requests = 0;
   flights = 0;
   #connections = new Map<number, ConnectionState>();
-  /** Not answered yet. */
+  /** Entries that are not answered yet. */
   #open = new WeakSet<E>();
 
   left(entry: E): void {
@@ -40,7 +41,7 @@ export class Flights<E extends Travelling> {
     entry.flight = state.flight;
   }
 
-  /** The answer was passed on. Without effect for what was not counted, or left before the last reset. */
+  /** The answer was passed on. Does nothing for an entry that was not counted, or that left before the last reset. */
   answered(entry: E): void {
     const state = this.#connections.get(entry.connection);
     if (state === undefined || !this.#open.delete(entry)) return;

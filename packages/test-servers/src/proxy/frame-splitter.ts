@@ -1,14 +1,14 @@
 const fourLetters = /^[a-z]{4}$/;
 
-/** A frame longer than this is taken for a stream that is not ZooKeeper's. */
+/** A longer frame means that the stream is not ZooKeeper's. */
 const longestFrameBytes = 64 << 20;
 
 /**
- * Cuts one direction of a connection into ZooKeeper frames, however the bytes are chunked. A frame comes out as it
- * went in, with its four length bytes.
+ * Cuts one direction of a connection into ZooKeeper frames, however the bytes are split into chunks. A frame comes out
+ * unchanged, with its four length bytes.
  *
- * A stream that starts with a four-letter word, or that has an impossible length somewhere, is `raw` from there on:
- * its bytes come out as they arrive.
+ * If a stream starts with a four-letter word, or has an impossible length somewhere, it is `raw` from there on: its
+ * bytes come out as they arrive.
  */
 export class FrameSplitter {
   #parts: Buffer[] = [];
@@ -21,14 +21,14 @@ export class FrameSplitter {
     return this.#raw;
   }
 
-  /** Adds a chunk. @returns the frames that are complete now, in order; chunks as they are once `raw`. */
+  /** Adds a chunk. @returns the frames that are complete now, in order; once `raw`, the chunk as it is. */
   push(chunk: Buffer): Buffer[] {
     if (this.#raw) return [chunk];
     this.#parts.push(chunk);
     this.#bytes += chunk.length;
     const frames: Buffer[] = [];
     if (this.#bytes < this.#needed) return frames;
-    // Joined only when something can come out of it, so a big frame in many chunks is copied once.
+    // Joined only when something can come out of it, so that a big frame in many chunks is copied once.
     const joined = this.#parts.length === 1 ? chunk : Buffer.concat(this.#parts);
     let at = 0;
     for (;;) {
@@ -58,7 +58,7 @@ export class FrameSplitter {
     return frames;
   }
 
-  /** What has arrived of a frame that is not complete. */
+  /** The bytes of a frame that has not arrived completely. */
   takeRest(): Buffer {
     const rest = Buffer.concat(this.#parts);
     this.#parts = [];

@@ -5,23 +5,23 @@ import { type Shape, Shaper, type StreamItem } from "./shaper.js";
 /** The direction as seen from the client: `up` goes to the server, `down` comes back. */
 export type Direction = "up" | "down";
 
-/** What the proxy does with the items of one direction at this moment. */
+/** What the proxy does now with the items of one direction. */
 export type Policy = "pass" | "swallow" | "hold";
 
-/** Reads along and may hold or drop; made once for each connection. */
+/** Sees every item and may hold or drop it. One is made for each connection. */
 export interface LinkFilter {
   up(item: StreamItem): void;
   down(item: StreamItem): void;
 }
 
-/** What a link asks of its proxy, each time anew, because a mode may change at any moment. */
+/** What a link asks its proxy. It asks each time anew, because a mode may change at any moment. */
 export interface LinkRules {
   target: { host: string; port: number };
-  /** How long to try again when the server refuses the connection, in milliseconds. */
+  /** For how many milliseconds to try again when the server refuses the connection. */
   dialForMs: number;
   shape(direction: Direction): Shape;
   policy(link: Link, direction: Direction): Policy;
-  /** How many of `length` bytes may still be delivered before the connection is to be cut; undefined for all. */
+  /** How many of `length` bytes may still be delivered before the connection has to be cut; undefined means all. */
   allowance(direction: Direction, length: number): number | undefined;
   delivered(direction: Direction, length: number): void;
   closed(link: Link): void;
@@ -29,7 +29,7 @@ export interface LinkRules {
 
 const redialMs = 20;
 
-// With more undelivered bytes than this the source is not read any more.
+// If more bytes than this are undelivered, the source is not read any more.
 const highWaterBytes = 1 << 20;
 
 /**
@@ -38,18 +38,18 @@ const highWaterBytes = 1 << 20;
  *     client > gate > filter > shaper > server
  *     client < gate < filter < shaper < server
  *
- * The gate is on the client's side, so a filter sees what came through from the client and what the server said.
+ * The gate is on the client's side, so a filter sees what passed the gate from the client, and what the server sent.
  */
 export class Link {
-  /** 1 for the first connection of a proxy, counting on. */
+  /** The number of the connection; a proxy counts its connections from 1. */
   readonly id: number;
-  /** Directions in which bytes, an end or a reset were swallowed: their streams have gaps. */
+  /** The directions in which bytes, an end or a reset were swallowed: their streams have gaps. */
   readonly damaged: { up: boolean; down: boolean } = { up: false, down: false };
   readonly #client: Socket;
   readonly #rules: LinkRules;
   readonly #shapers: { up: Shaper; down: Shaper };
   readonly #held: { up: StreamItem[]; down: StreamItem[] } = { up: [], down: [] };
-  /** What is due to the server before there is a connection to it. */
+  /** Items for the server that came before there was a connection to it. */
   readonly #early: StreamItem[] = [];
   #server: Socket | undefined;
   #dialed = false;
@@ -88,7 +88,7 @@ export class Link {
     this.#filter = filter;
   }
 
-  /** Connects to the server, if that has not been done. Bytes that wait for it follow in order. */
+  /** Connects to the server, unless that has been done. Bytes that wait for the connection follow in order. */
   dial(): void {
     if (this.#dialed || this.#closed) return;
     this.#dialed = true;
@@ -119,7 +119,7 @@ export class Link {
     attempt();
   }
 
-  /** Looks at the policy again: what was held goes on if it may. */
+  /** Asks for the policy again: items that were held continue if they may. */
   flush(): void {
     for (const direction of ["up", "down"] as const) {
       const held = this.#held[direction];
@@ -137,7 +137,7 @@ export class Link {
     this.#shapers.up.push(item);
   }
 
-  /** From the filter towards the client. @returns false when it was swallowed on the way. */
+  /** From the filter towards the client. @returns false when the policy swallowed the item. */
   toClient(item: StreamItem): boolean {
     const policy = this.#rules.policy(this, "down");
     if (policy === "swallow") {
@@ -149,12 +149,12 @@ export class Link {
     return true;
   }
 
-  /** Ends both sides in order, after what has been written. */
+  /** Ends both sides in order, after everything that has been written. */
   close(): void {
     this.#finish((socket) => socket.destroySoon());
   }
 
-  /** RST to both sides, now. */
+  /** Sends RST to both sides, now. */
   reset(): void {
     this.#finish(resetSocket);
   }
@@ -172,7 +172,8 @@ export class Link {
     const policy = this.#rules.policy(this, "up");
     if (policy === "swallow") {
       this.damaged.up = true;
-      // A client that resets before the server was dialed ends the link: the server knows nothing of it, and nothing has to be kept.
+      // A client that resets before the server was dialed ends the link: the server does not know of it, and nothing is
+      // to be kept.
       if (!this.dialed && item === "rst") this.reset();
       return;
     }
@@ -197,7 +198,7 @@ export class Link {
     } else {
       const allowed = this.#rules.allowance(direction, item.length);
       if (allowed !== undefined) {
-        // FIN, not RST, behind the piece: a reset would make the receiver's kernel throw the piece away.
+        // FIN, not RST, follows the piece: a reset would make the receiver's kernel throw the piece away.
         this.#rules.delivered(direction, allowed);
         if (allowed > 0) sink.write(item.subarray(0, allowed));
         this.close();
@@ -225,7 +226,7 @@ export class Link {
     for (const socket of [this.#client, this.#server]) {
       if (socket === undefined || socket.destroyed) continue;
       socket.removeAllListeners("data");
-      socket.resume(); // an unread rest would keep a half-closed socket open for ever
+      socket.resume(); // unread bytes would keep a half-closed socket open for ever
       end(socket);
     }
     this.#rules.closed(this);

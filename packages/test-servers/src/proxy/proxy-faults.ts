@@ -14,13 +14,13 @@ export interface Pending {
 
 /**
  * The faults of the embedded server, in front of a real one: same rules, same actions, same effect at the client and in
- * the server's data. Where a proxy cannot do the same:
+ * the server's data. A proxy differs in these points:
  *
- * - `move` needs a member of its own, and is refused.
+ * - `move` needs another member of the ensemble, and is refused.
  * - A request that is held at "prep" waits in front of the server, as at "frame", so it does not renew its session.
- * - `answer` and `unknown-op` lead a harmless read to the server in place of the request, whose answer gives the
- *   moment and the zxid; it counts at the server as a sign of life.
- * - `expire` takes the session over and closes it. Of the events about the session's own nodes none comes.
+ * - With `answer` and `unknown-op`, the server gets a harmless read in place of the request. The answer to that read
+ *   gives the moment and the zxid; at the server the read counts as a sign of life.
+ * - `expire` takes the session over and closes it. The client gets none of the events about the session's own nodes.
  * - `forMs` runs on the clock of this process.
  */
 export class ProxyFaults implements FaultRules {
@@ -64,13 +64,13 @@ export class ProxyFaults implements FaultRules {
     return this.#refusals.size > 0;
   }
 
-  /** Takes all faults back. */
+  /** Ends all faults. */
   clear(): void {
     for (const fault of [...this.#rules]) fault.release();
     for (const refusal of [...this.#refusals]) refusal.release();
   }
 
-  /** For the connections: the rules that take this, counted. */
+  /** For the connections: the rules that take this subject. Each of them counts it. */
   takers(subject: FaultSubject, xid: number, zxid: bigint): Pending[] {
     const pending: Pending[] = [];
     for (const fault of this.#rules) {

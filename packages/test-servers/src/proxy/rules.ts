@@ -2,43 +2,43 @@ import type { WatchEventType } from "@holdfast/zk-protocol";
 import { TestServerError } from "../errors.js";
 import type { TracedOp, TraceEntry } from "./trace.js";
 
-/** Which frames a rule is about. What is left out matches everything. */
+/** Which frames a rule acts on. A property that is left out matches everything. */
 export interface FrameMatch {
   /** The operation of a request or of the reply to it. */
   op?: TracedOp | readonly TracedOp[];
-  /** The whole path, or an expression it must fit. */
+  /** The whole path, or an expression that it must match. */
   path?: string | RegExp;
   /** Number of the connection, as in the trace. */
   connection?: number;
-  /** The rule begins with the n-th matching frame from now on; default 1. */
+  /** Which matching frame from now on is the first that the rule acts on; default 1. */
   nth?: number;
-  /** How many matching frames it acts on; default 1, for events Infinity. */
+  /** On how many matching frames it acts; default 1, for events Infinity. */
   times?: number;
 }
 
 /** How a frame is held, and what ends it. */
 export interface HoldOptions {
   /**
-   * What ends it besides `release()`: the next ping that the client sends on the connection, or a promise that
+   * What ends the hold besides `release()`: the next ping that the client sends on the connection, or a promise that
    * settles.
    */
   until?: "ping" | PromiseLike<unknown>;
   /**
-   * Holds back this frame alone and lets what is behind it overtake. A real server never does that; it shows whether
-   * a client relies on the order. Default false: everything behind the frame in its direction waits too.
+   * Holds back only this frame and lets later frames overtake it. A real server never does that; it shows whether a
+   * client relies on the order. Default false: everything behind the frame in its direction waits too.
    */
   alone?: boolean;
 }
 
 /** What follows the loss of a frame; by default the connection goes on. */
 export interface DropOptions {
-  /** Then end the connection, both ends in order: to the client, the answer was lost on the way. */
+  /** Then ends the connection, both ends in order: for the client, the answer was lost on the way. */
   thenCut?: boolean;
-  /** Then drop everything else in that direction on that connection: the network went silent. */
+  /** Then drops everything else in that direction on that connection, as if the network went silent. */
   thenSilence?: boolean;
 }
 
-/** Which events a rule is about. What is left out matches all. */
+/** Which events a rule acts on. A property that is left out matches all. */
 export interface EventMatch extends Omit<FrameMatch, "op"> {
   /** The type of the event. */
   type?: WatchEventType;
@@ -46,13 +46,13 @@ export interface EventMatch extends Omit<FrameMatch, "op"> {
 
 export type RuleAction = { hold: HoldOptions } | { drop: DropOptions };
 
-/** A rule that was given to a proxy; it ends by itself when its `times` are used up. */
+/** A rule that was given to a proxy. It ends by itself when its `times` are used up. */
 export class FrameRule {
-  /** What it does to what it fits. */
+  /** What the rule does to what matches. */
   readonly action: "hold" | "drop";
-  /** How it holds; without meaning where it drops. */
+  /** How it holds; without meaning in a rule that drops. */
   readonly hold: HoldOptions;
-  /** How it drops; without meaning where it holds. */
+  /** How it drops; without meaning in a rule that holds. */
   readonly drop: DropOptions;
   readonly #name: string;
   readonly #fits: (entry: TraceEntry) => boolean;
@@ -80,17 +80,20 @@ export class FrameRule {
     }
   }
 
-  /** The frames it has acted on, oldest first. */
+  /** The frames that it has acted on, oldest first. */
   get hits(): readonly TraceEntry[] {
     return this.#acted;
   }
 
-  /** Whether it acts on nothing more. */
+  /** Whether the rule acts on nothing more. */
   get over(): boolean {
     return this.#left <= 0;
   }
 
-  /** Resolves with the first frame it acts on. @throws TestServerError after `withinMs` (default 10,000), and when it is released before. */
+  /**
+   * Resolves with the first frame that it acts on. @throws TestServerError after `withinMs` (default 10,000), and if
+   * the rule is released before.
+   */
   hit(options: { withinMs?: number } = {}): Promise<TraceEntry> {
     const withinMs = options.withinMs ?? 10_000;
     return new Promise((resolve, reject) => {
@@ -115,14 +118,14 @@ export class FrameRule {
     });
   }
 
-  /** Lets go of what is held and ends the rule. */
+  /** Releases what is held, and ends the rule. */
   release(): void {
     this.#left = 0;
     this.#releaseHeld();
     for (const look of [...this.#waiting]) look();
   }
 
-  /** For the proxy: whether the rule acts on this frame. Counts it. */
+  /** For the proxy: whether the rule acts on this frame. It counts the frame. */
   takes(entry: TraceEntry): boolean {
     if (this.over || !this.#fits(entry)) return false;
     if (this.#before > 0) {
@@ -135,7 +138,7 @@ export class FrameRule {
     return true;
   }
 
-  /** For the proxy: what is to happen with a frame it holds. */
+  /** For the proxy: takes the callback that releases a frame that it holds. */
   keep(connection: number, release: () => void): void {
     this.#held.add({ connection, release });
   }
@@ -171,7 +174,7 @@ export function matcher(
 function fitsPath(wanted: string | RegExp | undefined, path: string | undefined): boolean {
   if (wanted === undefined) return true;
   if (path === undefined) return false;
-  // A copy without state: an expression with the flag g would remember where it stopped.
+  // A copy without state: an expression with the flag g would continue where it stopped.
   return typeof wanted === "string"
     ? wanted === path
     : new RegExp(wanted.source, wanted.flags.replace(/[gy]/g, "")).test(path);

@@ -1,7 +1,7 @@
 /** What travels in one direction of a connection: bytes, the orderly end, or a reset. */
 export type StreamItem = Buffer | "fin" | "rst";
 
-/** How much slower than the machine a direction shall be. */
+/** How much slower than the machine one direction is made. */
 export interface Shape {
   /** Each byte arrives this many milliseconds later. */
   delayMs: number;
@@ -9,12 +9,12 @@ export interface Shape {
   bytesPerS: number;
 }
 
-// A slow line trickles: without pieces, a big chunk would arrive in one go after a long silence.
+// A slow line delivers a little at a time. Without pieces, a big chunk would arrive at once after a long silence.
 const piecesPerS = 20;
 
 /**
- * Delays one direction of one connection and limits its rate; order is kept. With nothing to delay and nothing
- * waiting, items pass at once in the caller's turn, so that a burst stays a burst.
+ * Delays one direction of one connection and limits its rate; the order is kept. If nothing is to be delayed and
+ * nothing waits, items pass at once in the caller's turn, so that a burst stays a burst.
  */
 export class Shaper {
   readonly #shape: () => Shape;
@@ -43,7 +43,7 @@ export class Shaper {
     this.#arm();
   }
 
-  /** Drops what is under way. */
+  /** Drops everything that is under way. */
   clear(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

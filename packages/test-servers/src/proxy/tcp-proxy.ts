@@ -10,16 +10,17 @@ import type { Shape } from "./shaper.js";
  * - `ok`: passes everything on.
  * - `hole`: swallows both directions. Sockets stay open, new connections are accepted and lead nowhere.
  * - `hole-up`: swallows what the client sends; new connections lead nowhere.
- * - `hole-down`: swallows what the server sends; the server still hears everything, new connections included.
- * - `stall`: holds both directions back and delivers them late, as a network does that is mended in time: TCP
- *   repeats what was lost. This is the faithful cut; the holes are cuts after which nothing can be repeated.
+ * - `hole-down`: swallows what the server sends; the server still gets everything, from new connections too.
+ * - `stall`: holds both directions back and delivers them late, like a network that is mended in time: TCP repeats what
+ *   was lost. This is the realistic cut; after a hole nothing can be repeated.
  * - `stall-up`, `stall-down`: the same for one direction. As with the holes, new connections reach the server unless
  *   `up` is closed.
- * - `mute`: leaves old connections alone; new ones are accepted and never answered, and the server hears nothing.
+ * - `mute`: leaves old connections alone; new ones are accepted and never answered, and the server gets nothing of
+ *   them.
  * - `refuse`: leaves old connections alone; new ones are refused by the kernel, as with a dead server.
  * - `reset`: resets all connections, and each new one as soon as it is accepted.
  *
- * When a hole ends, connections that lost something in it are reset, because their streams have gaps; those that
+ * When a hole ends, connections that lost something in it are reset, because their streams have gaps. Connections that
  * lost nothing go on.
  */
 export type ProxyMode = (typeof modes)[number];
@@ -39,7 +40,7 @@ const modes = [
 
 /** What every proxy takes. */
 export interface ProxyOptions {
-  /** `host:port` or the two apart. */
+  /** `host:port`, or host and port apart. */
   target:
     | string
     | {
@@ -54,13 +55,13 @@ export interface ProxyOptions {
   port?: number;
   /**
    * How long a new connection waits for a target that refuses it, in milliseconds; default 0: the client is reset at
-   * once. A proxy accepts before its target does; this is for clients that take an accepted connection for a sign
-   * that the server runs.
+   * once. A proxy accepts a connection before its target does. The option is for clients that take an accepted
+   * connection for a sign that the server runs.
    */
   dialForMs?: number;
 }
 
-/** One value for both directions, or one for each; what is left out is as without the fault. */
+/** One value for both directions, or one for each. A direction that is left out is as without the fault. */
 export type PerDirection =
   | number
   | {
@@ -70,13 +71,15 @@ export type PerDirection =
       down?: number;
     };
 
-/** A TCP proxy on 127.0.0.1 that misbehaves on request. It lives in this process: a blocked event loop blocks it. */
+/**
+ * A TCP proxy on 127.0.0.1 that injects faults on request. It lives in this process: a blocked event loop blocks it.
+ */
 export class TcpProxy {
   /** The address that it listens at. */
   readonly host: string = "127.0.0.1";
   /** The port that it listens at. */
   readonly port: number;
-  /** `host:port`, to be given to the client in place of the server's. */
+  /** `host:port`. Give it to the client in place of the server's address. */
   readonly connectString: string;
   /** The option `name`, or the target. */
   readonly name: string;
@@ -116,7 +119,7 @@ export class TcpProxy {
     return proxy;
   }
 
-  /** What it does to connections now. */
+  /** What the proxy does to its connections now. */
   get mode(): ProxyMode {
     return this.#mode;
   }
@@ -127,8 +130,8 @@ export class TcpProxy {
   }
 
   /**
-   * Leads new connections elsewhere, as an address does that moves from one server to the next. Old ones stay where they are:
-   * `resetAll` ends them, as those of a server that lost its address end sooner or later.
+   * Leads new connections elsewhere, as an address does that moves from one server to the next. Old connections stay
+   * where they are. `resetAll` ends them, as connections to a server that lost its address end sooner or later.
    */
   lead(target: ProxyOptions["target"]): void {
     this.#rules.target = parseTarget(target);
@@ -150,8 +153,8 @@ export class TcpProxy {
   }
 
   /**
-   * Changes the mode. It holds from this call on, for bytes that are under way as well; only the way out of
-   * `refuse` takes until the promise resolves.
+   * Changes the mode. It holds from this call on, for bytes that are under way as well. Only leaving `refuse` takes
+   * until the promise resolves.
    */
   async setMode(mode: ProxyMode): Promise<void> {
     if (!modes.includes(mode)) throw new RangeError(`${this.name}: there is no mode ${JSON.stringify(mode)}`);
@@ -166,14 +169,16 @@ export class TcpProxy {
     if (mode !== "refuse") await this.listen();
   }
 
-  /** Later by this many milliseconds; 0 ends it. Bytes that are under way keep the delay they have. */
+  /**
+   * Delays all bytes by this many milliseconds; 0 ends the delay. Bytes that are under way keep the delay they have.
+   */
   setDelayMs(delayMs: PerDirection): void {
     const { up, down } = perDirection(delayMs, 0);
     this.#shape.up.delayMs = up;
     this.#shape.down.delayMs = down;
   }
 
-  /** At most this many bytes per second and connection; Infinity ends it. */
+  /** Limits the rate to this many bytes per second and connection; Infinity ends the limit. */
   setRate(bytesPerS: PerDirection): void {
     const { up, down } = perDirection(bytesPerS, Number.POSITIVE_INFINITY);
     if (!(up > 0 && down > 0)) throw new RangeError(`${this.name}: a rate is more than 0 bytes per second`);
@@ -182,10 +187,10 @@ export class TcpProxy {
   }
 
   /**
-   * Lets `bytes` more bytes through in one direction, counted over all connections, and then ends the connection
-   * that carried the last of them, in the middle of a frame if need be. Happens once.
+   * Lets `bytes` more bytes through in one direction, counted over all connections. Then it ends the connection that
+   * carried the last of them, in the middle of a frame if need be. Happens once.
    *
-   * @returns resolves when it has happened. Never rejects; may never resolve.
+   * @returns a promise that resolves when it has happened. It never rejects; it may never resolve.
    */
   cutAfter(bytes: number, direction: Direction): Promise<void> {
     if (!Number.isInteger(bytes) || bytes < 0) throw new RangeError(`${this.name}: cutAfter(${bytes})`);
@@ -194,7 +199,7 @@ export class TcpProxy {
     });
   }
 
-  /** RST to both ends of all connections; new ones are not affected. */
+  /** Sends RST to both ends of all connections; new ones are not affected. */
   resetAll(): void {
     for (const link of [...this.#links]) link.reset();
   }
@@ -218,7 +223,7 @@ export class TcpProxy {
     return this.close();
   }
 
-  /** Something that reads along on a new connection; none in a plain proxy. */
+  /** Makes the filter that reads along on a new connection; a plain proxy has none. */
   protected filterFor(_link: Link): LinkFilter | undefined {
     return undefined;
   }
@@ -242,7 +247,7 @@ export class TcpProxy {
     else this.#adapt(link);
   }
 
-  /** Brings one connection in line with the mode. */
+  /** Makes one connection follow the mode. */
   #adapt(link: Link): void {
     if (link.closed) return;
     for (const direction of ["up", "down"] as const) {
@@ -270,7 +275,7 @@ export class TcpProxy {
       case "mute":
         return link.dialed ? "pass" : "swallow";
       default:
-        // Accepted under another mode and not led on yet, which `refuse` leaves as it is.
+        // The connection was accepted under another mode and not led on yet. `refuse` leaves it as it is.
         return link.dialed || this.#mode === "ok" ? "pass" : "hold";
     }
   }
@@ -292,7 +297,7 @@ interface Cut {
   done: () => void;
 }
 
-/** Starts a proxy without knowledge of any protocol. */
+/** Starts a proxy that knows no protocol. */
 export function startProxy(options: ProxyOptions): Promise<TcpProxy> {
   return TcpProxy.start(options);
 }

@@ -2,42 +2,44 @@ import type { OpName, WatchEventType } from "@holdfast/zk-protocol";
 import { TestServerError } from "../errors.js";
 import type { Direction } from "./link.js";
 
-/** Operations by name; `connect` is the handshake, `unknown` an operation or a reply that fits nothing. */
+/**
+ * Operations by name. `connect` is the handshake; `unknown` is an unknown operation, or a reply to no known request.
+ */
 export type TracedOp = OpName | "connect" | "event" | "unknown";
 
 /** One frame that a ZooKeeper proxy has read. */
 export interface TraceEntry {
-  /** 1 for the first connection of the proxy, counting on. */
+  /** The number of the connection; a proxy counts its connections from 1. */
   connection: number;
   /** `up` for requests, `down` for replies and events. */
   direction: Direction;
-  /** What it is. */
+  /** The kind of frame. */
   kind: "request" | "reply" | "event";
   /** 0 for handshakes, -1 for events. */
   xid: number;
   /** The operation, also on its reply. */
   op: TracedOp;
-  /** The path in the request, also on its reply; for an event the path it is about. */
+  /** The path in the request, also on its reply; on an event the path that it is about. */
   path?: string;
   /** On the reply to a create: the name that the server gave. */
   created?: string;
   /** On replies: 0 or the server's error. A failed `multi` has 0 here. */
   err?: number;
-  /** On replies and events, from the header. */
+  /** On replies and events: the zxid in the header. */
   zxid?: bigint;
-  /** On events. */
+  /** On events: the type. */
   event?: WatchEventType;
-  /** On requests that count: the flight of this connection they belong to, from 1. */
+  /** On requests that count: the number of the flight on this connection that they belong to, from 1. */
   flight?: number;
   /** Length of the frame with its four length bytes. */
   bytes: number;
   /** When it was read, on the clock of `performance.now()`, in milliseconds. */
   at: number;
-  /** What became of it; `held` turns into `forwarded` on release, and nothing is forwarded into a hole. */
+  /** What became of it. `held` turns into `forwarded` on release. Nothing is `forwarded` into a hole. */
   fate: "forwarded" | "held" | "dropped";
 }
 
-/** The last frames read, with waiting for those to come. Memory is bounded: the oldest make room. */
+/** The last frames read, and waiting for frames to come. Memory is bounded: the oldest entries are removed. */
 export class Trace {
   readonly #name: string;
   readonly #limit: number;
@@ -54,7 +56,7 @@ export class Trace {
     return this.#entries;
   }
 
-  /** Entries that had to make room. */
+  /** How many entries were removed because of the limit. */
   get forgotten(): number {
     return this.#forgotten;
   }
@@ -69,7 +71,7 @@ export class Trace {
     this.look(entry);
   }
 
-  /** An entry is new or has changed: shows it to those who wait. */
+  /** Shows an entry that is new or has changed to every call that waits. */
   look(entry: TraceEntry): void {
     for (const look of [...this.#waiting]) look(entry);
   }
@@ -79,7 +81,7 @@ export class Trace {
     this.#forgotten = 0;
   }
 
-  /** The first entry that fits, past or to come. */
+  /** The first entry that fits, in the trace or still to come. */
   waitFor(predicate: (entry: TraceEntry) => boolean, withinMs: number, what: string): Promise<TraceEntry> {
     const past = this.#entries.find(predicate);
     if (past !== undefined) return Promise.resolve(past);

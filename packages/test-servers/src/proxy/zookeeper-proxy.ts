@@ -19,7 +19,7 @@ import { ZooKeeperTap } from "./zookeeper-tap.js";
 export interface ZooKeeperProxyOptions extends ProxyOptions {
   /** Requests that are left out of `counts().requests` and of flights; default `["ping", "sync"]`. */
   ignore?: Ignored;
-  /** How many frames the trace keeps; default 20,000. Counts know no limit. */
+  /** How many frames the trace keeps; default 20,000. Counts have no limit. */
   traceLimit?: number;
 }
 
@@ -33,19 +33,25 @@ export interface ProxiedSession {
   password: Uint8Array;
   /** The time-out as granted by the server, in milliseconds. */
   timeoutMs: number;
-  /** When the server's answer was read, on the clock of `performance.now()`: the latest of several proxies is the one in use. */
+  /**
+   * When the server's answer was read, on the clock of `performance.now()`. Of several proxies, the latest is the one
+   * in use.
+   */
   at: number;
 }
 
 /**
- * A TCP proxy that reads the ZooKeeper frames passing through: it records and counts them, and can hold or drop
- * chosen ones. Everything that `TcpProxy` does works here too.
+ * A TCP proxy that reads the ZooKeeper frames passing through: it records and counts them, and can hold or drop chosen
+ * ones. Everything that `TcpProxy` does works here too.
  *
- * The trace shows what came through: requests swallowed by a hole are not in it, replies swallowed by one are, with
+ * The trace shows what came through. A request swallowed by a hole is not in it; a reply swallowed by a hole is, with
  * the fate `dropped`. While a frame is held, those behind it are neither recorded nor counted.
  */
 export class ZooKeeperProxy extends TcpProxy {
-  /** The rules of the embedded server's `faults`, for the server behind this proxy. They go before those below. */
+  /**
+   * The rules of the embedded server's `faults`, for the server behind this proxy. They come before the rules set
+   * below.
+   */
   readonly faults: ProxyFaults;
   readonly #trace: Trace;
   readonly #budget: Budget;
@@ -71,7 +77,7 @@ export class ZooKeeperProxy extends TcpProxy {
     return this.#trace.entries;
   }
 
-  /** Sessions by connection, oldest first, of connections whose handshake was answered with a session. */
+  /** The sessions of all connections whose handshake was answered with a session, oldest connection first. */
   get sessions(): ProxiedSession[] {
     const sessions: ProxiedSession[] = [];
     for (const [connection, tap] of this.#taps) {
@@ -88,7 +94,7 @@ export class ZooKeeperProxy extends TcpProxy {
     return this.#budget.counts;
   }
 
-  /** Clears trace and counts; rules stay. `ignore` replaces what is left out from here on. */
+  /** Clears trace and counts; rules stay. From here on `ignore` replaces the list of what is left out. */
   reset(options: { ignore?: Ignored } = {}): void {
     this.#trace.clear();
     this.#budget.reset(options.ignore);
@@ -105,32 +111,32 @@ export class ZooKeeperProxy extends TcpProxy {
     return this.#trace.waitFor(predicate, options.withinMs ?? 10_000, options.what ?? "a frame");
   }
 
-  /** Holds requests back, and with them everything that the client sends after them. */
+  /** Holds requests back, and everything that the client sends after them. */
   holdRequest(match: FrameMatch & HoldOptions = {}): FrameRule {
     return this.#rule("holdRequest", "request", match, { hold: match });
   }
 
-  /** Drops requests: the server never hears of them. */
+  /** Drops requests: the server never gets them. */
   dropRequest(match: FrameMatch & DropOptions = {}): FrameRule {
     return this.#rule("dropRequest", "request", match, { drop: match });
   }
 
-  /** Holds replies back, and with them everything that the server sends after them, events included. */
+  /** Holds replies back, and everything that the server sends after them, events included. */
   holdReply(match: FrameMatch & HoldOptions = {}): FrameRule {
     return this.#rule("holdReply", "reply", match, { hold: match });
   }
 
-  /** Drops replies: the server has acted, and the client does not learn it. */
+  /** Drops replies: the server has executed the request, and the client does not learn it. */
   dropReply(match: FrameMatch & DropOptions = {}): FrameRule {
     return this.#rule("dropReply", "reply", match, { drop: match });
   }
 
-  /** Holds watch events back, all that match unless `times` says less. */
+  /** Holds watch events back: every one that matches, unless `times` limits it. */
   holdEvents(match: EventMatch & HoldOptions = {}): FrameRule {
     return this.#rule("holdEvents", "event", { times: Number.POSITIVE_INFINITY, ...match }, { hold: match });
   }
 
-  /** Drops watch events, all that match unless `times` says less. */
+  /** Drops watch events: every one that matches, unless `times` limits it. */
   dropEvents(match: EventMatch & DropOptions = {}): FrameRule {
     return this.#rule("dropEvents", "event", { times: Number.POSITIVE_INFINITY, ...match }, { drop: match });
   }

@@ -14,7 +14,7 @@ export interface TapOwner {
   seen(entry: TraceEntry): void;
   /** @returns the rule that takes it, if any. */
   ruleFor(entry: TraceEntry): FrameRule | undefined;
-  /** It is known what becomes of a frame, for the first time. Records it. */
+  /** The fate of a frame is known for the first time. Records it. */
   decided(entry: TraceEntry): void;
   /** A frame that was held went on after all. */
   changed(entry: TraceEntry): void;
@@ -22,10 +22,10 @@ export interface TapOwner {
   replied(request: TraceEntry): void;
 }
 
-/** A frame, or bytes that are none, waiting for their turn. */
+/** A frame, or bytes that are no frame, waiting for its turn. */
 interface Waiting {
   bytes: Buffer;
-  /** Not a frame, or one that has been through the rules already. */
+  /** True for bytes that are no frame, and for a frame that has been through the rules already. */
   done: boolean;
 }
 
@@ -41,7 +41,7 @@ export class ZooKeeperTap implements LinkFilter {
   readonly #owner: TapOwner;
   readonly #lanes: { up: Lane; down: Lane } = { up: new Lane(), down: new Lane() };
   readonly #faults: ConnectionFaults;
-  /** The request that keeps the next ones from the server until it is applied. */
+  /** The request that keeps later ones from the server until it is applied. */
   #awaited: TraceEntry | undefined;
 
   constructor(link: Link, owner: TapOwner) {
@@ -63,7 +63,7 @@ export class ZooKeeperTap implements LinkFilter {
     const lane = this.#lanes[direction];
     if (lane.silent) return;
     if (item === "rst") {
-      // A reset overtakes everything.
+      // A reset overtakes everything that waits.
       lane.queue.length = 0;
       this.#send(direction, item);
       return;
@@ -106,7 +106,7 @@ export class ZooKeeperTap implements LinkFilter {
         ? { entry: this.reader.request(bytes), request: undefined }
         : this.reader.answer(bytes);
     this.#owner.seen(entry);
-    // A frame has faults or is left to the rules, never both.
+    // Either the faults or the rules decide about a frame, never both.
     if (direction === "up") {
       const steps = this.#faults.request(entry, bytes);
       if (steps !== undefined) {
@@ -128,13 +128,13 @@ export class ZooKeeperTap implements LinkFilter {
       batch.add(bytes, entry, request);
       return;
     }
-    // What came before this frame goes first, so that the trace has them in this order.
+    // Earlier frames go first, so that the trace has them in this order.
     this.#flush(direction, batch);
     if (rule.action === "drop") this.#drop(direction, entry, rule);
     else this.#hold(direction, bytes, entry, request, rule);
   }
 
-  /** Goes on with a frame until it has to wait, and again when that is over. */
+  /** Continues with a frame until it has to wait, and again when the wait is over. */
   #walk<Fate>(direction: Direction, entry: TraceEntry, steps: Steps<Fate>, end: (fate: Fate) => void): void {
     const lane = this.#lanes[direction];
     const step = steps.next();
@@ -206,7 +206,7 @@ export class ZooKeeperTap implements LinkFilter {
     else this.#link.close();
   }
 
-  /** Nothing passes in these directions any more, not even an end. */
+  /** From now on nothing passes in these directions, not even an end. */
   #silence(...directions: Direction[]): void {
     for (const direction of directions) {
       this.#lanes[direction].silent = true;
@@ -256,7 +256,7 @@ export class ZooKeeperTap implements LinkFilter {
       entry.fate = sent ? "forwarded" : "dropped";
       this.#owner.decided(entry);
     }
-    // After the write, but in the same turn: nothing that the client does upon it can have arrived yet.
+    // After the write, but in the same turn: no reaction of the client to it can have arrived yet.
     if (sent) for (const request of requests) this.#owner.replied(request);
   }
 

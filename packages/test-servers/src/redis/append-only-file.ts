@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { TestServerError } from "../errors.js";
 
-/** The part of an append-only file that grows, in the folder of a server's data. */
+/** The path of the part that still grows, of the append-only file in a server's data folder. */
 function growingPart(dataDir: string): string {
   const folder = join(dataDir, "appendonlydir");
   const manifest = readdirSync(folder).find((name) => name.endsWith(".manifest"));
@@ -14,12 +14,12 @@ function growingPart(dataDir: string): string {
   return join(folder, file);
 }
 
-/** How much of it the server has given to the operating system. */
+/** How many bytes of that part the server has given to the operating system. */
 export function appendedBytes(dataDir: string): number {
   return statSync(growingPart(dataDir)).size;
 }
 
-/** Cuts it back to an earlier length: what a power failure leaves when the disk did not have the rest yet. */
+/** Cuts that part back to an earlier length, as a power failure does when the disk did not have the rest yet. */
 export function cutAppended(dataDir: string, bytes: number): void {
   const file = growingPart(dataDir);
   const { size } = statSync(file);

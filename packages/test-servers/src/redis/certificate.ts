@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto"
 
 /** A key and its self-signed certificate for 127.0.0.1 and localhost, good for two days. All is PEM. */
 export interface RedisCertificate {
-  /** What clients are given so that they trust the server: `ca` in the options of `node:tls`. */
+  /** What clients need in order to trust the server: `ca` in the options of `node:tls`. */
   readonly certificate: string;
   /** The private key of the server. */
   readonly key: string;
@@ -10,7 +10,7 @@ export interface RedisCertificate {
 
 const dayMs = 86_400_000;
 
-/** Made anew with each call, without any program from outside. */
+/** Makes a new key and certificate with each call, without any external program. */
 export function makeRedisCertificate(): RedisCertificate {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const publicInfo = publicKey.export({ type: "spki", format: "der" });
@@ -68,7 +68,7 @@ function extension(id: readonly number[], content: Buffer): Buffer {
   return sequence(objectId(...id), der(0x04, content));
 }
 
-/** The form with two digits for the year, which is the one to use until 2049. */
+/** The form with two digits for the year, which certificates use until 2049. */
 function time(atMs: number): Buffer {
   const text = new Date(atMs).toISOString().replace(/[-:T]|\.\d+/g, "");
   return der(0x17, Buffer.from(text.slice(2)));

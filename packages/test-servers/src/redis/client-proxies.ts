@@ -3,13 +3,13 @@ import { type RedisProxy, type RedisProxyOptions, startRedisProxy } from "../pro
 import type { RedisProcess } from "./redis-process.js";
 
 /**
- * A proxy for each server of a set, for clients alone: the servers talk to each other past them. All
- * addresses that a server sends to a client name proxies.
+ * A proxy in front of each server of a set, only for clients: the servers talk to each other directly. All addresses
+ * that a server sends to a client are those of proxies.
  */
 export class ClientProxies {
   readonly #proxies = new Map<RedisProcess, RedisProxy>();
 
-  /** @param announced the port at which the others of the set know a server, where it is not its own. */
+  /** @param announced gives the port at which the other servers of the set know a server. */
   static async open(
     servers: readonly RedisProcess[],
     announced: (server: RedisProcess) => number,
@@ -30,7 +30,7 @@ export class ClientProxies {
     return this.#proxies.size > 0;
   }
 
-  /** @throws TestServerError without proxies. */
+  /** @throws TestServerError if there is no proxy in front of the server. */
   of(server: RedisProcess): RedisProxy {
     const proxy = this.#proxies.get(server);
     if (proxy === undefined) {
@@ -41,7 +41,7 @@ export class ClientProxies {
     return proxy;
   }
 
-  /** Where a client is to find a server. */
+  /** Where a client finds a server. */
   addressOf(server: RedisProcess): { host: string; port: number } {
     const { host, port } = this.#proxies.get(server) ?? server;
     return { host, port };

@@ -5,7 +5,7 @@ export interface ClusterRow {
   flags: readonly string[];
   masterId: string;
   linked: boolean;
-  /** First and last slot of each range. */
+  /** The first and last slot of each range. */
   ranges: readonly (readonly [number, number])[];
 }
 
@@ -18,7 +18,7 @@ export function parseRow(line: string): ClusterRow {
     flags: flags.split(","),
     masterId,
     linked: link === "connected",
-    // A slot that is being moved is listed once more, in brackets.
+    // A slot that is being moved has a second entry, in brackets.
     ranges: slots
       .filter((range) => !range.startsWith("["))
       .map((range) => {
@@ -28,7 +28,10 @@ export function parseRow(line: string): ClusterRow {
   };
 }
 
-/** The slots of each server and the master it follows, as text that is equal for equal views. Servers that are down are left out. */
+/**
+ * The slots of each server and the master that it follows, as text. Equal views give equal texts. Servers that are down
+ * are left out.
+ */
 export function shapeOf(rows: readonly ClusterRow[]): string {
   return rows
     .filter(({ flags }) => !flags.some((flag) => flag.startsWith("fail")))

@@ -16,22 +16,22 @@ const meetAgainMs = 2_000;
 
 /** What `startRedisCluster()` takes. */
 export interface StartRedisClusterOptions extends RedisOptions {
-  /** How many masters share the slots; default 3, the least with which one can be replaced. */
+  /** How many masters share the slots; default 3, the least with which a failed one can be replaced. */
   masters?: number;
   /** How many replicas each master has; default 1. */
   replicas?: number;
-  /** Silence after which a server is taken for down, in milliseconds; default 2,000. */
+  /** Silence after which a server counts as down, in milliseconds; default 2,000. */
   nodeTimeoutMs?: number;
   /**
-   * Puts a `RedisProxy` in front of each server, for clients alone; `addresses`, redirections and all addresses that
-   * servers send name proxies then. Default false. Not with TLS.
+   * Puts a `RedisProxy` in front of each server, only for clients. Then `addresses`, redirections and all addresses
+   * that servers send are those of proxies. Default false. Not with TLS.
    */
   clientProxies?: boolean | Pick<RedisProxyOptions, "ignore" | "traceLimit">;
 }
 
 /** A real cluster on 127.0.0.1, one child process for each server. */
 export class RedisCluster {
-  /** All servers: at the start the masters first, then the first replica of each, and so on. */
+  /** All servers. At the start the masters come first, then the first replica of each, and so on. */
   readonly nodes: readonly RedisNode[];
   readonly #proxies: ClientProxies;
   readonly #admin: RedisAdmin | undefined;
@@ -98,7 +98,7 @@ export class RedisCluster {
     return hashSlot(key);
   }
 
-  /** The master that serves a slot now, as the servers agree. Waits for that. */
+  /** The master that serves a slot now. Waits until the running servers agree. */
   nodeOfSlot(slot: number): Promise<RedisNode> {
     if (!Number.isInteger(slot) || slot < 0 || slot >= slotCount) {
       throw new RangeError(`there is no slot ${slot}`);
@@ -118,7 +118,7 @@ export class RedisCluster {
     return this.nodeOfSlot(hashSlot(key));
   }
 
-  /** The running replicas of a master, as it sees them. */
+  /** The running replicas of a master, as the master sees them. */
   async replicasOf(master: RedisNode): Promise<RedisNode[]> {
     const rows = await this.#rows(master);
     const own = rows.find(({ flags }) => flags.includes("myself"));
@@ -128,9 +128,10 @@ export class RedisCluster {
   }
 
   /**
-   * A replica takes over from its master, with its consent. Resolves when all running servers know the new master.
+   * Lets a replica take over from its master, with the master's consent. Resolves when all running servers know the new
+   * master.
    *
-   * @param node the master, or the replica that is to take its place.
+   * @param node the master, or the replica that takes its place.
    * @returns the new master.
    */
   async failover(node: RedisNode): Promise<RedisNode> {
@@ -142,12 +143,12 @@ export class RedisCluster {
     return replica;
   }
 
-  /** SIGKILL to a server. Its replica takes over after the node timeout and some. */
+  /** Sends SIGKILL to a server. Its replica takes over some time after the node timeout. */
   async kill(node: RedisNode): Promise<void> {
     await node.kill();
   }
 
-  /** Waits until all running servers take this one for a master. */
+  /** Waits until all running servers see this one as a master. */
   async untilMaster(node: RedisNode, withinMs = 20_000): Promise<void> {
     await eventually(
       async () => {
@@ -162,8 +163,8 @@ export class RedisCluster {
   }
 
   /**
-   * Waits until all running servers say that the cluster is well, agree about who has which slot, and all running
-   * replicas follow their masters.
+   * Waits until all running servers report that the cluster is well and agree which server has which slot, and all
+   * running replicas follow their masters.
    * @throws TestServerError with what was seen last.
    */
   async ready(withinMs = 20_000): Promise<void> {
@@ -197,7 +198,7 @@ export class RedisCluster {
     });
   }
 
-  /** Begins to move a slot and leaves it at that: for clients that meet a slot under way. */
+  /** Begins to move a slot and stops there, for clients that meet a slot that is being moved. */
   async startMove(slot: number, from: RedisNode, to: RedisNode): Promise<SlotMove> {
     const roles = await Promise.all(this.#running().map(async (node) => ({ node, ...(await node.role()) })));
     const masters = roles.filter(({ role }) => role === "master").map(({ node }) => node);
@@ -217,14 +218,14 @@ export class RedisCluster {
 
   async #form(masters: number, busPorts: readonly number[]): Promise<void> {
     const { nodes } = this;
-    // Epochs of their own: equal ones would be sorted out by a collision, which takes its time.
+    // Each server gets its own epoch. Equal epochs would be a collision, and resolving it takes time.
     for (const [index, node] of nodes.entries()) await node.command("CLUSTER", "SET-CONFIG-EPOCH", index + 1);
     for (const [index, node] of nodes.slice(0, masters).entries()) {
       const first = Math.floor((slotCount * index) / masters);
       const last = Math.floor((slotCount * (index + 1)) / masters) - 1;
       await node.command("CLUSTER", "ADDSLOTSRANGE", first, last);
     }
-    // Each meets all that follow: gossip would get there too, a second or two later.
+    // Each server meets all that follow it. Gossip would connect them too, a second or two later.
     for (const [index, node] of nodes.entries()) {
       for (let other = index + 1; other < nodes.length; other++) {
         await node.command("CLUSTER", "MEET", "127.0.0.1", nodes[other]?.port ?? 0, busPorts[other] ?? 0);
@@ -240,9 +241,10 @@ export class RedisCluster {
           try {
             return await node.command("CLUSTER", "REPLICATE", id);
           } catch (error) {
-            // Until they have shaken hands the replica does not know the node that it is to follow.
+            // Until the two have shaken hands, the replica does not know the node that it has to follow.
             if (!(error instanceof RedisReplyError)) throw error;
-            // A server gives a handshake up after a second or the node time-out, as on a busy machine, and does not begin another by itself.
+            // A server gives up a handshake after a second or the node time-out, as on a busy machine, and does not
+            // begin another.
             if (performance.now() - metMs > meetAgainMs) {
               metMs = performance.now();
               await master.command("CLUSTER", "MEET", "127.0.0.1", node.port, busPorts[index] ?? 0);
@@ -281,7 +283,7 @@ export class RedisCluster {
 }
 
 /**
- * Starts servers, makes a cluster of them and resolves when all of them say that it is well.
+ * Starts servers, makes a cluster of them and resolves when all of them report that it is well.
  *
  * @throws NotInstalledError when there is no server on this machine (`npx holdfast-servers ensure` gets one).
  * @throws TestServerError with the end of a server's log when it does not come up.

@@ -1,7 +1,10 @@
-/** Slots of a cluster. */
+/** The number of slots of a cluster. */
 export const slotCount = 16_384;
 
-/** The slot of a key: CRC-16 (XMODEM) of what stands in its first pair of braces, or of all of it if nothing does. */
+/**
+ * The slot of a key: CRC-16 (XMODEM) of the text in its first pair of braces, or of the whole key if there is no such
+ * text.
+ */
 export function hashSlot(key: string): number {
   const open = key.indexOf("{");
   const close = open === -1 ? -1 : key.indexOf("}", open + 1);

@@ -2,27 +2,27 @@ import { TestServerError } from "../errors.js";
 import { appendedBytes, cutAppended } from "./append-only-file.js";
 import { RedisProcess } from "./redis-process.js";
 
-/** Which connections CLIENT KILL is about. */
+/** The types of connections that CLIENT KILL knows. */
 export type RedisClientType = "normal" | "pubsub" | "replica" | "master";
 
 /** The answer to ROLE. */
 export interface RedisRole {
-  /** What it is now. */
+  /** Its present role. */
   role: "master" | "replica";
   /** The port of the master that a replica follows. */
   masterPort?: number;
   /** The state of the link to that master: `connected` once the replica follows it. */
   link?: string;
-  /** How many replicas follow a master and have all that it had when they came. */
+  /** How many replicas follow this master and have everything that it had when they connected. */
   replicas?: number;
-  /** How far the stream of changes has got. */
+  /** How far the replication stream has got. */
   offset: number;
 }
 
-/** What a restarted server still has. */
+/** What data a restarted server still has. */
 export interface RestartOptions {
   /**
-   * What there is after it:
+   * The data after the restart:
    * - `persisted` (default): what a crash leaves, by `appendOnly` and `save`; nothing without them.
    * - `all`: everything; it is saved first.
    * - `none`: nothing, files included.
@@ -43,14 +43,14 @@ export class RedisNode extends RedisProcess {
     await this.startAgain(options.data === "none");
   }
 
-  /** How long its append-only file is, as the operating system has it. */
+  /** The length of its append-only file, as the operating system has it. */
   appendedBytes(): number {
     return appendedBytes(this.dataDir);
   }
 
   /**
-   * Cuts the append-only file of a killed server back to an earlier length: what a power failure leaves when the disk had no
-   * more of it. A killed process alone loses nothing that it has written.
+   * Cuts the append-only file of a killed server back to an earlier length, as a power failure does when the disk had
+   * no more of it. Killing the process alone loses nothing that it has written.
    */
   cutAppended(bytes: number): void {
     if (this.running) throw new TestServerError(`${this.describe()} is running`);
@@ -72,7 +72,7 @@ export class RedisNode extends RedisProcess {
     await this.command("SCRIPT", "FLUSH", "SYNC");
   }
 
-  /** Closes all connections of a type, and says how many. */
+  /** Closes all connections of a type, and returns how many. */
   async killClients(type: RedisClientType): Promise<number> {
     return Number(await this.command("CLIENT", "KILL", "TYPE", type, "SKIPME", "YES"));
   }

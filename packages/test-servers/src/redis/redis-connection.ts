@@ -17,7 +17,7 @@ export class RedisReplyError extends TestServerError {
   }
 }
 
-/** Where a connection leads, and as whom. */
+/** Where a connection leads, and as which user. */
 export interface RedisConnectionOptions {
   /** The port of the server. */
   port: number;
@@ -25,9 +25,9 @@ export interface RedisConnectionOptions {
   host?: string;
   /** ACL user; default the default user. */
   username?: string;
-  /** The password; without one nothing authenticates. */
+  /** The password; without one the connection does not authenticate. */
   password?: string;
-  /** The certificate to trust, as PEM; its presence means TLS. */
+  /** The certificate to trust, as PEM. If it is given, the connection uses TLS. */
   ca?: string;
   /** Limit for the connection and for each reply, in milliseconds; default 2,000. */
   timeoutMs?: number;
@@ -37,8 +37,8 @@ export interface RedisConnectionOptions {
 export type RedisWord = string | number | Buffer;
 
 /**
- * A minimal client for tests and for the commands of this package: one after the other, no reconnection. It begins with
- * RESP2; `HELLO 3` is understood. After a reply that did not come in time the connection is over.
+ * A minimal client for tests and for the commands of this package. It does not reconnect. It begins with RESP2; `HELLO
+ * 3` is understood. After a reply that did not come in time the connection is over.
  */
 export class RedisConnection {
   readonly #socket: Socket;
@@ -61,7 +61,7 @@ export class RedisConnection {
   }
 
   /**
-   * Connects, and authenticates where there is a password.
+   * Connects, and authenticates if there is a password.
    * @throws UnreachableError whose `reason` distinguishes a dead server from a silent one.
    */
   static async connect(options: RedisConnectionOptions): Promise<RedisConnection> {
@@ -81,13 +81,13 @@ export class RedisConnection {
     return this.#over !== undefined;
   }
 
-  /** What came without having been asked for: messages of subscriptions. */
+  /** Values that came without a command: messages of subscriptions. */
   get messages(): readonly RespValue[] {
     return this.#messages;
   }
 
   /**
-   * Sends a command and resolves with its reply, for SUBSCRIBE and its likes with the first.
+   * Sends a command and resolves with its reply; for SUBSCRIBE and similar commands, with the first reply.
    *
    * @throws RedisReplyError when the server answers with an error.
    * @throws UnreachableError when it does not answer.
@@ -99,7 +99,7 @@ export class RedisConnection {
         return;
       }
       const name = String(words[0]);
-      // SAVE answers when the disk has the snapshot, and a disk that others write to as well takes seconds.
+      // SAVE answers when the disk has the snapshot. A disk to which other programs write as well takes seconds.
       const limitMs = name === "SAVE" ? Math.max(this.#timeoutMs, 20_000) : this.#timeoutMs;
       const timer = setTimeout(() => {
         this.#end(`no reply to ${name} in ${limitMs} ms`, "timeout");
@@ -119,7 +119,7 @@ export class RedisConnection {
     });
   }
 
-  /** Ends the connection; what waits for a reply rejects with `UnreachableError`. */
+  /** Ends the connection. Commands that wait for a reply reject with `UnreachableError`. */
   close(): void {
     this.#end("closed by us", "closed");
   }

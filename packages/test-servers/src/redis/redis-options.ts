@@ -1,31 +1,31 @@
 import { randomBytes } from "node:crypto";
 import { makeRedisCertificate, type RedisCertificate } from "./certificate.js";
 
-/** Settings of a Redis server. Those of a replica set or a cluster hold for each of its servers. */
+/** Settings of a Redis server. Those of a replica set or a cluster apply to each of its servers. */
 export interface RedisOptions {
   /** The password of the user `default`. Default: none. */
   password?: string;
   /**
    * Further users, as in an ACL file without the first word: `"app on >secret ~lock:* &* +@all"`. `"default off"`
-   * closes the server to clients that give no name. What is done here is done by a user of its own.
+   * closes the server to clients that give no name. The commands of this package are sent as a user of its own.
    */
   users?: readonly string[];
   /**
-   * TLS on all ways, and no plain port: with a certificate made for it, or with the one given. `tls` of the server has
-   * what clients are to trust; they need no certificate themselves. Default false.
+   * TLS on all connections, and no plain port. The certificate is the one given, or one made for the server. `tls` of
+   * the server has what clients must trust; they need no certificate themselves. Default false.
    */
   tls?: boolean | RedisCertificate;
   /** The `maxmemory` of redis.conf, such as `"64mb"`; default no limit. */
   maxMemory?: string;
-  /** What is evicted at the limit; default `"noeviction"`, the only one that locks can live with. */
+  /** What is evicted at the limit; default `"noeviction"`, the only policy that is safe for locks. */
   maxMemoryPolicy?: string;
-  /** An append-only file, and when it is flushed to the disk; default none. */
+  /** Keeps an append-only file, and says when it is flushed to the disk; default none. */
   appendOnly?: "always" | "everysec" | "no";
   /** When a snapshot is written, such as `"1 1"`; default never. */
   save?: string;
   /** Classes of keyspace notifications, such as `"KEA"`; default none. */
   notify?: string;
-  /** Further lines of redis.conf, after ours, so that they win. Default: none. */
+  /** Further lines of redis.conf. They come after ours, so that they win. Default: none. */
   config?: Readonly<Record<string, string | number>>;
   /** Limit for a start in milliseconds; default 10,000 (a start takes some 30 ms on an idle machine). */
   startWithinMs?: number;
@@ -37,9 +37,9 @@ export interface RedisAdmin {
   readonly password: string;
 }
 
-/** What the servers of one set have in common and what is made up for them at the start. */
+/** What the servers of one set have in common, and what is generated for them at the start. */
 export interface RedisSecrets {
-  /** Absent where every client may do everything. */
+  /** Absent if every client may do everything. */
   readonly admin: RedisAdmin | undefined;
   readonly tls: RedisCertificate | undefined;
 }

@@ -14,7 +14,7 @@ import type { RedisSecrets } from "./redis-options.js";
 export interface RedisPlace {
   install: RedisInstall;
   port: number;
-  /** `redis`, `sentinel`: for its folder and for messages. */
+  /** `redis` or `sentinel`: for its folder and for messages. */
   name: string;
   /** Lines of its configuration besides address and TLS. */
   lines: readonly string[];
@@ -25,8 +25,8 @@ export interface RedisPlace {
 }
 
 /**
- * A Redis program as a child process on 127.0.0.1, unless placed elsewhere, with its files in a temporary folder: a data server or a Sentinel.
- * It dies with this process, whatever kills it.
+ * A Redis program as a child process, a data server or a Sentinel. It runs on 127.0.0.1, unless placed elsewhere, with
+ * its files in a temporary folder. It ends with this process, whatever kills this process.
  */
 export class RedisProcess {
   /** The address that it listens at. */
@@ -56,7 +56,7 @@ export class RedisProcess {
     writeFileSync(this.#config, this.#lines().join("\n"));
     this.#program = place.install.server;
     if (basename(this.#program).startsWith("redis-check-")) {
-      // One program, which looks at its name to know what it is.
+      // It is the same program as the server, and its name tells it which of the two to be.
       this.#program = join(this.#folder, "redis-server");
       symlinkSync(place.install.server, this.#program);
     }
@@ -72,13 +72,13 @@ export class RedisProcess {
     return this.#process?.running ?? false;
   }
 
-  /** What a client is to trust (`ca`) where there is TLS; undefined where there is none. */
+  /** What a client must trust (`ca`) if the server uses TLS; undefined without TLS. */
   get tls(): { readonly ca: string } | undefined {
     const { tls } = this.#place.secrets;
     return tls === undefined ? undefined : { ca: tls.certificate };
   }
 
-  /** Where it writes its log; goes with `stop`. */
+  /** The path of its log, which `stop` removes. */
   get logFile(): string {
     return this.#log;
   }
@@ -102,7 +102,7 @@ export class RedisProcess {
   }
 
   /**
-   * Waits until it answers and what answers is our process.
+   * Waits until it answers and the answer comes from our process.
    * @throws TestServerError with the end of its log.
    */
   async ready(withinMs: number = this.#place.startWithinMs): Promise<void> {
@@ -123,24 +123,24 @@ export class RedisProcess {
       throw new TestServerError(`${this.describe()} did not start: ${ended}; ${this.logTail()}`);
   }
 
-  /** Ends it for good and removes its files. No harm if it was stopped before. */
+  /** Ends it for good and removes its files. Does no harm if it was stopped before. */
   async stop(): Promise<void> {
     this.#removed = true;
     await this.#process?.kill();
     removeScratchFolder(this.#folder);
   }
 
-  /** SIGKILL, as a crash would; the files stay for `restart`. Resolves when the process is gone. */
+  /** Sends SIGKILL, as a crash would; the files stay for `restart`. Resolves when the process is gone. */
   async kill(): Promise<void> {
     await this.#living().kill();
   }
 
-  /** SIGSTOP: sockets stay open and connections are accepted by the kernel, but nothing answers. */
+  /** Sends SIGSTOP: sockets stay open and the kernel accepts connections, but nothing answers. */
   async pause(): Promise<void> {
     await this.#living().pause();
   }
 
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void {
     this.#living().resume();
   }
@@ -179,7 +179,7 @@ export class RedisProcess {
     return Object.fromEntries(fields);
   }
 
-  /** The id that a process draws at its start: another one means that its memory began anew. */
+  /** The id that a process draws at its start. Another id means that the memory of the server began anew. */
   async runId(): Promise<string> {
     const { run_id: runId } = await this.info("server");
     if (runId === undefined) throw new TestServerError(`${this.describe()} told no run id`);
@@ -196,7 +196,7 @@ export class RedisProcess {
     return `${this.#place.name} on port ${this.port}`;
   }
 
-  /** Starts it again, with its own configuration file as the server left it; `emptied` without any data. */
+  /** Starts it again, with its configuration file as the server left it. With `emptied` it has no data. */
   protected async startAgain(emptied: boolean): Promise<void> {
     await this.#process?.kill();
     if (emptied && existsSync(this.dataDir)) {

@@ -15,11 +15,11 @@ import { ReplicationGate } from "./replication-gate.js";
 import { RedisSentinel } from "./sentinel.js";
 import { startLimitMs } from "./start.js";
 
-/** Which master is waited for, and for how long. */
+/** Which master to wait for, and for how long. */
 export interface UntilMasterOptions {
-  /** Only this one will do. */
+  /** Accepts only this one. */
   is?: RedisNode;
-  /** Any but this one. */
+  /** Accepts any but this one. */
   not?: RedisNode;
   /** How long to wait for a master. Milliseconds; default 20,000. */
   withinMs?: number;
@@ -95,7 +95,8 @@ export class RedisReplicaSet {
       const announcedPort = (node: RedisProcess): number => gates.get(node as RedisNode)?.port ?? node.port;
       await Promise.all(nodes.map((node) => node.spawn()));
       await Promise.all(nodes.map((node) => node.ready()));
-      // Or else a Sentinel's first INFO, and with it what it believes for ten seconds, says that they are not.
+      // Otherwise a Sentinel's first INFO would report that they do not follow, and it would believe that for ten
+      // seconds.
       for (const replica of nodes.slice(1)) {
         await eventually(async () => (await replica.role()).link === "connected", {
           what: `redis on port ${replica.port} to follow its master`,
@@ -104,7 +105,7 @@ export class RedisReplicaSet {
       }
 
       // Sentinels find each other and the replicas by themselves, in two seconds or, when they miss the first INFO, in
-      // ten. They believe what their file says they have found before.
+      // ten. They also believe their file about what they found before, so it lists them here.
       const fellows: { host: string; port: number; id: string }[] = [];
       for (let index = 0; index < sentinels; index++) {
         const host = sentinelPlaces?.[index]?.address ?? loopback;
@@ -165,8 +166,8 @@ export class RedisReplicaSet {
   }
 
   /**
-   * Waits until the running servers are one master and replicas that follow it, and the running Sentinels know them
-   * and each other and hear them.
+   * Waits until the running servers are one master and replicas that follow it, and until the running Sentinels know
+   * these servers and each other and reach them.
    * @throws TestServerError with what was seen last.
    */
   async ready(withinMs = 20_000): Promise<void> {
@@ -199,14 +200,14 @@ export class RedisReplicaSet {
   }
 
   /**
-   * The master: the server that says so of itself and that all running Sentinels name. Waits for it: around a failover
-   * there may be none or two.
+   * The master: the server that reports this role and that all running Sentinels name. Waits for it, because around a
+   * failover there may be none or two.
    */
   master(withinMs?: number): Promise<RedisNode> {
     return this.untilMaster(withinMs === undefined ? {} : { withinMs });
   }
 
-  /** What each server says of itself; undefined for one that does not answer within 400 ms. */
+  /** The role that each server reports; undefined for one that does not answer within 400 ms. */
   async roles(): Promise<Map<RedisNode, RedisRole | undefined>> {
     const told = await Promise.all(
       this.nodes.map(async (node) => {
@@ -229,7 +230,7 @@ export class RedisReplicaSet {
     return this.nodes.filter((node) => node !== master && roles.get(node)?.role === "replica");
   }
 
-  /** Waits for a master, as `master` does. @throws TestServerError with what servers and Sentinels said. */
+  /** Waits for a master, as `master` does. @throws TestServerError with what the Sentinels and the server reported. */
   untilMaster(options: UntilMasterOptions = {}): Promise<RedisNode> {
     let seen = "";
     return eventually(
@@ -259,7 +260,7 @@ export class RedisReplicaSet {
           await sentinel.command("SENTINEL", "FAILOVER", this.name);
           return true;
         } catch (error) {
-          // NOGOODSLAVE until it has heard the replicas, INPROG while another is under way.
+          // NOGOODSLAVE until the Sentinel has reached the replicas, INPROG while another failover is under way.
           if (!(error instanceof RedisReplyError)) throw error;
           refused = error.message;
           return false;
@@ -270,7 +271,10 @@ export class RedisReplicaSet {
     return this.untilMaster({ not, withinMs: Math.max(500, endMs - performance.now()) });
   }
 
-  /** SIGKILL to the master. Resolves with it when it is gone; its place is taken after `downAfterMs` and some. */
+  /**
+   * Sends SIGKILL to the master and resolves with it when it is gone. A replica takes its place some time after
+   * `downAfterMs`.
+   */
   async killMaster(): Promise<RedisNode> {
     const master = await this.master();
     await master.kill();
@@ -278,8 +282,8 @@ export class RedisReplicaSet {
   }
 
   /**
-   * Lets nothing pass between a replica and the others as masters: it grows stale, and Sentinels and clients still
-   * reach it. Needs `replicationProxies`.
+   * Stops all traffic between a replica and the other servers as its masters. The replica grows stale; Sentinels and
+   * clients still reach it. Needs `replicationProxies`.
    */
   cutReplication(replica: RedisNode): void {
     for (const gate of this.#allGates()) gate.cut(this.announcedPort(replica));
@@ -291,8 +295,9 @@ export class RedisReplicaSet {
   }
 
   /**
-   * Lets nothing pass between a server and all that know it by its announced port: Sentinels, the other servers, and clients
-   * without a way past it, such as an entry in their `natMap` that leads to its own `port`. Needs `replicationProxies`.
+   * Stops all traffic between a server and everything that knows it by its announced port: Sentinels, the other
+   * servers, and clients without another way to it. Such a way is an entry in their `natMap` that leads to its own
+   * `port`. Needs `replicationProxies`.
    */
   async isolate(node: RedisNode): Promise<void> {
     await this.#gate(node).setMode("stall");
@@ -328,7 +333,7 @@ export class RedisReplicaSet {
     return [...this.#gates.values()];
   }
 
-  /** One look at who is master, and what was said, as text. */
+  /** Asks once who is master. Returns the answers as text, too. */
   async #look(): Promise<{ master: RedisNode | undefined; told: string }> {
     const sentinels = this.sentinels.filter(({ running }) => running);
     const ports = await Promise.all(sentinels.map((sentinel) => sentinel.masterPort(this.name)));
@@ -358,7 +363,7 @@ async function stopAll(
   gates: ReadonlyMap<RedisNode, ReplicationGate>,
   proxies: ClientProxies,
 ): Promise<void> {
-  // Sentinels first: they would act on the servers' end.
+  // Sentinels first, because they would act on the end of the servers.
   await Promise.all(sentinels.map((sentinel) => sentinel.stop()));
   await Promise.all(nodes.map((node) => node.stop()));
   await Promise.all([...[...gates.values()].map((gate) => gate.close()), proxies.close()]);

@@ -3,18 +3,18 @@ import type { Link, LinkFilter } from "../proxy/link.js";
 import type { StreamItem } from "../proxy/shaper.js";
 import { TcpProxy } from "../proxy/tcp-proxy.js";
 
-/** How much of a connection is looked at for the sign of a replica. */
+/** In how many bytes of a connection the introduction of a replica is looked for. */
 const introductionBytes = 4_096;
 
-// What a replica says before it asks for the stream: the port at which it is to be announced.
+// What a replica sends before it asks for the stream: the port at which it is to be announced.
 const introduction = /\r\nlistening-port\r\n\$\d+\r\n(\d+)\r\n/i;
 
 /**
- * The proxy in front of a server whose port Sentinels, replicas and clients are given. It recognises the connections of
- * replicas by what they say of themselves, and holds those back that are cut.
+ * The proxy in front of a server. Sentinels, replicas and clients are given its port instead of the server's. It
+ * recognises the connections of replicas by their introduction, and holds up those that are cut.
  *
- * A cut holds bytes back and delivers them when it is healed, as a network does that repeats what was lost. A replica
- * that is stopped instead has everything that the kernel took for it meanwhile.
+ * A cut holds bytes back and delivers them when it is healed, like a network that repeats what was lost. A replica that
+ * is stopped instead still gets everything that the kernel received for it meanwhile.
  */
 export class ReplicationGate extends TcpProxy {
   readonly #cut = new Set<number>();
@@ -26,7 +26,7 @@ export class ReplicationGate extends TcpProxy {
     return gate;
   }
 
-  /** Lets nothing pass between the server and the replica that is announced at `port`. */
+  /** Stops all traffic between the server and the replica that is announced at `port`. */
   cut(port: number): void {
     this.#cut.add(port);
   }

@@ -12,7 +12,7 @@ export class RedisSentinel extends RedisProcess {
     this.#periods = periods;
   }
 
-  /** Waits until it answers, and sets its periods, which no start keeps. */
+  /** Waits until it answers, and sets its periods, because they do not survive a start. */
   override async ready(withinMs?: number): Promise<void> {
     await super.ready(withinMs);
     const periods = Object.entries(this.#periods).flat();
@@ -24,27 +24,29 @@ export class RedisSentinel extends RedisProcess {
     await this.startAgain(false);
   }
 
-  /** The port at which this Sentinel believes the master to be. */
+  /** The port at which this Sentinel takes the master to be. */
   async masterPort(name: string): Promise<number | undefined> {
     const told = await this.command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name);
     return Array.isArray(told) ? Number(told[1]) : undefined;
   }
 
-  /** What it knows of the master, of its replicas or of its fellows, as fields. */
+  /** What it knows of the master, of the replicas or of the other Sentinels, as fields. */
   async list(what: "MASTER" | "REPLICAS" | "SENTINELS", name: string): Promise<Record<string, string>[]> {
     const told = await this.command("SENTINEL", what, name);
     const rows = what === "MASTER" ? [told] : Array.isArray(told) ? told : [];
     return rows.map((row) => fieldsOf(Array.isArray(row) ? row.map(String) : []));
   }
 
-  /** What it lacks to have a master and so many replicas and other Sentinels, all of which it hears, as text. */
+  /**
+   * What this Sentinel lacks, as text. Undefined if it reaches a master, so many replicas and so many other Sentinels.
+   */
   async misses(name: string, replicas: number, fellows: number): Promise<string | undefined> {
-    // Other flags do not count: one of them is what another Sentinel thought of the old master up to five seconds ago.
+    // Other flags do not count. One of them is what another Sentinel thought of the old master up to five seconds ago.
     const well = ({ flags = "" }: Record<string, string>): boolean =>
       !/s_down|o_down|disconnected|failover_in_progress/.test(flags);
     const master = await this.list("MASTER", name);
     if (!master.every(well)) return `the master as ${master[0]?.flags}`;
-    // What it says of the replicas' links is up to an INFO period old, so it is not asked.
+    // What it reports of the replicas' links is up to an INFO period old, so it is not used.
     const known = await this.list("REPLICAS", name);
     if (known.filter(well).length < replicas) {
       return `replicas as ${known.map((row) => `${row.port} ${row.flags}`).join(", ")}`;
@@ -54,7 +56,7 @@ export class RedisSentinel extends RedisProcess {
   }
 }
 
-/** Names and values in turn. */
+/** Turns alternating names and values into fields. */
 function fieldsOf(words: readonly string[]): Record<string, string> {
   const fields: Record<string, string> = {};
   for (let at = 0; at + 1 < words.length; at += 2) fields[words[at] ?? ""] = words[at + 1] ?? "";

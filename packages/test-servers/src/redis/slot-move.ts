@@ -5,8 +5,8 @@ const keysAtOnce = 100;
 const migrateWithinMs = 2_000;
 
 /**
- * A slot on its way from one master to another. Until `finish`, the old owner serves the keys that it still has and
- * sends clients that ask for others to the new one by ASK.
+ * A slot on its way from one master to another. Until `finish`, the old owner serves the keys that it still has.
+ * Clients that ask it for other keys are sent to the new owner by ASK.
  */
 export class SlotMove {
   /** The slot, from 0 to 16383. */
@@ -35,7 +35,7 @@ export class SlotMove {
     this.#admin = admin;
   }
 
-  /** Begins the move of a slot; the cluster calls it. */
+  /** Begins the move of a slot; `RedisCluster` calls it. */
   static async begin(
     slot: number,
     from: RedisNode,
@@ -52,7 +52,7 @@ export class SlotMove {
     return new SlotMove(slot, from, to, masters, ids, admin);
   }
 
-  /** Moves the keys that the old owner has, and says how many. */
+  /** Moves the keys that the old owner has, and returns how many. */
   async moveKeys(): Promise<number> {
     let moved = 0;
     for (;;) {
@@ -66,9 +66,9 @@ export class SlotMove {
     }
   }
 
-  /** Makes the new owner known: MOVED takes the place of ASK. All keys must have been moved. */
+  /** Makes the new owner known: MOVED replaces ASK. All keys must have been moved. */
   async finish(): Promise<void> {
-    // The new owner first: it takes a new epoch, without which the others would not believe it.
+    // The new owner first: it takes a new epoch, and without that the others would not believe it.
     const others = this.#masters.filter((node) => node !== this.to && node !== this.from);
     for (const node of [this.to, this.from, ...others]) {
       if (node.running) await node.command("CLUSTER", "SETSLOT", this.slot, "NODE", this.#ids.to);

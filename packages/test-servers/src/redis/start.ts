@@ -15,8 +15,8 @@ export interface StartRedisOptions extends RedisOptions {
 export const startLimitMs = 10_000;
 
 /**
- * A node of a cluster has a second port, by default 10,000 above the first: among those that the kernel gives to outgoing connections, so
- * that it may be taken.
+ * A node of a cluster has a second port, by default 10,000 above the first. That lies among the ports that the kernel
+ * gives to outgoing connections, so it may be taken. This chooses a free one.
  */
 async function busLines({ config = {} }: StartRedisOptions): Promise<string[]> {
   if (config["cluster-enabled"] !== "yes" || config["cluster-port"] !== undefined) return [];

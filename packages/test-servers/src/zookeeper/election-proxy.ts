@@ -10,12 +10,11 @@ const headerBytes = 20;
 /**
  * A proxy on the way of one server to the election port of another.
  *
- * The first thing that a server says on such a connection is its own election address, and a peer with a higher id
- * hangs up and calls back at that address, past all proxies. So the address is replaced by that of the proxy for the
- * way back.
+ * A server begins such a connection with its own election address. A peer with a higher id hangs up and calls back at
+ * that address, past all proxies. So the address is replaced by that of the proxy for the way back.
  */
 export class ElectionProxy extends TcpProxy {
-  /** `host:port` that the far server shall call back; what was said stays as long as this is undefined. */
+  /** The `host:port` that the far server shall call back. While this is undefined, the address stays as it was sent. */
   callBackAt: string | undefined;
 
   static override async start(options: ProxyOptions): Promise<ElectionProxy> {
@@ -62,10 +61,10 @@ class AddressFilter implements LinkFilter {
   }
 }
 
-/** The start of the stream with another address in it; undefined until it is all there. */
+/** The start of the stream with the address replaced; undefined until all of it has arrived. */
 function rewrite(start: Buffer, address: string | undefined): Buffer | undefined {
   if (start.length < headerBytes) return undefined;
-  // Older servers begin with their id alone and are not called back elsewhere.
+  // Older servers begin with their id alone: there is no address to replace.
   if (address === undefined || !firstVersions.includes(start.readBigInt64BE(0))) return start;
   const end = headerBytes + start.readInt32BE(16);
   if (start.length < end) return undefined;

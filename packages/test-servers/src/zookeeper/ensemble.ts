@@ -14,13 +14,13 @@ export interface StartEnsembleOptions extends ZooKeeperOptions {
   nodes?: number;
   /** Client ports, one for each server; default fresh ones. */
   ports?: readonly number[];
-  /** Ticks after which a leader and a follower that do not hear each other part; default 5. */
+  /** Ticks after which a leader and a follower that get nothing from each other part; default 5. */
   syncLimit?: number;
   /** Ticks that a follower has to connect and catch up; default 20. */
   initLimit?: number;
   /**
-   * Puts proxies between the servers, which `cutNode` and `cut` need; default false. They run in this process: while
-   * its event loop is blocked, the servers do not hear each other.
+   * Puts proxies between the servers, which `cutNode` and `cut` need; default false. The proxies run in this process:
+   * while its event loop is blocked, the servers do not reach each other.
    */
   quorumProxies?: boolean;
   /** Where each server runs; default all on 127.0.0.1. Not with proxies between the servers. */
@@ -91,9 +91,9 @@ export class ZooKeeperEnsemble {
   }
 
   /**
-   * Waits until the servers that run are one leader and its followers, all serving, and say so at one look. A server that
-   * serves may be about to leave: an old leader that was cut off says for a while that it leads.
-   * @throws TestServerError with what each server said, and the ends of all logs.
+   * Waits until the running servers are one leader and its followers, all serve, and all report this in one check. A
+   * server that serves may be about to leave: an old leader that was cut off reports for a while that it leads.
+   * @throws TestServerError with what each server reported, and the ends of all logs.
    */
   async ready(withinMs: number = this.#startWithinMs): Promise<void> {
     const endMs = performance.now() + withinMs;
@@ -103,22 +103,22 @@ export class ZooKeeperEnsemble {
     await this.#electedWith(running, "one leader that all servers that run follow", leftMs);
   }
 
-  /** What each server says of itself at this moment; undefined for one that does not serve. */
+  /** The role that each server reports now; undefined for one that does not serve. */
   async roles(): Promise<Map<ZooKeeperNode, ServerMode | undefined>> {
     const modes = await Promise.all(this.nodes.map((node) => node.mode()));
     return new Map(this.nodes.map((node, index) => [node, modes[index]]));
   }
 
-  /** The servers that say of themselves that they have this role. A leader that was cut off says so for a while. */
+  /** The servers that report this role. A leader that was cut off still reports it for a while. */
   async byRole(role: ServerMode): Promise<ZooKeeperNode[]> {
     const roles = await this.roles();
     return this.nodes.filter((node) => roles.get(node) === role);
   }
 
   /**
-   * The leader. Waits until there is exactly one with a quorum behind it: around an election there may be none, or
-   * an old one that does not know yet.
-   * @throws TestServerError after `withinMs` (default 30,000), with what each server said.
+   * The leader. Waits until there is exactly one with a quorum: around an election there may be none, or an old one
+   * that does not know of its end yet.
+   * @throws TestServerError after `withinMs` (default 30,000), with what each server reported.
    */
   leader(withinMs: number = this.#startWithinMs): Promise<ZooKeeperNode> {
     return this.#electedWith([], "one leader with a quorum", withinMs);
@@ -139,7 +139,7 @@ export class ZooKeeperEnsemble {
     }
   }
 
-  /** Ends what `cutNode` and `cut` did to a server. What was held back is delivered. */
+  /** Undoes `cutNode` and `cut` for a server. What was held back is delivered. */
   async healNode(node: ZooKeeperNode): Promise<void> {
     for (const peer of this.nodes) {
       if (peer === node) continue;
@@ -148,7 +148,7 @@ export class ZooKeeperEnsemble {
     }
   }
 
-  /** Lets nothing through from one server to another; the way back stays open. Needs `quorumProxies`. */
+  /** Stops everything from one server to another; the way back stays open. Needs `quorumProxies`. */
   async cut(from: ZooKeeperNode, to: ZooKeeperNode): Promise<void> {
     if (!this.#links.proxied)
       throw new TestServerError("to cut servers apart, start with quorumProxies: true");
@@ -160,7 +160,7 @@ export class ZooKeeperEnsemble {
     await this.#links.heal(from.id, to.id);
   }
 
-  /** The only leader, when a quorum stands behind it and `members` are part of that. */
+  /** The only leader, once it has a quorum and all `members` serve. */
   #electedWith(members: readonly ZooKeeperNode[], what: string, withinMs: number): Promise<ZooKeeperNode> {
     let seen = new Map<ZooKeeperNode, ServerMode | undefined>();
     return eventually(

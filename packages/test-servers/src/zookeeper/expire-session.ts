@@ -25,11 +25,13 @@ export interface ExpireSessionOptions {
 }
 
 /**
- * Ends the session of another client at the server: takes it over on a connection of its own and closes it. Its ephemeral
- * nodes are gone when this resolves. The owner sees its connection closed and learns at its next handshake that the
- * session is over, exactly as after an expiry; a client-side "expiry" would leave session and nodes at the server.
+ * Ends the session of another client at the server: takes it over on a connection of its own and closes it. Its
+ * ephemeral nodes are gone when this resolves. The owner sees its connection closed, and learns at its next handshake
+ * that the session is over, exactly as after an expiry. An "expiry" on the client's side would leave session and nodes
+ * at the server.
  *
- * @throws UnknownSessionError when the server does not know the session (any more); TestServerError when it does not answer within the limit.
+ * @throws UnknownSessionError when the server does not know the session (any more); TestServerError when it does not
+ * answer within the limit.
  */
 export async function expireSession(options: ExpireSessionOptions): Promise<void> {
   const withinMs = options.withinMs ?? 5_000;
@@ -52,10 +54,13 @@ export async function expireSession(options: ExpireSessionOptions): Promise<void
   );
 }
 
-/** The session was not touched, another server may be tried. */
+/** The session was not touched, so another server may be tried. */
 class NotReached extends Error {}
 
-/** Closed without an answer: its owner took the session back before the server came to our goodbye, or to our handshake. */
+/**
+ * Closed without an answer: the owner took the session back before the server handled our close request or our
+ * handshake.
+ */
 class TakenBack extends Error {}
 
 async function closeUntilDone(server: string, options: ExpireSessionOptions, endMs: number): Promise<void> {
@@ -63,7 +68,7 @@ async function closeUntilDone(server: string, options: ExpireSessionOptions, end
     try {
       return await hijackAndClose(server, options, Math.max(1, endMs - performance.now()));
     } catch (error) {
-      // The goodbye was heard after all, and only its answer was not.
+      // The earlier close request was executed after all, and only its answer was lost.
       if (error instanceof UnknownSessionError && takenBack) return;
       if (!(error instanceof TakenBack) || performance.now() >= endMs) throw error;
       takenBack = true;

@@ -47,18 +47,18 @@ export function fourLetterWord(word: string, options: FourLetterOptions): Promis
   });
 }
 
-/** What a server says that it is. */
+/** The mode that a server reports. */
 export type ServerMode = "standalone" | "leader" | "follower" | "observer";
 
-/** The answer to `srvr`, as far as tests ask for it. */
+/** The fields of the answer to `srvr` that tests need. */
 export interface Srvr {
   /** Such as `3.8.0`. */
   version: string;
-  /** What it says that it is. */
+  /** The mode that it reports. */
   mode: ServerMode;
-  /** The last transaction this server has applied. */
+  /** The last transaction that this server has applied. */
   zxid: bigint;
-  /** Open client connections, this question's own included. */
+  /** Open client connections, including the one of this question. */
   connections: number;
   /** Requests that wait to be served. */
   outstanding: number;
@@ -69,8 +69,8 @@ export interface Srvr {
 }
 
 /**
- * `srvr`, parsed. A server without a quorum answers that it serves no clients: that is an UnreachableError with the
- * reason "closed", like a server that has not come up yet.
+ * Asks for `srvr` and parses the answer. A server without a quorum answers that it serves no clients. That is an
+ * UnreachableError with the reason "closed", like a server that has not come up yet.
  */
 export async function srvr(options: FourLetterOptions): Promise<Srvr> {
   const text = await fourLetterWord("srvr", options);

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { ZooKeeperInstall } from "../install/installs.js";
 
-/** Settings of a test server. Those of an ensemble hold for each of its nodes. */
+/** Settings of a test server. Those of an ensemble apply to each of its nodes. */
 export interface ZooKeeperOptions {
   /**
    * Length of a tick in milliseconds; default 500. Sessions expire up to one tick late, and unless the two options
@@ -16,30 +16,32 @@ export interface ZooKeeperOptions {
   maxSessionTimeoutMs?: number;
   /** Connections allowed from one address; default 0, no limit (ZooKeeper's own default is 60). */
   maxClientCnxns?: number;
-  /** How often empty containers are looked for, in milliseconds; default 60,000 as in ZooKeeper. */
+  /** How often the server looks for empty containers, in milliseconds; default 60,000 as in ZooKeeper. */
   containerCheckIntervalMs?: number;
   /** Allows nodes with a time to live; default false as in ZooKeeper. */
   extendedTypes?: boolean;
   /** Whether each write waits for the disk; default false, which is faster and survives all but a power loss. */
   forceSync?: boolean;
   /**
-   * Path to the number that its next sequential child gets, for instance `{ "/lock": 1_999_999_999 }`. The nodes are
-   * there, empty and persistent, when the server is up. They get in by a made-up transaction log, because the
+   * Maps a path to the number that its next sequential child gets, for instance `{ "/lock": 1_999_999_999 }`. These
+   * nodes exist, empty and persistent, when the server is up. They come from a made-up transaction log, because the
    * protocol has no way to set the counter.
    */
   sequences?: Readonly<Record<string, number>>;
   /**
-   * Whether the server answers over HTTP too, on a fresh port of 127.0.0.1 and to every client; default false. The node's
-   * `adminPort` is that port.
+   * Whether the server also answers over HTTP, on a fresh port of 127.0.0.1 and to every client; default false. The
+   * node's `adminPort` is that port.
    */
   adminServer?: boolean;
-  /** What may be asked on the client port; default all. ZooKeeper's own default is `srvr` alone. */
+  /**
+   * The four-letter words that are allowed on the client port; default all. ZooKeeper's own default is `srvr` alone.
+   */
   fourLetterWords?: readonly string[];
   /** Further lines of `zoo.cfg`. Default: none. */
   config?: Readonly<Record<string, string | number>>;
   /** Heap limit in MiB; default 128. */
   heapMb?: number;
-  /** Further options for `java`, after ours, so that they win. Default: none. */
+  /** Further options for `java`. They come after ours, so that they win. Default: none. */
   javaOptions?: readonly string[];
   /** What the server writes to its log; default "warn". */
   logLevel?: "debug" | "info" | "warn" | "error";
@@ -47,7 +49,7 @@ export interface ZooKeeperOptions {
   startWithinMs?: number;
 }
 
-/** Where one server keeps things, all inside its scratch folder. */
+/** The files of one server, all inside its scratch folder. */
 export interface NodeFiles {
   folder: string;
   dataDir: string;
@@ -64,8 +66,8 @@ export function writeNodeFiles(
   const dataDir = join(folder, "data");
   const config = join(folder, "zoo.cfg");
   mkdirSync(dataDir, { recursive: true });
-  // A quorum member leaves its last seen membership beside the configuration. Ours never changes, and an old file
-  // would bring back addresses of quorum proxies.
+  // A quorum member writes the membership that it saw last beside the configuration. Ours never changes, and an old
+  // file would bring back addresses of quorum proxies.
   rmSync(`${config}.dynamic.next`, { force: true });
   const tickTimeMs = options.tickTimeMs ?? 500;
   const settings: Record<string, string | number | undefined> = {
@@ -81,7 +83,7 @@ export function writeNodeFiles(
     .map(([name, value]) => `${name}=${value}`);
   writeFileSync(config, [...written, ...lines, ""].join("\n"));
 
-  // Releases bring logback (3.8 and later) or log4j; without a file in front of theirs they log to their own folders
+  // Releases bring logback (3.8 and later) or log4j. Unless a file comes before theirs, they log to their own folders
   // or not at all. Debian's server logs through slf4j-simple, which is set by system properties.
   const level = (options.logLevel ?? "warn").toUpperCase();
   writeFileSync(
@@ -111,11 +113,11 @@ export function javaArguments(
   adminPort: number | undefined,
 ): string[] {
   const properties: Record<string, string | number | boolean> = {
-    // What `ready` asks is always allowed.
+    // `ready` needs `srvr` and `conf`, so they are always allowed.
     "zookeeper.4lw.commands.whitelist": options.fourLetterWords?.concat("srvr", "conf").join(",") ?? "*",
     "zookeeper.admin.enableServer": adminPort !== undefined,
     ...(adminPort === undefined
-      ? {} // it would listen on 0.0.0.0:8080
+      ? {} // if it ran, it would listen on 0.0.0.0:8080
       : { "zookeeper.admin.serverAddress": "127.0.0.1", "zookeeper.admin.serverPort": adminPort }),
     "zookeeper.forceSync": options.forceSync === true ? "yes" : "no",
     "zookeeper.preAllocSize": 4096, // KiB, instead of 64 MiB for each of many short-lived servers

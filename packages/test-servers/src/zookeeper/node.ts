@@ -10,13 +10,13 @@ import { type FourLetterOptions, fourLetterWord, type Srvr, srvr } from "./four-
 import { javaArguments, type NodeFiles, writeNodeFiles, type ZooKeeperOptions } from "./node-files.js";
 import { writeSequences } from "./transaction-log.js";
 
-/** What distinguishes the nodes of an ensemble; a server on its own has no id. */
+/** What distinguishes the nodes of an ensemble; a single server has no id. */
 export interface NodePlace {
   install: ZooKeeperInstall;
   port: number;
   /** 1 and up in an ensemble. */
   id?: number;
-  /** Where its AdminServer listens; default: it has none. */
+  /** The port of its AdminServer; default: it has none. */
   adminPort?: number | undefined;
   /** Lines of `zoo.cfg` that only this node has. */
   lines?: readonly string[];
@@ -25,19 +25,19 @@ export interface NodePlace {
 }
 
 /**
- * One real ZooKeeper server, a child process on 127.0.0.1 (unless placed elsewhere) with its data in a temporary folder.
- * It dies with this process, whatever kills it.
+ * One real ZooKeeper server: a child process on 127.0.0.1 (unless placed elsewhere) with its data in a temporary
+ * folder. It ends with this process, whatever kills this process.
  */
 export class ZooKeeperNode {
   /** The address that it listens at. */
   readonly host: string;
   /** The client port that it listens at. */
   readonly port: number;
-  /** `host:port`, for a client of this server alone. */
+  /** `host:port`, for a client of only this server. */
   readonly connectString: string;
-  /** The server's `myid`; 0 for a server on its own. */
+  /** The server's `myid`; 0 for a single server. */
   readonly id: number;
-  /** Where the AdminServer answers on `host`; undefined without option `adminServer`. */
+  /** The port at which the AdminServer answers; undefined without the option `adminServer`. */
   readonly adminPort: number | undefined;
   readonly #place: NodePlace;
   readonly #options: ZooKeeperOptions;
@@ -80,7 +80,7 @@ export class ZooKeeperNode {
     return this.#files.dataDir;
   }
 
-  /** The server's own log file; `logTail()` has its end. */
+  /** The server's own log file; `logTail()` gives its end. */
   get logFile(): string {
     return this.#files.log;
   }
@@ -106,8 +106,8 @@ export class ZooKeeperNode {
   }
 
   /**
-   * Waits until this server serves clients: `srvr` is answered with a mode, and what answers is our process. Its data
-   * folder shows whether another process has the port.
+   * Waits until this server serves clients: `srvr` is answered with a mode, and the answer comes from our process. The
+   * data folder in the answer to `conf` shows whether another process has the port.
    *
    * @throws TestServerError with the end of the server's log.
    */
@@ -139,24 +139,24 @@ export class ZooKeeperNode {
     return answer;
   }
 
-  /** Ends the server for good and removes its data. No harm if it was stopped before. */
+  /** Ends the server for good and removes its data. Does no harm if it was stopped before. */
   async stop(): Promise<void> {
     this.#removed = true;
     await this.#process?.kill();
     removeScratchFolder(this.#folder);
   }
 
-  /** SIGKILL, as a crash would; the data stays for `restart`. Resolves when the process is gone. */
+  /** Sends SIGKILL, as a crash would; the data stays for `restart`. Resolves when the process is gone. */
   async kill(): Promise<void> {
     await this.#living().kill();
   }
 
-  /** SIGSTOP: sockets stay open and connections are accepted by the kernel, but nothing answers. */
+  /** Sends SIGSTOP: sockets stay open and the kernel accepts connections, but nothing answers. */
   async pause(): Promise<void> {
     await this.#living().pause();
   }
 
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void {
     this.#living().resume();
   }
@@ -171,7 +171,7 @@ export class ZooKeeperNode {
     await this.ready();
   }
 
-  /** The answer to a four-letter word; all of them are allowed. */
+  /** The answer to a four-letter word; all words are allowed, unless the option `fourLetterWords` limits them. */
   fourLetter(word: string, options: Omit<FourLetterOptions, "port" | "host"> = {}): Promise<string> {
     return fourLetterWord(word, { ...options, host: this.host, port: this.port });
   }
@@ -181,7 +181,7 @@ export class ZooKeeperNode {
     return srvr({ ...options, host: this.host, port: this.port });
   }
 
-  /** What the server says of itself; undefined when it is dead, paused or without a quorum. */
+  /** The mode that the server reports; undefined when it is dead, paused or without a quorum. */
   async mode(): Promise<Srvr["mode"] | undefined> {
     if (!this.running) return undefined;
     try {
@@ -197,7 +197,7 @@ export class ZooKeeperNode {
     return this.stop();
   }
 
-  /** Whether the AdminServer answers. A server that lacks a jar for it starts all the same, without it. */
+  /** Whether the AdminServer answers. A server without a jar for it starts all the same, without an AdminServer. */
   async #adminAnswers(): Promise<boolean> {
     if (this.adminPort === undefined) return true;
     try {

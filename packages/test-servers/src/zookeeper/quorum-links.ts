@@ -3,7 +3,7 @@ import type { ProxyMode, TcpProxy } from "../proxy/tcp-proxy.js";
 import { startProxy } from "../proxy/tcp-proxy.js";
 import { ElectionProxy } from "./election-proxy.js";
 
-/** The ports on which a server of an ensemble hears its peers. */
+/** The ports at which a server of an ensemble accepts its peers. */
 export interface PeerPorts {
   id: number;
   /** Default 127.0.0.1. */
@@ -13,16 +13,16 @@ export interface PeerPorts {
 }
 
 /**
- * The `server.N` lines of an ensemble, and, on request, proxies on every way from one server to another, so that
- * servers can be cut from each other while clients go on reaching them.
+ * The `server.N` lines of an ensemble. On request it also puts proxies on every way from one server to another, so that
+ * servers can be cut from each other while clients still reach them.
  *
- * A cut holds bytes back and delivers them when it is healed, as a network does that repeats what was lost. So a cut
- * shorter than the servers' patience passes without a trace, and after a longer one they connect anew.
+ * A cut holds bytes back and delivers them when it is healed, like a network that repeats what was lost. So a cut that
+ * is shorter than the servers' time-outs passes without a trace. After a longer one the servers connect anew.
  */
 export class QuorumLinks {
   readonly #peers: readonly PeerPorts[];
   readonly #proxies = new Map<string, { quorum: TcpProxy; election: ElectionProxy }>();
-  /** Ordered pairs between which nothing gets through, from the first to the second. */
+  /** Ordered pairs of servers: nothing gets through from the first to the second. */
   readonly #cut = new Set<string>();
 
   private constructor(peers: readonly PeerPorts[]) {
@@ -35,7 +35,7 @@ export class QuorumLinks {
     return links;
   }
 
-  /** Lines of `zoo.cfg` for the server `id`: its own ports as they are, its peers' behind the proxies. */
+  /** Lines of `zoo.cfg` for the server `id`: its own ports unchanged, and for its peers the ports of the proxies. */
   linesFor(id: number): string[] {
     return this.#peers.map((peer) => {
       const way = this.#proxies.get(pair(id, peer.id));
@@ -50,7 +50,7 @@ export class QuorumLinks {
     return this.#proxies.size > 0;
   }
 
-  /** Nothing gets from one server to the other any more; the way back is another matter. */
+  /** From now on nothing gets from one server to the other; the way back is not affected. */
   async cut(from: number, to: number): Promise<void> {
     this.#cut.add(pair(from, to));
     await this.#apply(from, to);
@@ -72,8 +72,8 @@ export class QuorumLinks {
         if (from === to) continue;
         const way = (what: string, port: number) => ({
           target: { host: to.host ?? loopback, port },
-          // A follower that is faster than the new leader must not think it has been sent away: it would look for
-          // another leader while the new one waits initLimit for followers.
+          // A follower may be faster than the new leader. If it were refused, it would look for another leader, while
+          // the new one waits initLimit for followers. So the proxy tries again for a while.
           name: `${what} link ${from.id} to ${to.id}`,
           dialForMs: 2_000,
         });
@@ -93,7 +93,7 @@ export class QuorumLinks {
     }
   }
 
-  /** What `from` sends to `to` travels up the connections it opened and down those that it accepted. */
+  /** What `from` sends to `to` travels up the connections that `from` opened, and down those that it accepted. */
   async #apply(from: number, to: number): Promise<void> {
     for (const [opener, acceptor] of [
       [from, to],

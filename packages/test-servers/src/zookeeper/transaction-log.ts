@@ -5,13 +5,13 @@ const createType = 1;
 const deleteType = 2;
 
 /**
- * Writes a transaction log that a ZooKeeper server will replay at its first start, with one node for each path whose
+ * Writes a transaction log that a ZooKeeper server replays at its first start. It makes one node for each path, whose
  * next sequential child gets the given number.
  *
- * The counter of a node is not settable through the protocol; each record of a created child, however, carries the
- * counter that its parent has afterwards. So one child is created with the wanted figure and deleted again, which
- * leaves the counter alone. Parents on the way are created too. The server must be started with
- * `-Dzookeeper.snapshot.trust.empty=true`, since there is a log without a snapshot.
+ * The protocol has no way to set the counter of a node. But each record of a created child carries the counter that its
+ * parent has afterwards. So one child is created with the wanted number and deleted again, which leaves the counter
+ * alone. Parents on the way are created too. The server must be started with `-Dzookeeper.snapshot.trust.empty=true`,
+ * because there is a log without a snapshot.
  *
  * @param dataDir the server's `dataDir`; the log goes to its folder `version-2`.
  */

@@ -11,24 +11,27 @@ export interface FaultHit {
   readonly paths: readonly string[];
   /** The xid of the request; 0 for handshakes, -1 for events. */
   readonly xid: number;
-  /** Last transaction when it happened. */
+  /** The last transaction when it happened. */
   readonly zxid: bigint;
 }
 
-/** Where a request, handshake or event waits. */
+/** The point at which a request, handshake or event waits. */
 export type HoldPoint =
-  /** Read, but not counted as a sign of life. */
+  /** The request was read, but does not count as a sign of life yet. */
   | "frame"
-  /** Counted as a sign of life, not applied. */
+  /** It counts as a sign of life, but was not applied. */
   | "prep"
-  /** Applied, its events out, the reply not sent, later requests not read. */
+  /** It was applied and its events are out. The reply is not sent, and later requests are not read. */
   | "applied"
-  /** Applied, and later requests are as well; the reply and all that comes behind it wait. */
+  /** It was applied, and later requests are applied as well. The reply and everything behind it wait. */
   | "reply";
 
-/** What a fault does to a request, by the `do`. Waits end with `release()` of the fault. */
+/** What a fault does to a request; `do` names it. Waits end when `release()` of the fault is called. */
 export type FaultAction =
-  /** Closes the connection before the request is applied, or after, without a reply. `reset`: by RST. For a handshake: without a byte. */
+  /**
+   * Closes the connection without a reply, before the request is applied or after. `reset`: by RST. A handshake gets no
+   * byte.
+   */
   | {
       readonly do: "close";
       /** Default `"before"`. */
@@ -36,11 +39,14 @@ export type FaultAction =
       /** Closes by RST instead of FIN; default false. */
       readonly reset?: boolean;
     }
-  /** Not applied and not answered, the connection stays. An event gets lost. */
+  /** The request is neither applied nor answered, and the connection stays. An event gets lost. */
   | { readonly do: "drop" }
-  /** Applied; neither this reply nor anything behind it is ever sent. */
+  /** The request is applied. Neither this reply nor anything behind it is ever sent. */
   | { readonly do: "no-reply" }
-  /** Waits at `at` (default "prep"; handshakes and events have one place only), for `forMs` on the server's clock if given. */
+  /**
+   * Waits at `at` (default "prep"; handshakes and events have only one place). With `forMs`, waits so long on the
+   * server's clock.
+   */
   | {
       readonly do: "hold";
       /** Default `"prep"`. */
@@ -50,7 +56,7 @@ export type FaultAction =
     }
   /** The reply waits until the connection sends another request, as in ZOOKEEPER-4537. */
   | { readonly do: "withhold" }
-  /** Answers an error. `apply` (default false) applies the request all the same, which no server does. */
+  /** Answers an error. `apply` (default false) applies the request all the same, which no real server does. */
   | {
       readonly do: "answer";
       /** The error, by ZooKeeper's name for it. */
@@ -58,9 +64,9 @@ export type FaultAction =
       /** Applies the request all the same; default false. */
       readonly apply?: boolean;
     }
-  /** Does as a server that does not know the operation: an error, and the connection is closed. */
+  /** Behaves like a server that does not know the operation: it answers an error and closes the connection. */
   | { readonly do: "unknown-op" }
-  /** Applies, sends the first `bytes` of the reply's frame, then closes (default) or falls silent. */
+  /** Applies the request, sends the first `bytes` of the reply's frame, then closes (default) or sends nothing more. */
   | {
       readonly do: "cut-reply";
       /** How many bytes of the reply's frame are sent. */
@@ -68,15 +74,15 @@ export type FaultAction =
       /** What follows them; default `"close"`. */
       readonly next?: "close" | "stall";
     }
-  /** Makes the reply at least so long, by bytes behind its record that decoders leave alone. */
+  /** Makes the reply at least this long, by bytes behind its record that decoders ignore. */
   | {
       readonly do: "grow-reply";
       /** The least length of the reply, in bytes. */
       readonly bytes: number;
     }
   /**
-   * Ends the session before the request is applied, or between applying and the reply, which then is the last
-   * thing sent. `silent`: no FIN and no reply, the socket stays open and deaf.
+   * Ends the session before the request is applied, or after that and before the reply, which is then the last thing
+   * sent. `silent`: no FIN and no reply; the socket stays open and reads nothing.
    */
   | {
       readonly do: "expire";
@@ -88,11 +94,12 @@ export type FaultAction =
   /** The watch that the request asks for is not set. */
   | { readonly do: "lose-watch" }
   /**
-   * Calls back at `at` (default "prep"). A promise holds everything of this connection up until it settles.
+   * Calls back at `at` (default "prep"). If the call returns a promise, everything on this connection waits until it
+   * settles.
    *
-   * "applied" stands between applying and the reply: an event that the call causes overtakes the reply, also if the very
-   * request set the watch, and no real server sends an event before the answer to the call that asked for it. To cause
-   * one behind the reply, `hold` the request at "reply", act once `reached()`, and release.
+   * "applied" stands between applying and the reply. An event that the call causes there overtakes the reply, even if
+   * this very request set the watch. No real server sends an event before the answer to the request that asked for it.
+   * To cause an event behind the reply, `hold` the request at "reply", act once `reached()`, and release.
    */
   | {
       readonly do: "run";
@@ -101,9 +108,12 @@ export type FaultAction =
       /** What is called, each time the fault happens. */
       call(hit: FaultHit): void | Promise<void>;
     }
-  /** For a handshake: says that the session is over. */
+  /** For a handshake: answers that the session is over. */
   | { readonly do: "reject" }
-  /** For a handshake: leaves the session's earlier connection open for reads until it writes, as a follower does. A leader closes it. */
+  /**
+   * For a handshake: the session's earlier connection stays open for reads until it writes, as at a follower. A leader
+   * closes it.
+   */
   | { readonly do: "move" };
 
 /** Where an action waits or calls; undefined if it does neither. */
@@ -111,7 +121,10 @@ export function pointOf(action: FaultAction): HoldPoint | undefined {
   return action.do === "hold" || action.do === "run" ? (action.at ?? "prep") : undefined;
 }
 
-/** Whether nothing is done any more, behind this action, to a request that is not applied yet, a handshake or an event. */
+/**
+ * Whether no later action can do anything, because this one ends a request that is not applied yet, a handshake or an
+ * event.
+ */
 export function isLast(action: FaultAction): boolean {
   switch (action.do) {
     case "close":
@@ -129,7 +142,7 @@ export function isLast(action: FaultAction): boolean {
   }
 }
 
-/** What a handshake can have done to it. */
+/** The actions that are possible for a handshake. */
 export const handshakeActions: ReadonlySet<FaultAction["do"]> = new Set([
   "close",
   "reject",
@@ -137,7 +150,7 @@ export const handshakeActions: ReadonlySet<FaultAction["do"]> = new Set([
   "hold",
   "run",
 ]);
-/** What an event can have done to it. */
+/** The actions that are possible for an event. */
 export const eventActions: ReadonlySet<FaultAction["do"]> = new Set(["drop", "hold"]);
-/** What only a handshake can have done to it. */
+/** The actions that are possible only for a handshake. */
 export const handshakeOnly: ReadonlySet<FaultAction["do"]> = new Set(["reject", "move"]);

@@ -1,7 +1,7 @@
 import { eventActions, type FaultAction, handshakeActions, handshakeOnly } from "./actions.js";
 import type { FaultMatch } from "./match.js";
 
-/** @throws RangeError for an action that cannot happen to what is matched. */
+/** @throws RangeError if the action cannot happen to what is matched. */
 export function checkAction({ op }: FaultMatch, action: FaultAction): void {
   const targets = op === undefined || typeof op === "string" ? [op] : op;
   for (const target of targets) {

@@ -4,11 +4,11 @@ import type { Exchange } from "../stages.js";
 import type { Notice } from "../watches.js";
 import { pathsOf } from "./match.js";
 
-/** The events of one connection, kept back. */
+/** Keeps back the events of one connection. */
 export class EventHold {
   /** The connection whose events are kept back. */
   readonly connection: Connection;
-  /** Kept back so far. */
+  /** The events that were kept back so far. */
   readonly events: Notice[] = [];
   readonly #violateOrder: boolean;
   readonly #remove: (hold: EventHold) => void;
@@ -25,7 +25,7 @@ export class EventHold {
     this.events.push(notice);
   }
 
-  /** The gate that a reply has to wait for; undefined if it may go first. */
+  /** The gate that a reply has to wait for; undefined if the reply may overtake the events. */
   gateFor(exchange: Exchange): Gate | undefined {
     if (this.#violateOrder || this.events.length === 0) return undefined;
     const paths = pathsOf(exchange);
@@ -34,7 +34,9 @@ export class EventHold {
     return this.#gate;
   }
 
-  /** Sends what was kept back, in the order given (default: as it came), and replies behind it. */
+  /**
+   * Sends the events that were kept back, in the order given (default: as they came), and then the replies that waited.
+   */
   release(order: (events: Notice[]) => Notice[] = (events) => events): void {
     this.#remove(this);
     const frames = order([...this.events]).map(({ frame }) => frame);

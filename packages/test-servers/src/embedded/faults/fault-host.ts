@@ -7,6 +7,6 @@ export interface FaultHost {
   readonly state: State;
   readonly clock: Clock;
   connectionOf(sessionId: bigint): Connection | undefined;
-  /** `keep` leaves the connection to the caller. */
+  /** `keep` leaves the closing of the connection to the caller. */
   expire(sessionId: bigint, how: "flush" | "mute" | "keep"): void;
 }

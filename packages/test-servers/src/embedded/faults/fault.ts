@@ -2,7 +2,7 @@ import { Gate } from "../gate.js";
 import type { FaultAction, FaultHit } from "./actions.js";
 import { type FaultMatch, type FaultSubject, matches } from "./match.js";
 
-/** A rule in force, and what became of it. */
+/** A rule in force, and the times at which it has happened. */
 export class Fault {
   /** What it happens to. */
   readonly match: FaultMatch;
@@ -25,7 +25,7 @@ export class Fault {
     this.#remove = remove;
   }
 
-  /** Counts what it is asked about: call once for each request, handshake or event. */
+  /** Whether the fault happens to `subject`. It counts matches: call it once for each request, handshake or event. */
   takes(subject: FaultSubject): boolean {
     if (!matches(this.match, subject)) return false;
     const { nth = 1, times = 1 } = this.match;
@@ -33,7 +33,7 @@ export class Fault {
     return this.#matched >= nth && this.#matched < nth + times;
   }
 
-  /** For the server: notes that it has happened. */
+  /** For the server: records that the fault has happened. */
   happened(hit: FaultHit): void {
     this.hits.push(hit);
     for (const waiting of [...this.#waiting]) {
@@ -43,12 +43,12 @@ export class Fault {
     }
   }
 
-  /** Resolves when it has happened `count` times; default 1. */
+  /** Resolves when the fault has happened `count` times; default 1. */
   async reached(count = 1): Promise<FaultHit> {
     return this.hits[count - 1] ?? new Promise((resolve) => this.#waiting.push({ count, resolve }));
   }
 
-  /** Something waits until this opens; open from the start if the rule was released before its turn came. */
+  /** A gate for something that has to wait. It is open from the start if the rule was released before its turn came. */
   gate(): Gate {
     const gate = new Gate();
     if (this.#released) {
@@ -60,7 +60,7 @@ export class Fault {
     return gate;
   }
 
-  /** Lets go of all that waits, and removes the rule. */
+  /** Lets everything continue that waits for this rule, and removes the rule. */
   release(): void {
     this.#released = true;
     this.#remove(this);

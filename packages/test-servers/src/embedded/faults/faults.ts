@@ -20,21 +20,21 @@ import { LaggingView } from "./lagging-view.js";
 import type { FaultMatch } from "./match.js";
 import { Rules } from "./rules.js";
 
-/** Something lasting that can be taken back. */
+/** A lasting fault that can be ended. */
 export interface Release {
-  /** Takes it back. No harm if that was done before. */
+  /** Ends the fault. A second call does nothing. */
   release(): void;
 }
 
 /**
- * Faults at exact requests. `on` sets a rule; the other methods act at once. While nothing is set, requests
- * take their way without a look at this class.
+ * Injects faults at exact requests. `on` sets a rule; the other methods act at once. While no fault is set, requests do
+ * not pass through this class.
  */
 export class Faults implements Stages {
   readonly #host: FaultHost;
   readonly #rules: Rules;
   readonly #refusals = new Set<Release>();
-  /** Connections that are slow or unread. */
+  /** Connections that are slowed down or not read. */
   readonly #hindrances = new Map<Release, Connection>();
   readonly #eventHolds = new Map<Connection, EventHold>();
   readonly #lagging = new Map<Connection, LaggingView>();
@@ -44,7 +44,7 @@ export class Faults implements Stages {
     this.#rules = new Rules(host);
   }
 
-  /** Whether anything is set. */
+  /** Whether any fault is set. */
   get active(): boolean {
     return (
       this.#rules.active ||
@@ -56,15 +56,17 @@ export class Faults implements Stages {
   }
 
   /**
-   * Has `action` happen to what matches, by default to the first that does. Rules that take the same thing at the same
-   * point act in the order in which they were added; behind one that closes, drops or answers none does. Throws
-   * `RangeError` for an action that cannot happen to what is matched.
+   * Makes `action` happen to what matches, by default to the first match. Rules that take the same request, handshake
+   * or event at the same point act in the order in which they were added. After a rule that closes, drops or answers,
+   * no other rule acts. Throws `RangeError` for an action that cannot happen to what is matched.
    */
   on(match: FaultMatch, action: FaultAction): Fault {
     return this.#rules.add(match, action);
   }
 
-  /** Ends all faults: no rules, no held events, and no connection that is behind, slow or unread. */
+  /**
+   * Ends all faults: rules, refusals of connections, held events, and connections that lag, are slow or are not read.
+   */
   clear(): void {
     this.#rules.clear();
     for (const hold of [...this.#eventHolds.values()]) hold.release();
@@ -82,8 +84,8 @@ export class Faults implements Stages {
   }
 
   /**
-   * Keeps back the events of a session's connection until released. Replies that would show the change wait
-   * behind them, unless `violateOrder`, which no real server does, sends them first.
+   * Keeps back the events of a session's connection until released. Replies that would show the change wait behind the
+   * events. With `violateOrder` these replies are sent first, which no real server does.
    */
   holdEvents(session: bigint, options: { readonly violateOrder?: boolean } = {}): EventHold {
     const connection = this.#connectionOf(session);
@@ -95,40 +97,43 @@ export class Faults implements Stages {
     return hold;
   }
 
-  /** Sends an event that nothing has caused. The watch, if there is one, stays. */
+  /** Sends an event that no change has caused. The watch, if there is one, stays. */
   fireEvent(session: bigint, type: WatchEventType, path: string): void {
     const { state } = this.#host;
     this.#connectionOf(session).send(state.watches.notice(type, path, state.zxid).frame);
   }
 
-  /** Takes away all watches of a session on a path, as if they had never been set. */
+  /** Removes all watches of a session on a path, as if they had never been set. */
   loseWatches(session: bigint, path: string): void {
     const connection = this.#connectionOf(session);
     this.#host.state.watches.data.remove(connection, path);
     this.#host.state.watches.child.remove(connection, path);
   }
 
-  /** From now on the session's connection reads the present state, whatever changes, until its own `sync` or write. All that it sends renews the session. */
+  /**
+   * From now on the session's connection reads the present state, whatever changes, until its own `sync` or write. All
+   * that it sends still renews the session.
+   */
   staleReads(session: bigint): LaggingView {
     return this.#lag(session, false);
   }
 
   /**
-   * Cuts the member that serves the session off from the others: it goes on answering pings and reads with the
-   * present state, also when the session has run out; writes and `sync` wait until released.
+   * Cuts the member that serves the session off from the others. The member goes on answering pings and reads with the
+   * present state, even after the session has run out. Writes and `sync` wait until released.
    */
   cutOff(session: bigint): LaggingView {
     return this.#lag(session, true);
   }
 
-  /** Leaves what the session's connection sends unread, so that it piles up at the client. */
+  /** Stops reading from the session's connection, so that what it sends piles up at the client. */
   stopReading(session: bigint): Release {
     const connection = this.#connectionOf(session);
     connection.stopReading();
     return this.#hinder(connection, () => connection.readAgain());
   }
 
-  /** Sends to the session's connection so many bytes, or one frame, at a time. */
+  /** Sends to the session's connection at this pace: so many bytes, or one frame, at a time. */
   slow(session: bigint, pace: Pace): Release {
     const connection = this.#connectionOf(session);
     connection.outbox.setPace(pace);
@@ -145,7 +150,7 @@ export class Faults implements Stages {
     return hindrance;
   }
 
-  /** The connection is closed: what was kept for it goes with it. */
+  /** The connection is closed: drops everything that was kept for it. */
   forget(connection: Connection): void {
     this.#eventHolds.delete(connection);
     this.#lagging.delete(connection);
@@ -172,11 +177,14 @@ export class Faults implements Stages {
 
   /** For the server: what becomes of a request before it is applied. */
   preparing(exchange: Exchange): RequestVerdict {
-    // A rule may have cut the member off, or put it behind, just now: then this request is the first to feel it.
+    // A rule may have cut the member off, or made it lag, just now. Then this request is the first one that is
+    // affected.
     return this.#rules.preparing(exchange, () => this.#behind(exchange));
   }
 
-  /** A request that the member of its connection cannot serve waits for it, and others find it as it is. */
+  /**
+   * A request that a lagging member cannot serve waits for that member. All other requests see the member's old state.
+   */
   #behind(exchange: Exchange): RequestVerdict {
     const gate = this.#lagging.get(exchange.connection)?.gateFor(exchange);
     return gate === undefined ? undefined : { kind: "hold", until: gate, next: () => this.#behind(exchange) };

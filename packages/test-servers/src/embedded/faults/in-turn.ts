@@ -3,10 +3,11 @@ import { Gate } from "../gate.js";
 import type { Waits } from "../stages.js";
 
 /**
- * Lets several rules act at one point, one behind the other: behind one that waits the next acts when the wait is over,
- * and behind one that decides, or ends the connection, none does. A rule that has nothing to do here answers undefined.
+ * Lets several rules act at one point, one after the other. If a rule waits, the next rule acts when the wait is over.
+ * After a rule that decides, or ends the connection, no other rule acts. A rule that has nothing to do here answers
+ * undefined.
  *
- * @param last what happens when all have acted and none has decided.
+ * @param last gives the verdict if no rule has decided.
  */
 export function inTurn<Rule, Verdict>(
   connection: Connection,

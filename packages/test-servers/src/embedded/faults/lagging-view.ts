@@ -6,9 +6,9 @@ import type { State, View } from "../state.js";
 import type { Notice, WatchTable } from "../watches.js";
 
 /**
- * A connection to a member that is behind: it reads the state as it was when this began. It catches up at
- * its own `sync` or write, unless it is cut off: then those wait, nothing it sends renews its session,
- * and it goes on being served after the session has ended.
+ * A connection to a member that lags: it reads the state as it was when this object was made. Its own `sync` or write
+ * makes it catch up. If it is cut off, these requests wait instead, nothing that it sends renews its session, and it is
+ * served even after the session has ended.
  */
 export class LaggingView {
   /** The connection that reads the old state. */
@@ -36,7 +36,7 @@ export class LaggingView {
     this.#events.push(notice);
   }
 
-  /** The gate that a request has to wait for. */
+  /** The gate that a request has to wait for. A `sync` or write catches up here, unless the connection is cut off. */
   gateFor({ op }: Exchange): Gate | undefined {
     if (op !== "sync" && (op === undefined || !isWrite(op))) return undefined;
     if (this.cutOff) return this.#gate;
@@ -44,7 +44,10 @@ export class LaggingView {
     return undefined;
   }
 
-  /** It catches up: events that it missed come first, then what waited. Its connection closes if the session is over. */
+  /**
+   * Catches up: sends the missed events first and then lets waiting requests continue. Closes the connection if its
+   * session is over.
+   */
   release(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -60,7 +63,7 @@ export class LaggingView {
     this.#gate.open();
   }
 
-  /** The events of watches that were set on old state, and whose change had already been. */
+  /** The events of watches that were set on the old state although their change had already happened. */
   #missed(): Notice[] {
     const { data, child } = this.#state.watches;
     return [...this.#missedIn(data, "data"), ...this.#missedIn(child, "child")];

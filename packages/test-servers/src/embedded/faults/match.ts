@@ -6,17 +6,17 @@ export type FaultTarget = OpName | "connect" | "event";
 
 /** Which requests, handshakes or events a fault happens to. What is left out matches all. */
 export interface FaultMatch {
-  /** The id, or a test of ids. A handshake that asks for a new session has 0n. */
+  /** The session id, or a test of it. A handshake that asks for a new session has 0n. */
   readonly session?: bigint | ((id: bigint) => boolean);
   /** Default: every request, but neither handshakes nor events. */
   readonly op?: FaultTarget | readonly FaultTarget[];
-  /** The path; one of the paths of a `multi` is enough. A string must be the whole path. */
+  /** The path. A string must be the whole path. For a `multi`, one matching path is enough. */
   readonly path?: string | RegExp;
   /** The type of an event; for events only. */
   readonly event?: WatchEventType;
-  /** The first match that the fault happens to, counted from 1, which is the default. */
+  /** Which match is the first that the fault happens to, counted from 1; default 1. */
   readonly nth?: number;
-  /** To how many matches in a row it happens; default 1. */
+  /** How many matches in a row the fault happens to; default 1. */
   readonly times?: number;
 }
 
@@ -28,7 +28,7 @@ export interface FaultSubject {
   readonly event?: WatchEventType;
 }
 
-/** All but the counting. */
+/** Compares everything but the counts `nth` and `times`. */
 export function matches(match: FaultMatch, subject: FaultSubject): boolean {
   return (
     matchesTarget(match.op, subject.target) &&
@@ -51,7 +51,7 @@ function matchesSession(wanted: FaultMatch["session"], id: bigint): boolean {
 
 function matchesPath(wanted: FaultMatch["path"], paths: readonly string[]): boolean {
   if (wanted === undefined) return true;
-  // `search` leaves the state of a global expression alone.
+  // `search` does not change the state of a global expression.
   return paths.some((path) => (typeof wanted === "string" ? path === wanted : path.search(wanted) !== -1));
 }
 
@@ -67,14 +67,14 @@ const pathless: ReadonlySet<OpName> = new Set([
   "setWatches2",
 ]);
 
-/** Every path that a request names; none if its bytes don't say. */
+/** Every path that a request names; none if it has no path or cannot be decoded. */
 export function pathsOf({ op, body }: Pick<Exchange, "op" | "body">): readonly string[] {
   if (op === undefined || pathless.has(op)) return [];
   try {
     if (op === "multi" || op === "multiRead") {
       return decodeRequest(op, body).ops.map((step) => step.request.path);
     }
-    // Every other record begins with its path.
+    // The record of every other operation begins with its path.
     const { path } = decodeRequest("sync", body);
     return path === null ? [] : [path];
   } catch (error) {

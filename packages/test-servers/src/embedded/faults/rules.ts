@@ -27,7 +27,9 @@ interface Pending {
   readonly hit: FaultHit;
 }
 
-/** The rules in force: which take what comes by, and what they do to it at each point of its way. */
+/**
+ * The rules in force: finds those that take a request, handshake or event, and lets them act at each point of its way.
+ */
 export class Rules {
   readonly #host: FaultHost;
   readonly #faults = new Set<Fault>();
@@ -39,7 +41,7 @@ export class Rules {
     this.#host = host;
   }
 
-  /** Whether there is a rule, or something that one holds back. */
+  /** Whether there is a rule, or a reply that a rule withholds. */
   get active(): boolean {
     return this.#faults.size > 0 || this.#withheld.size > 0;
   }
@@ -73,7 +75,7 @@ export class Rules {
           return reject;
         case "move":
           return move;
-        default: // `on` lets nothing else through but what waits
+        default: // besides these, `on` accepts only actions that wait
           return this.#wait(pending);
       }
     };
@@ -155,7 +157,7 @@ export class Rules {
     let next: Outgoing["next"] = "go-on";
     for (const { fault } of this.#of(exchange)) {
       const { action } = fault;
-      if (next !== "go-on") break; // the connection ends here, or says nothing more
+      if (next !== "go-on") break; // the connection ends here, or sends nothing more
       switch (action.do) {
         case "no-reply":
           bytes = Buffer.alloc(0);
@@ -207,7 +209,7 @@ export class Rules {
     return behind.length === 0 ? undefined : { behind, bytes: notice.frame, next: "go-on" };
   }
 
-  /** What a rule waits for that holds or calls; undefined if it does neither, or the call is over already. */
+  /** The gate that a rule waits for. Undefined if the rule neither holds nor calls, or if its call is already over. */
   #wait({ fault, hit }: Pending): Gate | undefined {
     const { action } = fault;
     if (action.do === "hold") return this.#gate(fault, action.forMs);
@@ -215,14 +217,14 @@ export class Rules {
     const waiting = action.call(hit);
     if (waiting === undefined) return undefined;
     const gate = fault.gate();
-    // A callback that fails fails its test as an unhandled rejection; the connection goes on either way.
+    // A callback that rejects fails its test by an unhandled rejection; the connection continues either way.
     void waiting.finally(() => gate.open());
     return gate;
   }
 
   /**
-   * The rules that do something to `subject`. One that another forestalls, such as the end of the session where an earlier rule
-   * answers the request, has counted it and has not happened.
+   * The rules that do something to `subject`. A rule that another one forestalls has counted the subject, but has not
+   * happened: for instance a rule that ends the session, where an earlier rule answers the request.
    */
   #takers(subject: FaultSubject, xid: number): Pending[] {
     const matching = [...this.#faults].filter((fault) => fault.takes(subject));
@@ -255,7 +257,7 @@ export class Rules {
   }
 }
 
-/** A frame at least so long, by zeros behind its record. */
+/** Returns the frame with zeros behind its record, so that it has at least this length. */
 export function grown(frame: Buffer, bytes: number): Buffer {
   const length = Math.max(frame.length - 4, bytes);
   const larger = Buffer.alloc(4 + length);

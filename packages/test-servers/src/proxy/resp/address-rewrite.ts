@@ -1,11 +1,11 @@
 import type { RespEntry } from "./resp-entry.js";
 
-/** Port of a server to the port of its proxy. */
+/** Maps the port of a server to the port of its proxy. */
 export type PortMap = ReadonlyMap<number, number>;
 
-// The forms of an address in what servers send: `host:port`, `host port` and `host,port=` in texts, the port behind the host in
-// lists, and fields named `port`, `tls-port`, `master-port` or `master_port`, as text or as a number. Anchored like
-// this, a slot, an epoch or an offset that happens to look like a port stays as it is.
+// The forms of an address in what servers send: `host:port`, `host port` and `host,port=` in texts, the port after the
+// host in lists, and fields named `port`, `tls-port`, `master-port` or `master_port`, as text or as a number. With
+// these anchors, a slot, an epoch or an offset that looks like a port stays as it is.
 const address =
   /(127\.0\.0\.1(?::| |,port=|\r\n\$5\r\n|\r\n:)|\r\n(?:[a-z]+-)?port\r\n(?:\$5\r\n|:)|\nmaster_port:)(\d{5})(?!\d)/g;
 
@@ -20,7 +20,7 @@ const telling: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Puts the ports of proxies in place of the servers' in what Sentinel and Cluster send to clients: their answers,
+ * Replaces the ports of servers by those of their proxies in what Sentinel and Cluster send to clients: their answers,
  * redirections (MOVED, ASK), and Sentinel's messages. All addresses are on 127.0.0.1 and all our ports have five
  * digits, so nothing changes its length.
  */

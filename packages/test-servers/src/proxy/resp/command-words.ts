@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { decodeValue } from "./resp-value.js";
 
-/** What a command is about, as far as a rule or a count needs to know. */
+/** The parts of a command that a rule or a count needs. */
 export interface CommandWords {
   /** In capitals, with its second word where Redis has families: `EVALSHA`, `SCRIPT LOAD`, `CLIENT KILL`. */
   name: string;
-  /** The first key; for publishing and subscribing the first channel. Absent where there is none. */
+  /** The first key; for publishing and subscribing, the first channel. Absent if there is none. */
   key?: string;
-  /** The digest of the script for EVAL, EVALSHA and their likes, whichever way it was sent. */
+  /** The digest of the script for EVAL, EVALSHA and similar commands, whichever way the script was sent. */
   script?: string;
   /** All words, the name included. */
   words: readonly string[];
@@ -73,7 +73,7 @@ const keyless: ReadonlySet<string> = new Set([
   "WAITAOF",
 ]);
 
-/** Scripts and functions: name, script, number of keys, keys. */
+/** Commands that run scripts or functions. Their words: name, script, number of keys, keys. */
 const scripted: ReadonlySet<string> = new Set([
   "EVAL",
   "EVALSHA",
@@ -83,7 +83,9 @@ const scripted: ReadonlySet<string> = new Set([
   "FCALL_RO",
 ]);
 
-/** Reads a command as `RespSplitter` gives it, an inline one too. Undefined for an empty one, which has no answer. */
+/**
+ * Reads a command as `RespSplitter` gives it, also an inline one. Undefined for an empty command, which has no answer.
+ */
 export function readCommand(bytes: Buffer): CommandWords | undefined {
   const words = wordsOf(bytes);
   const first = words[0]?.toUpperCase();

@@ -17,16 +17,16 @@ import { RespTap } from "./resp-tap.js";
 /** What `startRedisProxy()` takes. */
 export interface RedisProxyOptions extends ProxyOptions {
   /**
-   * Commands that are left out of `counts().commands` and of flights; default the ones with which a client introduces
-   * itself and asks whether the server is there: `["AUTH", "CLIENT", "HELLO", "INFO", "PING", "SELECT"]`.
+   * Commands that are left out of `counts().commands` and of flights. Default: those with which a client introduces
+   * itself and checks that the server is there: `["AUTH", "CLIENT", "HELLO", "INFO", "PING", "SELECT"]`.
    */
   ignore?: RespIgnored;
-  /** How many entries the trace keeps; default 20,000. Counts know no limit. */
+  /** How many entries the trace keeps; default 20,000. Counts have no limit. */
   traceLimit?: number;
   /**
-   * Ports of servers and of the proxies in front of them, for addresses on 127.0.0.1 in what Sentinel and
-   * Cluster send: clients are sent to the proxies. Ports of five digits only, as `freePort` gives them. Looked at anew
-   * for each answer. Default: nothing is changed.
+   * Maps ports of servers to the ports of the proxies in front of them. In what Sentinel and Cluster send, addresses on
+   * 127.0.0.1 are rewritten, so that clients connect to the proxies. Ports of five digits only, as `freePort` gives
+   * them. The map is read anew for each answer. Default: nothing is changed.
    */
   rewritePorts?: PortMap;
 }
@@ -37,9 +37,9 @@ const introduction: readonly string[] = ["AUTH", "CLIENT", "HELLO", "INFO", "PIN
  * A TCP proxy that reads RESP, version 2 and 3: it records and counts commands, replies and messages, and can hold,
  * delay, refuse or lose chosen ones. Everything that `TcpProxy` does works here too.
  *
- * The trace shows what came through: commands swallowed by a hole are not in it, replies swallowed by one are, with
- * the fate `dropped`. While something is held, what is behind it is neither recorded nor counted. TLS and the stream
- * between a master and its replicas pass unread.
+ * The trace shows what came through. A command swallowed by a hole is not in it; a reply swallowed by a hole is, with
+ * the fate `dropped`. While something is held, what is behind it is neither recorded nor counted. TLS, and the stream
+ * between a master and its replicas, pass unread.
  */
 export class RedisProxy extends TcpProxy {
   readonly #trace: RespTrace;
@@ -77,7 +77,7 @@ export class RedisProxy extends TcpProxy {
     return this.#budget.counts;
   }
 
-  /** Clears trace and counts; rules stay. `ignore` replaces what is left out from here on. */
+  /** Clears trace and counts; rules stay. From here on `ignore` replaces the list of what is left out. */
   reset(options: { ignore?: RespIgnored } = {}): void {
     this.#trace.clear();
     this.#budget.reset(options.ignore);
@@ -94,55 +94,58 @@ export class RedisProxy extends TcpProxy {
     return this.#trace.waitFor(fits, options.withinMs ?? 10_000, options.what ?? "something");
   }
 
-  /** Holds commands back, and with them everything that the client sends after them. */
+  /** Holds commands back, and everything that the client sends after them. */
   holdCommand(match: RespMatch = {}): RespRule {
     return this.#rule("holdCommand", "command", match, { do: "hold" });
   }
 
-  /** Lets commands arrive later, and with them what the client sends after them. */
+  /** Lets commands arrive later, and everything that the client sends after them. */
   delayCommand(match: RespMatch & { delayMs: number }): RespRule {
     return this.#rule("delayCommand", "command", match, { do: "delay", delayMs: match.delayMs });
   }
 
-  /** Drops commands: the server never hears of them. `after` is `cut` by default. */
+  /** Drops commands: the server never gets them. `after` is `cut` by default. */
   dropCommand(match: RespMatch & { after?: RespAfterLoss } = {}): RespRule {
     return this.#rule("dropCommand", "command", match, { do: "drop", after: match.after ?? "cut" });
   }
 
   /**
-   * Lets the server refuse commands with the error `answer`, such as `OOM command not allowed`, and do nothing else. In place of the
-   * command it gets a script that answers so, in the order of the stream: the user must have the right to EVAL.
+   * Makes the server refuse commands with the error `answer`, such as `OOM command not allowed`, and do nothing else.
+   * In place of the command it gets a script that answers so, at the same place in the stream: the user must have the
+   * right to EVAL.
    */
   refuseCommand(match: RespMatch & { answer: string }): RespRule {
     return this.#rule("refuseCommand", "command", match, { do: "refuse", answer: match.answer });
   }
 
-  /** Holds replies back, and with them everything that the server sends after them, messages included. */
+  /** Holds replies back, and everything that the server sends after them, messages included. */
   holdReply(match: RespMatch = {}): RespRule {
     return this.#rule("holdReply", "reply", match, { do: "hold" });
   }
 
-  /** Lets replies arrive later, and with them what the server sends after them. */
+  /** Lets replies arrive later, and everything that the server sends after them. */
   delayReply(match: RespMatch & { delayMs: number }): RespRule {
     return this.#rule("delayReply", "reply", match, { do: "delay", delayMs: match.delayMs });
   }
 
-  /** Drops replies: the server has acted, and the client does not learn it. `after` is `cut` by default. */
+  /**
+   * Drops replies: the server has executed the command, and the client does not learn it. `after` is `cut` by default.
+   */
   dropReply(match: RespMatch & { after?: RespAfterLoss } = {}): RespRule {
     return this.#rule("dropReply", "reply", match, { do: "drop", after: match.after ?? "cut" });
   }
 
-  /** Holds messages back, and with them what the server sends after them; all that match unless `times` says less. */
+  /** Holds messages back, and what the server sends after them. Acts on every match, unless `times` limits it. */
   holdMessages(match: RespMatch = {}): RespRule {
     return this.#rule("holdMessages", "push", match, { do: "hold" });
   }
 
-  /** Lets messages arrive later, and with them what the server sends after them; all that match by default. */
+  /** Lets messages arrive later, and what the server sends after them. Acts on every match by default. */
   delayMessages(match: RespMatch & { delayMs: number }): RespRule {
     return this.#rule("delayMessages", "push", match, { do: "delay", delayMs: match.delayMs });
   }
 
-  /** Drops messages; all that match unless `times` says less. `after` is `go-on` by default. */
+  /** Drops messages. Acts on every match, unless `times` limits it. `after` is `go-on` by default. */
   dropMessages(match: RespMatch & { after?: RespAfterLoss } = {}): RespRule {
     return this.#rule("dropMessages", "push", match, { do: "drop", after: match.after ?? "go-on" });
   }
@@ -161,7 +164,7 @@ export class RedisProxy extends TcpProxy {
     return [...this.#connections].flatMap(([id, { closed }]) => (closed ? [] : [id]));
   }
 
-  /** Ends one connection, by FIN or by RST; no harm if it has ended. Its number is in the trace. */
+  /** Ends one connection, by FIN or by RST. Does nothing if it has ended. Its number is in the trace. */
   endConnection(connection: number, options: { reset?: boolean } = {}): void {
     const link = this.#connections.get(connection);
     if (options.reset === true) link?.reset();

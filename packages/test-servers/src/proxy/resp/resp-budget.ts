@@ -3,23 +3,22 @@ import type { RespEntry } from "./resp-entry.js";
 
 /** What a Redis proxy has counted since it was started or reset. */
 export interface RespCounts {
-  /** Commands, without the ignored ones. */
+  /** Commands, without ignored ones. */
   commands: number;
   /**
-   * Flights of all connections together, where a flight is what leaves without waiting for a reply. A command opens a
-   * new flight if no counted command of its connection is outstanding, or if a reply to one has been passed on since
-   * the last flight was opened, since then it may depend on that reply. So the number is never less than the round
-   * trips that the client waited for; it is more when a client goes on sending independent commands while replies
-   * come in.
+   * Flights of all connections together. A flight is what leaves without waiting for a reply. A command opens a new
+   * flight if no counted command of its connection is outstanding. It also does so if a reply has been passed on since
+   * the last flight was opened, because it may depend on that reply. So the number is never less than the round trips
+   * that the client waited for. It is more when a client goes on sending independent commands while replies come in.
    */
   flights: number;
-  /** Messages of pub/sub, invalidations and other things that answer nothing. */
+  /** Messages of pub/sub, invalidations and other values that answer no command. */
   pushes: number;
-  /** Commands by name: everything that was seen, what is ignored above too. */
+  /** Commands by name: all that were seen, including ignored ones. */
   byName: Readonly<Record<string, number>>;
 }
 
-/** Which commands are no part of a budget: names, families included, or a function that says so. */
+/** The commands that do not count in a budget: names, families included, or a function that decides. */
 export type RespIgnored = readonly string[] | ((entry: RespEntry) => boolean);
 
 /** Counts commands and flights. */
@@ -50,7 +49,7 @@ export class RespBudget {
     return { commands: requests, flights, pushes: this.#pushes, byName: { ...this.#byName } };
   }
 
-  /** Starts again at zero. Commands that are under way are forgotten: their replies open no flight. */
+  /** Starts again at zero. Commands without a reply yet are forgotten: their replies open no flight. */
   reset(ignore?: RespIgnored): void {
     if (ignore !== undefined) this.#ignore = toPredicate(ignore);
     this.#flights = new Flights();
@@ -59,7 +58,7 @@ export class RespBudget {
   }
 }
 
-/** Whether a command's name is one of these, where the name of a family stands for all its members. */
+/** Whether a command's name is in `wanted`, where the name of a family stands for all its members. */
 export function isNamed(name: string, wanted: ReadonlySet<string>): boolean {
   return wanted.has(name) || wanted.has(name.split(" ", 1)[0] ?? "");
 }

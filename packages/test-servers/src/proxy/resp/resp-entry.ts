@@ -4,39 +4,39 @@ import type { RespKind } from "./resp-value.js";
 
 /** One command, reply or message that a Redis proxy has read. */
 export interface RespEntry {
-  /** 1 for the first connection of the proxy, counting on. */
+  /** The number of the connection; a proxy counts its connections from 1. */
   connection: number;
   /** `up` for commands, `down` for replies and pushes. */
   direction: Direction;
-  /** A `push` answers nothing: a message of pub/sub, an invalidation, a line of MONITOR. */
+  /** A `push` answers no command: a message of pub/sub, an invalidation, a line of MONITOR. */
   kind: "command" | "reply" | "push";
   /**
-   * The command in capitals (`EVALSHA`, `SCRIPT LOAD`), on its reply too; for a push its first word (`message`,
+   * The command in capitals (`EVALSHA`, `SCRIPT LOAD`), also on its reply. On a push, its first word (`message`,
    * `smessage`, `invalidate`), or `unsolicited`.
    */
   name: string;
-  /** The command's first key, on its reply too; the channel of a message or of a subscription. */
+  /** The command's first key, also on its reply; the channel of a message or of a subscription. */
   key?: string;
-  /** The script's SHA-1 digest, for the call of a script and its reply, for EVAL too. */
+  /** The SHA-1 digest of the script that is called, also on the reply, and also for EVAL. */
   script?: string;
-  /** On replies and pushes: what it is. */
+  /** On replies and pushes: the kind of value. */
   reply?: RespKind;
   /** On replies that are errors: the first word, such as `NOSCRIPT`. */
   error?: string;
-  /** On commands that count: the flight of this connection they belong to, from 1. */
+  /** On commands that count: the number of the flight on this connection that they belong to, from 1. */
   flight?: number;
   /** Its length on the wire. */
   bytes: number;
   /** When it was read, on the clock of `performance.now()`, in milliseconds. */
   at: number;
   /**
-   * What became of it; `held` turns into `forwarded` on release, and nothing is forwarded into a hole. `cut` is half
-   * delivered.
+   * What became of it. `held` turns into `forwarded` on release. Nothing is `forwarded` into a hole. `cut` means that
+   * half of it was delivered.
    */
   fate: "forwarded" | "held" | "dropped" | "cut";
 }
 
-/** The last entries, with waiting for those to come. Memory is bounded: the oldest make room. */
+/** The last entries, and waiting for entries to come. Memory is bounded: the oldest entries are removed. */
 export class RespTrace {
   readonly #name: string;
   readonly #limit: number;
@@ -58,7 +58,7 @@ export class RespTrace {
     this.look(entry);
   }
 
-  /** An entry is new or has changed: shows it to those who wait. */
+  /** Shows an entry that is new or has changed to every call that waits. */
   look(entry: RespEntry): void {
     for (const look of [...this.#waiting]) look(entry);
   }
@@ -67,7 +67,7 @@ export class RespTrace {
     this.#entries = [];
   }
 
-  /** The first entry that fits, past or to come. */
+  /** The first entry that fits, in the trace or still to come. */
   waitFor(fits: (entry: RespEntry) => boolean, withinMs: number, what: string): Promise<RespEntry> {
     const past = this.#entries.find(fits);
     if (past !== undefined) return Promise.resolve(past);

@@ -2,25 +2,25 @@ import { type CommandWords, readCommand } from "./command-words.js";
 import type { RespEntry } from "./resp-entry.js";
 import { decodeValue, kindOf, RespFailure, type RespValue } from "./resp-value.js";
 
-/** A command that has not been answered, or not to its end. */
+/** A command that has not been answered completely. */
 interface Outstanding {
   entry: RespEntry;
-  /** Subscribing is confirmed once for each channel. */
+  /** Replies that are still to come. Subscribing is confirmed once for each channel. */
   replies: number;
 }
 
-/** What an answer turned out to be. */
+/** How an answer was understood. */
 export interface RespAnswer {
   entry: RespEntry;
-  /** The command it answers. */
+  /** The command that it answers. */
   command?: RespEntry;
-  /** Whether nothing more comes in answer to that command. */
+  /** Whether this is the last reply to that command. */
   last: boolean;
 }
 
 /**
- * Makes entries of what passes on one connection: knows which command a reply belongs to, and which values answer
- * nothing, in both versions of the protocol.
+ * Makes entries of what passes on one connection. It knows which command a reply belongs to, and which values answer no
+ * command, in both versions of the protocol.
  */
 export class RespReader {
   readonly #connection: number;
@@ -35,7 +35,7 @@ export class RespReader {
     this.#connection = connection;
   }
 
-  /** @returns undefined for an empty command, which Redis passes over. */
+  /** @returns undefined for an empty command, which Redis ignores. */
   command(bytes: Buffer): RespEntry | undefined {
     const command = readCommand(bytes);
     if (command === undefined) return undefined;
@@ -60,7 +60,7 @@ export class RespReader {
     const head = this.#outstanding[0];
     if (message !== undefined) {
       const word = String(message[0]);
-      // In version 3 confirmations are pushes too, though they answer something.
+      // In version 3 confirmations are pushes too, though they answer a command.
       if (!confirmations.has(word) || head?.entry.name !== word.toUpperCase()) {
         entry.kind = "push";
         entry.name = word;
@@ -90,7 +90,7 @@ export class RespReader {
     return { entry, command, last };
   }
 
-  /** A command that the server does not get: no reply belongs to it. */
+  /** Forgets a command that the server does not get: no reply belongs to it. */
   forget(command: RespEntry): void {
     const at = this.#outstanding.findIndex(({ entry }) => entry === command);
     if (at !== -1) this.#outstanding.splice(at, 1);
@@ -108,7 +108,7 @@ export class RespReader {
     };
   }
 
-  /** CLIENT REPLY OFF and SKIP are how clients ask for silence. */
+  /** Clients ask for silence by CLIENT REPLY OFF and SKIP. */
   #isAnswered({ name, words }: CommandWords): boolean {
     if (name === "CLIENT REPLY") {
       const how = words[2]?.toUpperCase();
@@ -131,14 +131,14 @@ export class RespReader {
       for (const channel of named) channels.add(channel);
       return Math.max(1, named.length);
     }
-    // A command without a name is about all channels, and answered once if there are none.
+    // A command without a channel concerns all channels. If there are none, it is answered once.
     const count = named.length > 0 ? named.length : channels.size;
     if (named.length === 0) channels.clear();
     for (const channel of named) channels.delete(channel);
     return Math.max(1, count);
   }
 
-  /** The words of a value that may answer nothing. */
+  /** The words of a value that may answer no command. */
   #messageIn(bytes: Buffer, kind: string): RespValue[] | undefined {
     const mayBe = kind === "push" || (kind === "array" && this.#channels.size > 0);
     if (!mayBe) return undefined;
@@ -147,7 +147,7 @@ export class RespReader {
     if (kind === "push") return value;
     const word = String(value[0]);
     if (confirmations.has(word)) return value;
-    // In version 2 a message looks like any array. No command that is answered with one is allowed to a subscriber.
+    // In version 2 a message looks like any array. A subscriber may not send a command that is answered with an array.
     const subscribed = [...this.#channels.values()].some((channels) => channels.size > 0);
     const leaving = this.#outstanding.some(({ entry }) => entry.name.endsWith("UNSUBSCRIBE"));
     return messages.has(word) && (subscribed || leaving) ? value : undefined;

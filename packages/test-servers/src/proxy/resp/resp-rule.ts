@@ -3,48 +3,48 @@ import { isNamed } from "./resp-budget.js";
 import type { RespEntry } from "./resp-entry.js";
 import type { RespKind } from "./resp-value.js";
 
-/** Which commands, replies or messages a rule is about. What is left out matches everything. */
+/** Which commands, replies or messages a rule acts on. A property that is left out matches everything. */
 export interface RespMatch {
   /**
-   * The command, in any case; a family (`SCRIPT`) stands for all its members. On messages: `message`, `pmessage`,
-   * `smessage`, `invalidate`.
+   * The command, in upper or lower case; a family (`SCRIPT`) stands for all its members. On messages: `message`,
+   * `pmessage`, `smessage`, `invalidate`.
    */
   name?: string | readonly string[];
-  /** The whole first key or channel, or an expression it must fit. */
+  /** The whole first key or channel, or an expression that it must match. */
   key?: string | RegExp;
   /** SHA-1 digest of the script that is called. */
   script?: string;
-  /** On replies: what it is. */
+  /** On replies: the kind of value. */
   reply?: RespKind;
   /** On replies that are errors: the first word. */
   error?: string;
   /** Number of the connection, as in the trace. */
   connection?: number;
-  /** The rule begins with the n-th match from now on; default 1. */
+  /** Which match from now on is the first that the rule acts on; default 1. */
   nth?: number;
-  /** How many matches it acts on; default 1, for messages Infinity. */
+  /** On how many matches it acts; default 1, for messages Infinity. */
   times?: number;
 }
 
 /**
- * What follows upon the loss of a command or a reply. Replies carry no number: without one, a client takes each later
- * reply for the answer to the command before. No network loses a part of a stream and goes on, so a loss is normally
- * the end of the connection, or of all that it carries in that direction.
+ * What follows the loss of a command or a reply. Replies carry no number: if one is missing, a client takes each later
+ * reply for the answer to the command before. No network loses a part of a stream and goes on. So a loss normally ends
+ * the connection, or everything that it carries in that direction.
  *
  * - `cut`: the connection ends, on both sides in order.
  * - `reset`: the same by RST.
  * - `silence`: nothing more comes in that direction; the connection stays open.
- * - `go-on`: the stream goes on as if nothing had been. For messages, which answer nothing, this is harmless.
+ * - `go-on`: the stream goes on as if nothing had happened. For messages, which answer no command, this is harmless.
  */
 export type RespAfterLoss = "cut" | "reset" | "silence" | "go-on";
 
 /**
  * When a connection is cut, seen from one command:
  *
- * - `before`: the server never hears of it.
+ * - `before`: the server never gets it.
  * - `mid-command`: the server has half of it.
- * - `sent`: the server gets it whole; it may or may not answer into the closed connection.
- * - `applied`: the server has answered, and the answer is lost. The way to an outcome that only the server knows.
+ * - `sent`: the server gets all of it; it may or may not answer into the closed connection.
+ * - `applied`: the server has answered, and the answer is lost. So only the server knows the outcome.
  * - `mid-reply`: the client has half of the answer.
  * - `replied`: the client has the whole answer, and then the connection ends.
  */
@@ -61,7 +61,7 @@ export type RespAction =
 
 /** A rule that was given to a proxy; it ends by itself when its `times` are used up. */
 export class RespRule {
-  /** What it does to what it fits. */
+  /** What the rule does to what matches. */
   readonly action: RespAction;
   readonly #name: string;
   readonly #fits: (entry: RespEntry) => boolean;
@@ -85,22 +85,22 @@ export class RespRule {
     this.action = action;
   }
 
-  /** What it has acted on, oldest first. */
+  /** The entries that it has acted on, oldest first. */
   get hits(): readonly RespEntry[] {
     return this.#hits;
   }
 
-  /** Whether it acts on nothing more. */
+  /** Whether the rule acts on nothing more. */
   get over(): boolean {
     return this.#left <= 0;
   }
 
-  /** Whether something waits for it to let go. */
+  /** Whether anything waits for the rule to release it. */
   get holding(): boolean {
     return this.#held.size > 0;
   }
 
-  /** Resolves with the first it acts on. @throws TestServerError after `withinMs` (default 10,000). */
+  /** Resolves with the first entry that it acts on. @throws TestServerError after `withinMs` (default 10,000). */
   hit(options: { withinMs?: number } = {}): Promise<RespEntry> {
     const withinMs = options.withinMs ?? 10_000;
     return new Promise((resolve, reject) => {
@@ -123,13 +123,13 @@ export class RespRule {
     });
   }
 
-  /** Lets go of what is held or delayed and ends the rule. */
+  /** Releases what is held or delayed, and ends the rule. */
   release(): void {
     this.#left = 0;
     for (const release of [...this.#held]) release();
   }
 
-  /** For the proxy: whether the rule acts on this. Counts it. */
+  /** For the proxy: whether the rule acts on this entry. It counts the entry. */
   takes(entry: RespEntry): boolean {
     if (this.over || !this.#fits(entry)) return false;
     if (this.#before > 0) {
@@ -142,7 +142,7 @@ export class RespRule {
     return true;
   }
 
-  /** For the proxy: what is to happen when the rule lets go. Happens once. */
+  /** For the proxy: takes a callback for the time when the rule releases. It is called once. */
   keep(goOn: () => void): void {
     let timer: NodeJS.Timeout | undefined;
     const release = (): void => {
@@ -156,7 +156,7 @@ export class RespRule {
 
 function matcher(kind: RespEntry["kind"], match: RespMatch): (entry: RespEntry) => boolean {
   const given = match.name === undefined ? undefined : [match.name].flat();
-  // Messages are named in small letters.
+  // The names of messages are in small letters.
   const names = given && new Set(given.map((name) => (kind === "push" ? name : name.toUpperCase())));
   return (entry) =>
     entry.kind === kind &&
@@ -171,7 +171,7 @@ function matcher(kind: RespEntry["kind"], match: RespMatch): (entry: RespEntry) 
 function fitsKey(wanted: string | RegExp | undefined, key: string | undefined): boolean {
   if (wanted === undefined) return true;
   if (key === undefined) return false;
-  // A copy without state: an expression with the flag g would remember where it stopped.
+  // A copy without state: an expression with the flag g would continue where it stopped.
   return typeof wanted === "string"
     ? wanted === key
     : new RegExp(wanted.source, wanted.flags.replace(/[gy]/g, "")).test(key);

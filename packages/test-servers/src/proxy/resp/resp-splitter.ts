@@ -1,4 +1,4 @@
-/** Redis' own limit for one bulk string. A longer one, or a longer line, is taken for a stream that is not RESP. */
+/** Redis' own limit for one bulk string. A longer one, or a longer line, means that the stream is not RESP. */
 const longestBulkBytes = 512 << 20;
 const longestLineBytes = 64 << 10;
 
@@ -6,24 +6,24 @@ const cr = 0x0d;
 const lf = 0x0a;
 
 /**
- * Cuts one direction of a connection into whole RESP values, of version 2 and 3 alike, however the bytes are chunked.
- * A value comes out as it went in.
+ * Cuts one direction of a connection into whole RESP values, of version 2 and 3 alike, however the bytes are split into
+ * chunks. A value comes out unchanged.
  *
- * What a client sends may also be an inline command, a line that starts with no type; it comes out as one value.
- * A stream that cannot be RESP (TLS, for one) is `raw` from there on: its bytes come out as they arrive.
+ * A client may also send an inline command, a line that starts with no type; it comes out as one value. A stream that
+ * cannot be RESP (TLS, for one) is `raw` from there on: its bytes come out as they arrive.
  */
 export class RespSplitter {
   readonly #inline: boolean;
   #parts: Buffer[] = [];
   #bytes = 0;
-  /** How far the value under way has been read: nothing before it is looked at again. */
+  /** How far the incomplete value has been read. Nothing before this place is read again. */
   #at = 0;
-  /** Values that the one under way still lacks, itself included; 0 between two values. */
+  /** How many values the incomplete one still lacks, itself included; 0 between two values. */
   #missing = 0;
   #needed = 1;
   #raw = false;
 
-  /** @param from who sends: only a client may send inline commands. */
+  /** @param from the sender: only a client may send inline commands. */
   constructor(from: "client" | "server") {
     this.#inline = from === "client";
   }
@@ -32,17 +32,19 @@ export class RespSplitter {
     return this.#raw;
   }
 
-  /** From here on the stream is not RESP any more, as after PSYNC. What is under way comes out with the next chunk. */
+  /**
+   * From here on the stream is not RESP any more, as after PSYNC. An incomplete value comes out with the next chunk.
+   */
   giveUp(): void {
     this.#raw = true;
   }
 
-  /** Adds a chunk. @returns the values that are complete now, in order; bytes as they are once `raw`. */
+  /** Adds a chunk. @returns the values that are complete now, in order; once `raw`, the bytes as they are. */
   push(chunk: Buffer): Buffer[] {
     this.#parts.push(chunk);
     this.#bytes += chunk.length;
     if (this.#raw) return [this.takeRest()];
-    // Joined only when something can come out of it, so a big value in many chunks is copied once.
+    // Joined only when something can come out of it, so that a big value in many chunks is copied once.
     if (this.#bytes < this.#needed) return [];
     const joined = this.#parts.length === 1 ? chunk : Buffer.concat(this.#parts);
     const values: Buffer[] = [];
@@ -61,7 +63,7 @@ export class RespSplitter {
     return values;
   }
 
-  /** What has arrived of a value that is not complete. */
+  /** The bytes of a value that has not arrived completely. */
   takeRest(): Buffer {
     const rest = Buffer.concat(this.#parts);
     this.#parts = [];
@@ -72,7 +74,7 @@ export class RespSplitter {
     return rest;
   }
 
-  /** @returns where the value that begins at `start` ends; undefined if it has not arrived whole. */
+  /** @returns where the value that begins at `start` ends; undefined if it has not arrived completely. */
   #scan(bytes: Buffer, start: number): number | undefined {
     let at = start + this.#at;
     let missing = this.#missing === 0 ? 1 : this.#missing;
@@ -80,7 +82,7 @@ export class RespSplitter {
       if (at >= bytes.length) return this.#pause(start, at, missing, at + 1);
       const type = String.fromCharCode(bytes[at] ?? 0);
       const isInline = this.#inline && at === start && /[A-Za-z\s]/.test(type);
-      // Said before the line has come to its end: there may never be one.
+      // Decided before the end of the line has come, because there may never be one.
       if (!headers.has(type) && !simple.has(type) && !isInline) return this.#surrender(bytes);
       const lineEnd = bytes.indexOf(lf, at);
       if (lineEnd === -1) {
@@ -96,7 +98,7 @@ export class RespSplitter {
         at = end;
         missing--;
       } else if (type in aggregates) {
-        // An attribute is not a value itself: the one it is about follows.
+        // An attribute is not a value itself: the value that it describes follows.
         missing += Math.max(size, 0) * (aggregates[type] ?? 1) - (type === "|" ? 0 : 1);
         at = lineEnd + 1;
       } else {
@@ -126,7 +128,7 @@ export class RespSplitter {
 /** Types whose first line is a number of bytes. */
 const bulks: ReadonlySet<string> = new Set(["$", "!", "="]);
 
-/** Types whose first line is a number of elements, with the values that each stands for. */
+/** Types whose first line is a number of elements, and how many values each element stands for. */
 const aggregates: Readonly<Record<string, number>> = { "*": 1, "~": 1, ">": 1, "%": 2, "|": 2 };
 
 /** Types that are one line: simple string, error, integer, null, boolean, double, big number. */

@@ -8,30 +8,30 @@ import { encodeCommand } from "./resp-value.js";
 
 /** What the taps of one proxy share: the counters and the rules. */
 export interface RespTapOwner {
-  /** Something was read. Counts it. */
+  /** An entry was read. Counts it. */
   seen(entry: RespEntry): void;
   /** @returns the rule that takes it, if any. */
   ruleFor(entry: RespEntry): RespRule | undefined;
-  /** It is known what becomes of it, for the first time. Records it. */
+  /** The fate of an entry is known for the first time. Records it. */
   decided(entry: RespEntry): void;
-  /** What was held went on after all. */
+  /** An entry that was held went on after all. */
   changed(entry: RespEntry): void;
   /** The whole answer to a command was passed on to the client. */
   replied(command: RespEntry): void;
-  /** What the client is to get in place of a reply or a message, of the same length. */
+  /** The bytes that the client gets in place of a reply or a message, of the same length. */
   rewritten(entry: RespEntry, bytes: Buffer): Buffer;
 }
 
-/** A value that was read, waiting for its turn. */
+/** A value that was read and waits for its turn. */
 interface Passing {
   bytes: Buffer;
-  /** Absent for bytes that are none of the protocol. */
+  /** Absent for bytes that are not of the protocol. */
   entry?: RespEntry;
-  /** The command of which this is the last answer. */
+  /** The command to which this is the last answer. */
   answers?: RespEntry;
 }
 
-/** A whole value, or bytes that are none. */
+/** A whole value, or bytes that are no value. */
 interface Arrived {
   bytes: Buffer;
   isValue: boolean;
@@ -40,7 +40,7 @@ interface Arrived {
 class Lane {
   readonly splitter: RespSplitter;
   readonly queue: (Arrived | "fin")[] = [];
-  /** What arrived together and leaves in one write, unless a rule comes between. */
+  /** Values that arrived together leave in one write, unless a rule comes between them. */
   batch: Passing[] = [];
   blocked = false;
   silent = false;
@@ -56,7 +56,7 @@ export class RespTap implements LinkFilter {
   readonly #owner: RespTapOwner;
   readonly #reader: RespReader;
   readonly #lanes: { up: Lane; down: Lane } = { up: new Lane("client"), down: new Lane("server") };
-  /** Not RESP, or not any more: nothing is read. */
+  /** True if the stream is not RESP, or not any more: then nothing is read. */
   #raw = false;
 
   constructor(link: Link, owner: RespTapOwner) {
@@ -77,7 +77,7 @@ export class RespTap implements LinkFilter {
     const lane = this.#lanes[direction];
     if (lane.silent) return;
     if (item === "rst") {
-      // A reset overtakes everything.
+      // A reset overtakes everything that waits.
       lane.queue.length = 0;
       this.#send(direction, item);
       return;
@@ -107,7 +107,7 @@ export class RespTap implements LinkFilter {
         const rule = passing.entry === undefined ? undefined : this.#owner.ruleFor(passing.entry);
         if (rule === undefined || passing.entry === undefined) lane.batch.push(passing);
         else {
-          // What came before goes first, so that the trace has them in this order.
+          // Earlier values go first, so that the trace has them in this order.
           this.#flush(direction);
           this.#act(direction, { ...passing, entry: passing.entry }, rule);
         }
@@ -196,8 +196,8 @@ export class RespTap implements LinkFilter {
       this.#link.close();
       return;
     }
-    // The end goes behind what is on its way to the server: closing the link would throw that away while the connection to the
-    // server is being made, or while it is delayed.
+    // The end goes behind what is on its way to the server. Closing the link would throw that away while the connection
+    // to the server is being made, or while it is delayed.
     this.#send("up", "fin");
     this.#send("down", "fin");
     for (const lane of [this.#lanes.up, this.#lanes.down]) {
@@ -215,7 +215,7 @@ export class RespTap implements LinkFilter {
     for (const { entry } of batch) {
       if (entry !== undefined) this.#decide(entry, sent ? "forwarded" : "dropped");
     }
-    // After the write, but in the same turn: nothing that the client does upon it can have arrived yet.
+    // After the write, but in the same turn: no reaction of the client to it can have arrived yet.
     if (!sent) return;
     for (const { answers } of batch) if (answers !== undefined) this.#owner.replied(answers);
   }

@@ -1,6 +1,6 @@
 /**
- * A decoded reply. RESP3's types come out as their nearest of these: maps as arrays of keys and values in turn, sets as
- * arrays, booleans as 1 and 0, doubles and big numbers as text, as RESP2 has them.
+ * A decoded reply. RESP3's types become the nearest of these, as RESP2 has them: maps become arrays of alternating keys
+ * and values, sets become arrays, booleans 1 and 0, doubles and big numbers text.
  */
 export type RespValue = string | number | null | RespFailure | RespValue[];
 
@@ -19,7 +19,7 @@ export class RespFailure {
   }
 }
 
-/** What kind of value a reply is; `push` is a message of RESP3 that answers nothing. */
+/** The kind of value of a reply; `push` is a message of RESP3 that answers no command. */
 export type RespKind =
   | "string"
   | "error"
@@ -50,7 +50,7 @@ const kinds: Readonly<Record<string, RespKind>> = {
   ">": "push",
 };
 
-/** The kind of a whole value. Attributes before it are passed over. */
+/** The kind of a whole value. Attributes before it are skipped. */
 export function kindOf(value: Buffer): RespKind {
   let at = 0;
   if (value[0] === "|".charCodeAt(0)) at = decodeAt(value, 0, false).end;
