@@ -6,7 +6,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 export default defineConfig({
   root: here("."),
-  // Relative: the page works under any path, and index.html's <base> says where that is.
+  // Relative, so that the page works under any path; the <base> of index.html says where that is.
   base: "./",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   plugins: [stubPlugin()],

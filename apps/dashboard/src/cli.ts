@@ -9,10 +9,10 @@ import { type LoadedConfig, loadConfig } from "./config/load.js";
 import { checkDashboard, startDashboard } from "./start.js";
 
 const wrong = 2;
-/** A backend that does not answer must not keep a container from ending. */
+/** How long to wait for backends when the program ends: a silent backend must not keep a container from ending. */
 const closeMs = 10_000;
 
-/** From the file, or from what stands behind the name of the program. */
+/** Reads the configuration from the file, or makes it of the options. */
 async function configOf(command: Extract<Command, { do: "serve" | "check" }>): Promise<LoadedConfig> {
   return "config" in command
     ? await loadConfig(command.config)
@@ -24,14 +24,14 @@ async function serve({ config, directory }: LoadedConfig): Promise<void> {
   console.error(`holdfast-dashboard: ${dashboard.url}`);
   let closing = false;
   const close = (): void => {
-    // The second time means now.
+    // A second signal ends the program at once.
     if (closing) process.exit(1);
     closing = true;
     setTimeout(() => process.exit(1), closeMs).unref();
     dashboard.close().catch((error: unknown) => fail(error));
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, close);
-  // At a terminal the signal says that the terminal is gone, and ends the process as usual.
+  // At a terminal, SIGHUP means that the terminal is gone, and it ends the process as usual.
   if (process.stdin.isTTY !== true) process.on("SIGHUP", () => void dashboard.reread());
 }
 

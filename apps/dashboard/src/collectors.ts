@@ -8,20 +8,23 @@ import type { NamedCollector } from "./core/cluster-row.js";
 import { messageOf } from "./core/problems.js";
 import type { LastingHistory } from "./history/lasting-history.js";
 
-/** What a collector takes, with its secrets and certificates read, and nothing opened yet. */
+/** The options of a collector, with its secrets and certificates read, and nothing opened yet. */
 interface Prepared {
-  /** Throws what is wrong with the options. */
+  /** Throws if the options are wrong. */
   check(): void;
   make(): Omit<NamedCollector, "name">;
 }
 
-/** Checks that each collector could be made, without making any. @throws ConfigError */
+/** Checks that each collector could be made, without making one. @throws ConfigError */
 export async function checkCollectors(config: DashboardConfig, source: SecretSource): Promise<void> {
   for (const cluster of config.clusters)
     await saying(cluster, async () => (await prepare(cluster, config, source)).check());
 }
 
-/** Makes a collector for each cluster of the configuration; they connect in the background. Closes those that it has made when one is impossible. */
+/**
+ * Makes a collector for each cluster of the configuration; they connect in the background. If one is impossible, closes
+ * those that it has made.
+ */
 export async function makeCollectors(
   config: DashboardConfig,
   source: SecretSource,
@@ -42,7 +45,7 @@ export async function makeCollectors(
   }
 }
 
-/** Does the work, with the name of the cluster in its error. @throws ConfigError */
+/** Does the work, and puts the name of the cluster into its error. @throws ConfigError */
 async function saying<T>({ name }: ClusterConfig, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

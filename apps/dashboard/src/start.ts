@@ -19,15 +19,15 @@ import { serverOf } from "./server/http-server.js";
 import type { HoldfastOptions } from "./server/options.js";
 import { fastifyHoldfast } from "./server/plugin.js";
 
-/** What `startDashboard()` takes beside the configuration. */
+/** What `startDashboard()` takes besides the configuration. */
 export interface StartOptions {
-  /** Paths in the configuration are relative to it. Default: the working directory. */
+  /** Paths in the configuration are relative to this directory. Default: the working directory. */
   readonly directory?: string;
-  /** Where `{ env }` is looked up. Default: of the process. */
+  /** Where `{ env }` is looked up. Default: the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** More to show, made and closed by the caller. */
+  /** More collectors to show. The caller makes and closes them. */
   readonly collectors?: readonly NamedCollector[];
-  /** Counts as authentication: with it the server may listen anywhere. */
+  /** Counts as authentication: with it the server may listen at any address. */
   readonly authenticate?: Authenticate;
   /** Default: nothing is logged. `true`: JSON lines to the standard output. */
   readonly log?: boolean | FastifyBaseLogger;
@@ -37,14 +37,15 @@ export interface StartOptions {
 
 /** A dashboard that listens. */
 export interface RunningDashboard {
-  /** Where it listens, with the base path and a slash at the end. */
+  /** The address at which it listens, with the base path and a slash at the end. */
   readonly url: string;
   /**
-   * Reads the users and tokens again at once. It never rejects: a file that cannot be read, or is not right, leaves what it said before in force, and is
-   * reported in the log and as a finding. Without it files that have changed are read again within two seconds.
+   * Reads the users and tokens again at once. It never rejects: if a file cannot be read or is wrong, its earlier
+   * content stays in force, and the problem is reported in the log and as a finding. Without this call, changed files
+   * are read again within two seconds.
    */
   reread(): Promise<void>;
-  /** Ends streams and requests, then the collectors that it has made. */
+  /** Ends streams and requests, and then closes the collectors that it has made. */
   close(): Promise<void>;
 }
 
@@ -88,13 +89,13 @@ export async function startDashboard(
   }
 }
 
-/** Everything that can be found out about a configuration without connecting to a backend. @throws ConfigError */
+/** Checks everything about a configuration that can be checked without connecting to a backend. @throws ConfigError */
 export async function checkDashboard(config: DashboardConfig, source: SecretSource): Promise<void> {
   const silent = { info: () => {}, warn: () => {} };
   const { host, port } = await resolveConfig(checkConfig(config), {}, source, silent);
   if (config.history !== undefined) {
     const file = await checkAppendable("history.file", config.history.file, source.directory);
-    // Only here on this thread: what it loads is for those alone that keep a history.
+    // Loaded only here on this thread, because only dashboards that keep a history need it.
     const { checkDatabase } = await import("./history/database.js");
     try {
       checkDatabase(file);

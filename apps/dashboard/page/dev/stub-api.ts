@@ -270,7 +270,7 @@ setInterval(() => {
   }
 }, 1000).unref();
 
-/** Answers what lies below `api/v1/`, and `__stub?scenario=` that changes the weather. */
+/** Answers requests below `api/v1/`, and `__stub?scenario=`, which changes the scenario. */
 export async function answer(
   path: string,
   query: URLSearchParams,

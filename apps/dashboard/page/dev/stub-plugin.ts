@@ -8,7 +8,7 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'";
 const pages = /^(|locks(\/[^/]+)?|sessions(\/[^/]+)?|backends|findings|waits|schedules|audit|about)\/?$/;
 
-/** index.html for a page path, with the way up to the base in it, as the server writes it. */
+/** index.html for the path of a page, with the way up to the base in it, as the server writes it. */
 export function withBase(html: string, path: string): string {
   const up = "../".repeat(path.split("/").length - 1) || "./";
   return html.replace('<base href="./" />', `<base href="${up}" />`);
@@ -26,7 +26,7 @@ function handler(html: Html) {
     const path = url.pathname.slice(base.length);
     request.url = `/${path}${url.search}`;
     if (path.startsWith("api/v1/")) {
-      // Loaded when it is asked for: its clock runs from then on, and a build has none.
+      // Loaded on the first request: its clock runs from then on, and a build needs none.
       void import("./stub-api.js").then(({ answer }) =>
         answer(path.slice(7), url.searchParams, request, response),
       );
@@ -39,7 +39,10 @@ function handler(html: Html) {
   };
 }
 
-/** Stands in for the dashboard's server while the page is worked at: `npx vite page` or, for the built page, `npx vite preview page`. */
+/**
+ * Replaces the dashboard's server during work on the page: `npx vite page` or, for the built page, `npx vite preview
+ * page`.
+ */
 export function stubPlugin(): Plugin {
   return {
     name: "holdfast-stub",

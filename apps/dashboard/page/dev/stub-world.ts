@@ -20,7 +20,8 @@ import { sessionsOf } from "./world/sessions.js";
 
 export type { Scenario } from "./world/clusters.js";
 
-// Locks that no program holds, for working at the page without servers. Everything moves, and some of it is ugly on purpose.
+// Locks that no program holds, for work on the page without servers. Everything moves, and some of it is ugly on
+// purpose.
 
 export class StubWorld {
   scenario: Scenario = "plain";
@@ -56,7 +57,7 @@ export class StubWorld {
     return clustersOf(this.rows, this.scenario);
   }
 
-  /** Hands some locks on, as life does. Gives the rows that changed. */
+  /** Hands some locks on, as real clients do. Returns the rows that changed. */
   step(): LockRow[] {
     const nowMs = Date.now();
     const changed: LockRow[] = [];

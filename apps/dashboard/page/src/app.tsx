@@ -9,7 +9,7 @@ import { OverviewPage } from "./pages/overview.js";
 import { Frame } from "./parts/frame.js";
 import { later } from "./parts/later.js";
 
-// What an operator does not open first comes in scripts of its own.
+// Pages that an operator does not open first have scripts of their own.
 const AboutPage = later(async () => (await import("./pages/about.js")).AboutPage);
 const AuditPage = later(async () => (await import("./pages/audit.js")).AuditPage);
 const BackendsPage = later(async () => (await import("./pages/backends.js")).BackendsPage);
@@ -19,12 +19,12 @@ const SessionPage = later(async () => (await import("./pages/session.js")).Sessi
 const SessionsPage = later(async () => (await import("./pages/sessions.js")).SessionsPage);
 const WaitsPage = later(async () => (await import("./pages/waits.js")).WaitsPage);
 
-/** Where the keyboard goes on after another page has come. */
+/** Moves the focus to the new page, so that the keyboard continues there. */
 function focusMain(): void {
   document.querySelector<HTMLElement>("main")?.focus({ preventScroll: true });
 }
 
-// The server's own paths are no pages: such links leave the page.
+// The server's own paths are no pages, so links to them leave the page.
 const scope = new RegExp(`^(?!${base.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(api/|metrics$|healthz|readyz))`);
 
 export function App(): JSX.Element {

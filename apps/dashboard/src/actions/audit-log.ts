@@ -6,33 +6,38 @@ import { badRequest } from "../core/problems.js";
 import { MinuteLimit } from "./minute-limit.js";
 
 const mostRows = 1_000;
-/** How many dry runs and refusals are kept: one caller can make many of them. */
+/**
+ * How many dry runs and refusals are kept. They have a limit of their own, because one caller can make many of them.
+ */
 const mostMinorRows = 1_000;
 const mostRefusalsAMinute = 60;
-/** The file is read in such pieces at the start, from its end until as many lines were met as are kept: refusals must not hide what was done. */
+/**
+ * At the start the file is read in pieces of this size, from its end, until as many lines as are kept have been found.
+ * Refusals have a limit of their own, so that they do not hide what was done.
+ */
 const pieceBytes = 4_194_304;
-/** Two days of the longest refusals at their limit. */
+/** Enough for the refusals of two days, at their longest and at their limit. */
 const mostTailBytes = 268_435_456;
 
 export interface AuditOptions {
-  /** JSON lines, appended. `undefined`: memory alone. */
+  /** JSON lines, appended. `undefined`: the log is kept only in memory. */
   readonly file?: string;
   /** Called with each row when it is complete. */
   readonly onRow?: (row: AuditRow) => void;
 }
 
 /**
- * The log of who did what. It has one line when an action begins and one more, with the same id, when it has ended. A process that dies between
- * the two leaves the action as `begun`: whether it happened is not known.
+ * The log of who did what. It has one line when an action begins, and another with the same id when the action has
+ * ended. If the process dies between the two, the action stays `begun`: whether it happened is not known.
  */
 export class AuditLog {
   readonly #file: FileHandle | undefined;
   readonly #onRow: ((row: AuditRow) => void) | undefined;
-  /** In the order in which they began. */
+  /** In the order in which the actions began. */
   readonly #rows: Map<string, AuditRow> = new Map();
   readonly #refusals = new MinuteLimit(mostRefusalsAMinute);
   #writing: Promise<void> = Promise.resolve();
-  /** The file may end in half a line, which a full disk leaves: what comes next begins a new one. */
+  /** True if the file may end in half a line, which a full disk leaves. The next write then begins a new line. */
   #torn = false;
 
   private constructor(file: FileHandle | undefined, onRow: AuditOptions["onRow"]) {
@@ -40,7 +45,7 @@ export class AuditLog {
     this.#onRow = onRow;
   }
 
-  /** Fails where the file cannot be written: better at the start than in the night in which it is needed. */
+  /** Fails if the file cannot be written, so that the problem shows at the start and not when the log is needed. */
   static async open(options: AuditOptions): Promise<AuditLog> {
     const file = options.file === undefined ? undefined : await open(options.file, "a+", 0o600);
     const log = new AuditLog(file, options.onRow);
@@ -51,18 +56,18 @@ export class AuditLog {
     return log;
   }
 
-  /** Resolves when it is written; what follows may then be done. */
+  /** Resolves when the line is written; only then may the action be done. */
   async begin(row: AuditRow): Promise<void> {
     await this.#write({ ...row, outcome: "begun" });
   }
 
-  /** In memory at once; rejects where the line could not be written. */
+  /** Puts the row in memory at once. Rejects if the line could not be written. */
   async end(row: AuditRow): Promise<void> {
     this.#onRow?.(row);
     await this.#write(row);
   }
 
-  /** Writes a refusal before anything was looked at. Beyond 60 in a minute there is no line. */
+  /** Writes a refusal that came before anything was looked at. Beyond 60 in a minute nothing is written. */
   async refused(row: AuditRow): Promise<void> {
     if (this.#refusals.lets(row.atMs)) await this.end(row);
   }
@@ -72,11 +77,11 @@ export class AuditLog {
     return [...this.#rows.values()].toReversed();
   }
 
-  /** The rows behind the row `after`. @throws ProblemError when that row is not kept. */
+  /** The rows after the row `after`. @throws ProblemError when that row is not kept any more. */
   page(limit: number, after?: string): Audit {
     const newest = this.all();
     const from = after === undefined ? 0 : newest.findIndex(({ id }) => id === after) + 1;
-    // To begin anew would list the newest rows twice.
+    // Beginning anew would list the newest rows twice.
     if (after !== undefined && from === 0)
       throw badRequest("cursor: its row is not kept any more; begin with the newest");
     const rows = newest.slice(from, from + limit);
@@ -98,7 +103,7 @@ export class AuditLog {
       await file.appendFile(line);
       this.#torn = false;
     });
-    // The next line is tried whether or not this one went through; the caller of this one gets its error.
+    // The next line is tried whether or not this one was written; the caller of this one gets its error.
     this.#writing = written.catch(() => {});
     return written;
   }
@@ -113,7 +118,7 @@ export class AuditLog {
   }
 }
 
-/** Dry runs and refusals, which never push out what was done. */
+/** Dry runs and refusals. They never push out actions that were done. */
 function isMinor({ dryRun, outcome }: AuditRow): boolean {
   return dryRun || outcome === "denied";
 }
@@ -125,13 +130,14 @@ async function endsInHalfALine(file: FileHandle): Promise<boolean> {
   return size > 0 && last.toString() !== "\n";
 }
 
-/** In the order of the file. */
+/** The last rows, in the order of the file. */
 async function lastRows(file: FileHandle): Promise<AuditRow[]> {
   const rows: AuditRow[] = [];
-  // What is done has two lines.
+  // An action that was done has two lines.
   const left = { major: 2 * mostRows, minor: mostMinorRows };
   for await (const line of linesFromTheEnd(file)) {
-    // Most of a long file are refusals: those that are not kept are not parsed. Within a text of JSON these quotes have backslashes.
+    // Most lines of a long file are refusals: those that are not kept are not parsed. Inside a JSON text these quotes
+    // would have backslashes.
     if (left.minor === 0 && line.includes('"outcome":"denied"')) continue;
     const row = parsed(line);
     if (!Check(AuditRowSchema, row)) continue;
@@ -146,7 +152,7 @@ async function lastRows(file: FileHandle): Promise<AuditRow[]> {
 
 async function* linesFromTheEnd(file: FileHandle): AsyncGenerator<string> {
   const { size } = await file.stat();
-  // The end of a line whose beginning is in the piece before.
+  // The end of a line that begins in the piece before.
   let rest: Uint8Array = new Uint8Array();
   for (let end = size; end > 0 && size - end < mostTailBytes; ) {
     const from = Math.max(0, end - pieceBytes);
@@ -160,7 +166,7 @@ async function* linesFromTheEnd(file: FileHandle): AsyncGenerator<string> {
   }
 }
 
-/** A full disk leaves half a line. */
+/** Null for half a line, which a full disk leaves. */
 function parsed(line: string): unknown {
   try {
     return JSON.parse(line);

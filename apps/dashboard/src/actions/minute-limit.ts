@@ -1,4 +1,4 @@
-/** Lets so many through in each minute, so that requests of strangers fill neither a disk nor a log. */
+/** Allows a number of events in each minute, so that requests of unknown callers fill neither a disk nor a log. */
 export class MinuteLimit {
   readonly #most: number;
   #sinceMs = 0;
@@ -9,7 +9,7 @@ export class MinuteLimit {
   }
 
   lets(nowMs: number): boolean {
-    // Also where the clock was set back: it would let nothing through until the old time is reached again.
+    // It also starts anew if the clock was set back. Otherwise nothing would pass until the old time is reached again.
     if (Math.abs(nowMs - this.#sinceMs) >= 60_000) {
       this.#sinceMs = nowMs;
       this.#count = 0;

@@ -28,13 +28,13 @@ export interface OperatorActionsParts {
     action: LockAction | "mute";
     outcome: CountedOutcome;
   }) => void;
-  /** Holds of a lock were ended by force from here. */
+  /** Called when holds of a lock were ended by force from here. */
   readonly onForced?: (cluster: string, key: string, entries: readonly string[]) => void;
-  /** A line of the audit that could not be written after the fact. */
+  /** Called for a line of the audit that could not be written after the action. */
   readonly onLostLine: (row: AuditRow, error: unknown) => void;
 }
 
-/** Where locks are changed: everything that must be true before, and everything that is written down. */
+/** Carries out actions on locks: checks everything that must be true before, and writes everything down. */
 export class OperatorActions {
   readonly #parts: OperatorActionsParts;
 
@@ -46,7 +46,7 @@ export class OperatorActions {
     return this.#parts.enabled && atLeast(principal.role, roleOfAction[action]);
   }
 
-  /** @throws ProblemError; an answer with outcome `conflict` is for status 409. */
+  /** @throws ProblemError. An answer with outcome `conflict` has status 409. */
   async act(lockId: string, body: ActionBody, actor: Actor): Promise<ActionAnswer> {
     const { observatory, enabled } = this.#parts;
     const { cluster, key } = observatory.locate(lockId);
@@ -109,7 +109,7 @@ export class OperatorActions {
     };
   }
 
-  /** A finding is not to be shown as new for a while; nothing at a backend changes. */
+  /** Writes down that a finding was muted: it is not shown as new for a while. Nothing at a backend changes. */
   async noteMute(what: { cluster: string; object: string; reason: string }, actor: Actor): Promise<void> {
     await this.#end({
       id: randomUUID(),
@@ -134,7 +134,7 @@ export class OperatorActions {
     return new ProblemError(403, error, message);
   }
 
-  /** What cannot be written down is not done. */
+  /** An action that cannot be written down is not done. */
   async #begin(row: AuditRow): Promise<void> {
     try {
       await this.#parts.audit.begin(row);

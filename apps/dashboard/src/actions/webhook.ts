@@ -3,17 +3,17 @@ import { messageOf } from "../core/problems.js";
 
 const mostWaiting = 100;
 const answerMs = 5_000;
-/** How long the end of the dashboard waits for rows that are not sent yet. */
+/** How long the dashboard, when it closes, waits for rows that are not sent yet. */
 const drainMs = 3_000;
 
 export interface WebhookOptions {
   readonly url: string;
-  /** Value of the `authorization` header. */
+  /** The value of the `authorization` header. */
   readonly authorization?: string;
   readonly onFailure: (message: string) => void;
 }
 
-/** Sends audit rows on, one after the other. No action waits for the sending or depends on it. */
+/** Sends audit rows to a webhook, one after the other. No action waits for this or depends on it. */
 export class Webhook {
   readonly #options: WebhookOptions;
   readonly #rows: AuditRow[] = [];
@@ -35,7 +35,10 @@ export class Webhook {
     });
   }
 
-  /** When everything that was given has been tried, or its time is over: the rest is left out then, and reported as a failure. */
+  /**
+   * Resolves when every row has been tried, or when the time is over. The remaining rows are then dropped and reported
+   * as a failure.
+   */
   async drained(): Promise<void> {
     const timer = setTimeout(() => this.#end.abort(), drainMs);
     await this.#sending;

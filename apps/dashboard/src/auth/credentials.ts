@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypt
 import { nobodysHash, verifyPassword } from "./passwords.js";
 import type { Principal, Role } from "./roles.js";
 
-/** A user who comes in by name and password. */
+/** A user who signs in by name and password. */
 export interface BasicUser {
   /** Shown on the page and in the audit. */
   readonly name: string;
@@ -12,7 +12,7 @@ export interface BasicUser {
   readonly passwordHash: string;
 }
 
-/** A caller that comes in by a token. */
+/** A caller that signs in by a token. */
 export interface BearerToken {
   /** Shown in the audit. */
   readonly name: string;
@@ -22,15 +22,18 @@ export interface BearerToken {
   readonly token: string;
 }
 
-/** A value, or a function that gives it as it is now. */
+/** A value, or a function that returns its present value. */
 export type Live<T> = T | (() => T);
 
-/** What it is now. */
+/** The present value. */
 export function current<T extends object>(live: Live<T>): T {
   return typeof live === "function" ? live() : live;
 }
 
-/** What a header has proved. That stays true; whether it lets in is asked anew each time, as users and tokens may change. */
+/**
+ * What a header has proved. The proof stays true. Whether it still lets its caller in is checked anew each time,
+ * because users and tokens may change.
+ */
 export type Proof = { readonly user: string; readonly passwordHash: string } | { readonly digest: Buffer };
 
 /** Too many passwords are being checked at this moment. */
@@ -38,15 +41,15 @@ export class BusyError extends Error {
   override readonly name: string = "BusyError";
 }
 
-/** How long a header that was right is remembered, since it was used last. */
+/** How long after its last use a correct header is remembered. */
 const keptMs = 300_000;
 const longestName = 256;
 const mostKept = 1_000;
-/** scrypt takes memory and a thread of the pool each. */
+/** Each check by scrypt takes memory and a thread of the pool. */
 const mostAtOnce = 2;
 const mostWaiting = 32;
 
-/** The users and tokens of one moment. */
+/** The users and tokens at one moment. */
 class Callers {
   readonly #users: ReadonlyMap<string, BasicUser>;
   readonly #tokens: readonly { readonly digest: Buffer; readonly principal: Principal }[];
@@ -71,7 +74,7 @@ class Callers {
     return this.#users.get(name);
   }
 
-  /** The caller that a proof stands for now; `null`: its user, password or token is gone. */
+  /** The caller that a proof stands for now; `null` if its user, password or token is gone. */
   holderOf(proof: Proof): Principal | null {
     if ("digest" in proof) return this.#holderOfToken(proof.digest);
     const user = this.#users.get(proof.user);
@@ -79,7 +82,7 @@ class Callers {
     return { name: user.name, role: user.role };
   }
 
-  /** All are compared, each in constant time: how long it takes says nothing. */
+  /** Compares all tokens, each in constant time, so that the time of the answer reveals nothing. */
   #holderOfToken(digest: Buffer): Principal | null {
     let found: Principal | null = null;
     for (const each of this.#tokens) if (timingSafeEqual(each.digest, digest)) found = each.principal;
@@ -88,9 +91,10 @@ class Callers {
 }
 
 /**
- * The dashboard's own check of an `authorization` header. A password that was right is remembered until it was not used for 5 minutes, under a key of this
- * process, as browsers send it with every request and scrypt is slow on purpose. What is remembered is which hash it fits: it lets in as long as the
- * user has that hash, and with the role that the user has now.
+ * The dashboard's own check of an `authorization` header. Browsers send a password with every request, and scrypt is
+ * slow on purpose. So a correct password is remembered until it was not used for 5 minutes, under a key of this
+ * process. The memory holds which hash the password fits: it lets the caller in as long as the user has that hash, with
+ * the role that the user has now.
  */
 export class Credentials {
   readonly #known: {
@@ -115,7 +119,7 @@ export class Credentials {
     this.#now = now;
   }
 
-  /** There are no users and no tokens: what a client sends is meant for another server. */
+  /** True if there are no users and no tokens: credentials that a client sends are then meant for another server. */
   get empty(): boolean {
     return this.#callers.empty;
   }
@@ -124,12 +128,15 @@ export class Credentials {
     return this.#callers.offersBasic;
   }
 
-  /** The principal that a proof lets in now; `null`: its user, password or token is gone. */
+  /** The principal that a proof lets in now; `null` if its user, password or token is gone. */
   holderOf(proof: Proof): Principal | null {
     return this.#callers.holderOf(proof);
   }
 
-  /** The proof of a header that was right lately or has a token, without a check. `null`: the header is wrong, or must be checked first. */
+  /**
+   * The proof of a header that was right lately, or that has a token, without a check. `null`: the header is wrong, or
+   * must be checked first.
+   */
   known(authorization: string): Proof | null {
     const name = this.#nameOf(authorization);
     const known = this.#right.get(name);
@@ -139,12 +146,12 @@ export class Credentials {
     return proof;
   }
 
-  /** The check of the same header that has not ended. */
+  /** The check of the same header that is still running. */
   underWay(authorization: string): Promise<Proof | null> | undefined {
     return this.#underWay.get(this.#nameOf(authorization));
   }
 
-  /** `null`: wrong. Users may have changed by then, so `holderOf` has the last word. @throws BusyError */
+  /** `null`: the header is wrong. Users may have changed meanwhile, so `holderOf` decides. @throws BusyError */
   check(authorization: string): Promise<Proof | null> {
     const name = this.#nameOf(authorization);
     const checked = this.#check(authorization, name).finally(() => this.#underWay.delete(name));
@@ -184,7 +191,7 @@ export class Credentials {
     this.#checking += 1;
   }
 
-  /** Made anew when there are other users or tokens. */
+  /** Made anew when users or tokens have changed. */
   get #callers(): Callers {
     const users = current(this.#known.users);
     const tokens = current(this.#known.tokens);
@@ -213,7 +220,7 @@ function tokenOf(authorization: string): Proof | null {
   return token === undefined ? null : { digest: sha256(token) };
 }
 
-/** The name that a header claims; empty where it says none. */
+/** The name that a header claims; empty if it names none. */
 export function claimedNameOf(authorization: string): string {
   const [, value] = /^basic +(\S+)$/i.exec(authorization) ?? [];
   const text = value === undefined ? "" : Buffer.from(value, "base64").toString("utf8");

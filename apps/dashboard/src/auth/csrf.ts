@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Principal } from "./roles.js";
 
-/** A token that only our own page can read (from GET me), bound to the caller and to this process. */
+/** A token that only our own page can read (from GET me). It is bound to the caller and to this process. */
 export class CsrfTokens {
   readonly #key: Buffer = randomBytes(32);
 

@@ -1,6 +1,9 @@
 const mostCallers = 10_000;
 
-/** Counts wrong credentials per caller: a name at an address. Bounded: when it is full, the oldest caller is forgotten. */
+/**
+ * Counts wrong credentials for each caller: a name at an address. Memory is bounded: when it is full, the oldest caller
+ * is forgotten.
+ */
 export class FailedLogins {
   readonly #most: number;
   readonly #windowMs: number;
@@ -13,14 +16,14 @@ export class FailedLogins {
     this.#now = options.now;
   }
 
-  /** How long nothing more is tried for that caller; 0 when it may be. */
+  /** For how long that caller's credentials are not checked; 0 if they may be checked now. */
   blockedMs(caller: string): number {
     const known = this.#failed.get(caller);
     if (known === undefined || known.count < this.#most) return 0;
     return Math.max(0, known.sinceMs + this.#windowMs - this.#now());
   }
 
-  /** One is tried. */
+  /** Counts one attempt. */
   add(caller: string): void {
     const known = this.#failed.get(caller);
     if (known !== undefined && this.#now() - known.sinceMs < this.#windowMs) {
@@ -33,16 +36,16 @@ export class FailedLogins {
     if (this.#failed.size > mostCallers && oldest !== undefined) this.#failed.delete(oldest);
   }
 
-  /** The attempt was not checked because the server was busy: it does not count. */
+  /** Takes back an attempt that was not checked because the server was busy. */
   takeBack(caller: string): void {
     const known = this.#failed.get(caller);
     if (known === undefined) return;
     known.count -= 1;
-    // An entry that counts nothing must push out none that does.
+    // An entry without attempts must not push out one with attempts.
     if (known.count === 0) this.#failed.delete(caller);
   }
 
-  /** It was right: what went wrong before were slips. */
+  /** The credentials were right, so earlier failures of this caller are forgotten. */
   forget(caller: string): void {
     this.#failed.delete(caller);
   }

@@ -1,16 +1,18 @@
-/** What of a request tells from which page it came. */
+/** The parts of a request that tell which page it came from. */
 export interface RequestOrigin {
   readonly host: string;
   readonly origin: string | undefined;
   readonly fetchSite: string | undefined;
 }
 
-/** Whether a page of another site had the browser send this. `none` is the user's own doing, such as a bookmark. */
+/**
+ * Whether a page of another site made the browser send this. `none` means the user did it, for instance by a bookmark.
+ */
 export function isCrossSite({ fetchSite }: RequestOrigin): boolean {
   return fetchSite !== undefined && fetchSite !== "same-origin" && fetchSite !== "none";
 }
 
-/** Whether a request that changes something comes from a page of ours, or from no page at all. */
+/** Whether a request that changes something comes from one of our pages, or from no page at all. */
 export function isOwnOrigin({ host, origin, fetchSite }: RequestOrigin): boolean {
   if (fetchSite !== undefined && fetchSite !== "same-origin") return false;
   if (origin === undefined) return true;
@@ -22,8 +24,9 @@ export function isOwnOrigin({ host, origin, fetchSite }: RequestOrigin): boolean
 }
 
 /**
- * What says that a proxy has passed a request on: the first such header, or HTTP/1.0, which nginx speaks to the servers behind it where its
- * configuration names no version. A client without a proxy in between sends none of them, and a proxy may add none.
+ * The sign that a proxy has passed a request on: the first such header, or HTTP/1.0. nginx speaks HTTP/1.0 to the
+ * servers behind it if its configuration names no version. A client without a proxy in between sends none of these. A
+ * proxy may also add none.
  */
 export function proxySignOf(
   headers: Readonly<Record<string, unknown>>,
@@ -37,8 +40,8 @@ export function proxySignOf(
 }
 
 /**
- * Without authentication, only the Host header tells a program on this machine from a web page elsewhere whose name was pointed at our address
- * (DNS rebinding).
+ * Without authentication, only the Host header distinguishes a program on this machine from a web page elsewhere whose
+ * name was pointed at our address (DNS rebinding).
  */
 export function isLoopbackName(host: string): boolean {
   const name = host.replace(/:\d+$/, "").toLowerCase();

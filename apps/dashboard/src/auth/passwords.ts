@@ -1,9 +1,9 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 
-// `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`, salt and hash in base64 without padding: the usual form of such strings.
+// `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`, salt and hash in base64 without padding: the usual form of such texts.
 
 interface Cost {
-  /** Binary logarithm of N. */
+  /** The binary logarithm of N. */
   readonly ln: number;
   readonly r: number;
   readonly p: number;
@@ -13,14 +13,14 @@ const usual: Cost = { ln: 15, r: 8, p: 1 };
 const hashBytes = 32;
 const form = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{16,86})\$([A-Za-z0-9+/]{43})$/;
 
-/** A new salt each time. Takes some 32 MB and 0.1 s, so that a stolen file is of little use. */
+/** Uses a new salt each time. Takes some 32 MB and 0.1 s, so that a stolen file is of little use. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
   const hash = await derive(password, salt, usual);
   return `$scrypt$ln=${usual.ln},r=${usual.r},p=${usual.p}$${plain(salt)}$${plain(hash)}`;
 }
 
-/** Whether it is a hash that `verifyPassword` can work with, at a cost that does not stop the server. */
+/** Whether `verifyPassword` can use this hash, at a cost that does not stop the server. */
 export function isPasswordHash(text: string): boolean {
   return parse(text) !== null;
 }
@@ -32,7 +32,10 @@ export async function verifyPassword(password: string, hashed: string): Promise<
   return timingSafeEqual(hash, parsed.hash);
 }
 
-/** The hash of no user. It is checked for names that do not exist, so that the time of an answer does not show which names do. */
+/**
+ * A hash that belongs to no user. It is checked for names that do not exist, so that the time of an answer does not
+ * show which names exist.
+ */
 export const nobodysHash: string = `$scrypt$ln=${usual.ln},r=${usual.r},p=${usual.p}$${plain(randomBytes(16))}$${plain(randomBytes(hashBytes))}`;
 
 function parse(text: string): { cost: Cost; salt: Buffer; hash: Buffer } | null {
@@ -46,7 +49,7 @@ function parse(text: string): { cost: Cost; salt: Buffer; hash: Buffer } | null 
 function derive(password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> {
   const N = 2 ** ln;
   return new Promise((resolve, reject) => {
-    // Composed and decomposed letters are the same password, whatever keyboard they came from.
+    // Composed and decomposed letters count as the same password, because keyboards differ in them.
     scrypt(password.normalize("NFC"), salt, hashBytes, { N, r, p, maxmem: 256 * N * r }, (error, key) =>
       error === null ? resolve(key) : reject(error),
     );

@@ -1,7 +1,10 @@
-/** A viewer may look; an operator also asks holders and mutes findings; an admin also forces, evicts and cleans. */
+/**
+ * A viewer may look. An operator may also ask holders to release and mute findings. An admin may also force, evict and
+ * clean.
+ */
 export type Role = "viewer" | "operator" | "admin";
 
-/** The caller of a request. `name: null`: a caller without credentials. */
+/** The caller of a request. `name` is null for a caller without credentials. */
 export interface Principal {
   /** Shown on the page and in the audit; `null` without credentials. */
   readonly name: string | null;

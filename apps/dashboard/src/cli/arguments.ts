@@ -8,7 +8,7 @@ export type Command =
   | { readonly do: "serve" | "check"; readonly config: string }
   | { readonly do: "serve" | "check"; readonly quick: DashboardConfig };
 
-/** What was typed cannot be right. The message names what to change. */
+/** The command line cannot be right. The message names what to change. */
 export class UsageError extends Error {
   override readonly name: string = "UsageError";
 }

@@ -1,21 +1,24 @@
 import type { ClusterConfig, DashboardConfig } from "../config/schema.js";
 
-/** What can be said without a file. */
+/** The settings that can be given without a file. */
 export interface QuickFlags {
   readonly zookeeper: readonly string[];
   readonly redis: readonly string[];
   readonly roots: readonly string[];
   readonly patterns: readonly string[];
-  /** Name of the variable that has the password of Redis. */
+  /** The name of the variable that holds the password of Redis. */
   readonly redisPasswordEnv: string | undefined;
   readonly port: number | undefined;
   readonly actions: boolean;
 }
 
-/** Where the dashboard looks for locks if the flags have no roots or patterns. */
+/** Where the dashboard looks for locks if the flags name no roots or patterns. */
 const everywhere = { roots: ["/"], patterns: ["*"] } as const;
 
-/** A dashboard on loopback, without authentication, where locks can be changed only if the flags ask for actions. Not checked yet. */
+/**
+ * The configuration of a dashboard on loopback without authentication. Locks can be changed only if the flags ask for
+ * actions. It is not checked yet.
+ */
 export function quickConfig(flags: QuickFlags): DashboardConfig {
   const { redisPasswordEnv, port, actions } = flags;
   const roots = flags.roots.length === 0 ? everywhere.roots : flags.roots;

@@ -4,7 +4,7 @@ import { UsageError } from "./arguments.js";
 
 const shortest = 8;
 
-/** One line of the standard input; at a terminal it is not shown. @throws UsageError */
+/** Reads one line of the standard input; at a terminal it is not shown. @throws UsageError */
 export async function readPassword(): Promise<string> {
   const terminal = process.stdin.isTTY === true;
   if (terminal) process.stderr.write("Password: ");

@@ -1,8 +1,9 @@
 import { setFlagsFromString } from "node:v8";
 
 /**
- * V8 lets its heap grow to several times of what lives in it where the machine has memory to spare, and the dashboard's, with 200,000 locks,
- * to more than a gigabyte. It shares its machine with what it watches: a third as much again has to do. To be called first.
+ * Limits the growth of the heap. V8 lets it grow to several times of what lives in it if the machine has memory to
+ * spare. With 200,000 locks, the dashboard's heap grew to more than a gigabyte. The dashboard shares its machine with
+ * what it watches, so growth by a third must do. Call this first.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString("--heap-growing-percent=35");

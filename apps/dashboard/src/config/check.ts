@@ -53,12 +53,12 @@ export function checkConfig(value: unknown): DashboardConfig {
   return value;
 }
 
-/** `*` at the end says no more than its parent. */
+/** True also for roots that end in `*`, because these include no less than `/` does. */
 function isEverything(root: Root): boolean {
   return /^\/(\*\/?)*$/.test(typeof root === "string" ? root : root.path);
 }
 
-/** Unknown keys before all else: the rest of a message about `basepath` would only mislead. */
+/** Unknown keys are reported first: any other message about `basepath` would only mislead. */
 function checkKeys(where: string, shape: Shape, value: unknown): void {
   if (Array.isArray(value)) {
     const { items } = shape;
@@ -83,7 +83,7 @@ function firstError(schema: TSchema, value: unknown): string {
   const [error] = Errors(schema, value);
   if (error === undefined) return "the configuration is not right";
   const where = error.instancePath.slice(1).replaceAll("/", ".");
-  // Alone its unit is in its name, and only there.
+  // The unit is part of the option's name and nowhere else, so the message repeats it.
   if (where.endsWith("Ms"))
     return `${where} is in milliseconds: a whole number from 1 to ${longestMs}, such as 300000 for five minutes`;
   const params = error.params as { readonly allowedValues?: readonly unknown[] };

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { messageOf } from "../core/problems.js";
 
-/** Why the content of a file could not be taken over. */
+/** Why the new content of a file could not be used. */
 export interface LiveFileProblem {
   readonly message: string;
   /** Epoch milliseconds. */
@@ -10,19 +10,22 @@ export interface LiveFileProblem {
 
 export interface LiveFileOptions<T> {
   readonly path: string;
-  /** Reads and checks it. Rejects with a message for people. */
+  /** Reads and checks the file. Rejects with a message for people. */
   readonly read: () => Promise<T>;
-  /** Its value while there is no such file. Default: that is a problem like any other, and the last good value stays. */
+  /**
+   * The value while there is no such file. Default: a missing file is a problem like any other, and the last good value
+   * stays.
+   */
   readonly gone?: T;
   readonly onChange: () => void;
-  /** Once for each message. */
+  /** Called once for each message. */
   readonly onProblem: (message: string) => void;
 }
 
 /**
- * What a file says, read again when the file is another one or has other content. A file that cannot be taken over leaves the last good value as it is. The
- * file is asked for by its name each time, so renames into its place and symbolic links that lead elsewhere are seen: Kubernetes changes a mounted secret by
- * the link of its folder.
+ * The content of a file, read again when there is another file or other content. If the file cannot be used, the last
+ * good value stays. The file is found by its name each time, so that renames into its place and symbolic links that
+ * lead elsewhere are seen: Kubernetes changes a mounted secret by the link of its folder.
  */
 export class LiveFile<T> {
   readonly #options: LiveFileOptions<T>;
@@ -36,7 +39,7 @@ export class LiveFile<T> {
     this.#seen = seen;
   }
 
-  /** Rejects where the file cannot be read now: there is no last good value yet. */
+  /** Rejects if the file cannot be read now, because there is no last good value yet. */
   static async open<T>(options: LiveFileOptions<T>): Promise<LiveFile<T>> {
     const seen = await looksOf(options.path);
     return new LiveFile(options, await options.read(), seen);
@@ -50,10 +53,10 @@ export class LiveFile<T> {
     return this.#problem;
   }
 
-  /** `force`: reads it even where it looks as it did. */
+  /** Reads the file if it looks different. With `force`, reads it in any case. */
   async look(force: boolean): Promise<void> {
     const { path, read, gone, onChange, onProblem } = this.#options;
-    // This comes before the file is read: what changes in between is seen by the next look.
+    // This comes before the file is read, so that a change in between is seen by the next call.
     const seen = await looksOf(path);
     if (!force && seen === this.#seen && this.#problem === null) return;
     try {
@@ -71,7 +74,7 @@ export class LiveFile<T> {
 
 const nothing = "";
 
-/** Which file it is and how it looks. Its content may differ in nothing but the time of its last change. */
+/** Which file it is and how it looks. Two contents may differ in nothing but the time of the last change. */
 async function looksOf(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });

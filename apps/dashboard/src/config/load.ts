@@ -9,12 +9,12 @@ import type { DashboardConfig } from "./schema.js";
 export interface LoadedConfig {
   /** Its content, checked. */
   readonly config: DashboardConfig;
-  /** Paths in the file are relative to it. */
+  /** Paths in the file are relative to this directory. */
   readonly directory: string;
 }
 
 const structure = "keys and values do not fit together; look at the indentation and the colons";
-/** The parser's own messages may repeat what is in the file, and that may be a secret. */
+/** Own messages replace the parser's, which may repeat what is in the file, and that may be a secret. */
 const yamlWords: Readonly<Record<string, string>> = {
   BAD_INDENT: "the indentation does not fit the lines above",
   TAB_AS_INDENT: "a tab is no indentation; use blanks",
@@ -46,7 +46,7 @@ export async function loadConfig(file: string): Promise<LoadedConfig> {
   }
   try {
     const config = checkConfig(document.toJS({ maxAliasCount: 10 }));
-    // In code there may be collectors of the caller's instead; a file has nothing else to show.
+    // In code, the caller may pass collectors instead. A file has nothing else to show.
     if (config.clusters.length === 0) throw new ConfigError("clusters: name at least one");
     return { config, directory: dirname(file) };
   } catch (failure) {

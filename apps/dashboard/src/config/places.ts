@@ -22,7 +22,7 @@ export function checkProxies(proxies: readonly string[]): void {
   }
 }
 
-/** That lines can be appended to it, or it can be made. Makes nothing. @throws ConfigError */
+/** Checks that lines can be appended to the file, or that it can be made. Makes nothing. @throws ConfigError */
 export async function checkAppendable(what: string, file: string, directory: string): Promise<string> {
   const path = resolve(directory, file);
   const found = await stat(path).catch(() => null);

@@ -7,7 +7,7 @@ const RoleSchema = Type.Enum(["viewer", "operator", "admin"]);
 export const longestMs = 2_592_000_000;
 const MillisSchema = Type.Integer({ minimum: 1, maximum: longestMs });
 
-/** Exactly one of the two. */
+/** Has exactly one of the two. */
 export const SecretSchema = Type.Object(
   {
     file: Type.Optional(
@@ -18,7 +18,10 @@ export const SecretSchema = Type.Object(
   strict,
 );
 
-/** The TLS of a connection to a backend. Empty: TLS with the authorities of the system. Paths are relative to the configuration. */
+/**
+ * The TLS of a connection to a backend. An empty object means TLS with the authorities of the system. Paths are
+ * relative to the configuration.
+ */
 export const TlsSchema = Type.Object(
   {
     ca: Type.Optional(Type.String({ minLength: 1, description: "File of the authorities to trust, PEM." })),
@@ -169,10 +172,7 @@ export const ConfigSchema = Type.Object(
     basePath: Type.Optional(
       Type.String({ pattern: "^/([A-Za-z0-9._~-]+/)*[A-Za-z0-9._~-]*$", description: "Default /." }),
     ),
-    /**
-     * The address under which people open the dashboard, `basePath` included. Alerts link to it. Default: they do
-     * not.
-     */
+    /** The address at which people open the dashboard, `basePath` included. Alerts link to it. Default: they do not. */
     externalUrl: Type.Optional(
       Type.String({
         pattern: "^https?://[^\\s?#]+$",
@@ -237,7 +237,7 @@ export const ConfigSchema = Type.Object(
     ),
     /** Whether locks can be changed by this dashboard. Default false. */
     actions: Type.Optional(Type.Boolean({ description: "Default false: no lock can be changed." })),
-    /** Where acts are written down: a file of JSON lines, a webhook, or both. Default: neither. */
+    /** Where operators' actions are written down: a file of JSON lines, a webhook, or both. Default: neither. */
     audit: Type.Optional(
       Type.Object(
         {
@@ -252,7 +252,10 @@ export const ConfigSchema = Type.Object(
         strict,
       ),
     ),
-    /** What locks did, kept in a file that outlasts the process. Default: the last turns of each lock, in memory. */
+    /**
+     * What happened to locks, kept in a file that outlasts the process. Default: the last turns of each lock, in
+     * memory.
+     */
     history: Type.Optional(
       Type.Object(
         {
@@ -279,9 +282,12 @@ export const ConfigSchema = Type.Object(
         description: "Open pages of one name at one address. Default 20.",
       }),
     ),
-    /** Which locks belong together. Default: names that differ in numbers and ids alone. */
+    /** Which locks belong together. Default: names that differ only in numbers and ids. */
     groups: Type.Optional(GroupsSchema),
-    /** Whether `/metrics` needs credentials, and which names of locks it shows. Groups here are those of `groups`, at their former place. */
+    /**
+     * Whether `/metrics` needs credentials, and which names of locks it shows. `groups` in here has the meaning of the
+     * outer `groups`; this is its former place.
+     */
     metrics: Type.Optional(
       Type.Object(
         {
@@ -300,8 +306,8 @@ export const ConfigSchema = Type.Object(
       ),
     ),
     /**
-     * In milliseconds: from when on a hold counts as long (`longHoldMs`, default 300,000), and an empty parent on
-     * ZooKeeper as an orphan (`orphanAfterMs`, default 600,000).
+     * In milliseconds: from when on a hold counts as long (`longHoldMs`, default 300,000), and from when on an empty
+     * parent on ZooKeeper counts as an orphan (`orphanAfterMs`, default 600,000).
      */
     thresholds: Type.Optional(
       Type.Object(
@@ -318,7 +324,7 @@ export const ConfigSchema = Type.Object(
   strict,
 );
 
-/** What the configuration file may say, and `startDashboard()` takes. */
+/** What the configuration file may contain, and what `startDashboard()` takes. */
 export type DashboardConfig = Static<typeof ConfigSchema>;
 export type ClusterConfig = Static<typeof ClusterSchema>;
 export type Root = Static<typeof RootSchema>;

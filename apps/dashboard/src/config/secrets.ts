@@ -13,7 +13,7 @@ export interface SecretSource {
   readonly warn?: (message: string) => void;
 }
 
-/** What a file or a variable holds. @throws ConfigError that names where, never what. */
+/** What a file or a variable holds. @throws ConfigError that names the place, never the content. */
 export async function readSecret(what: string, secret: Secret, source: SecretSource): Promise<string> {
   const { file, env } = secret;
   if ((file === undefined) === (env === undefined))
@@ -27,7 +27,7 @@ export async function readSecret(what: string, secret: Secret, source: SecretSou
   return value;
 }
 
-/** Lines of `name:role:hash`; empty ones and those that begin with `#` are passed over. @throws ConfigError */
+/** Reads lines of `name:role:hash`; empty lines and those that begin with `#` are skipped. @throws ConfigError */
 export async function readUsers(file: string, source: Omit<SecretSource, "env">): Promise<BasicUser[]> {
   const users: BasicUser[] = [];
   const lines = (await readText("auth.basic", file, source)).split(/\r?\n/);

@@ -17,7 +17,7 @@ export interface SignInLog {
 interface TokenSource {
   readonly name: string;
   readonly role: BearerToken["role"];
-  /** `null`: its file is gone. */
+  /** `null` if the file of the token is gone. */
   token(): string | null;
 }
 
@@ -26,7 +26,7 @@ interface NamedFile {
   readonly file: LiveFile<unknown>;
 }
 
-/** Users and tokens of the configuration, as their files say now. Variables are read once. */
+/** The users and tokens of the configuration, as their files have them now. Variables are read once. */
 export class SignInFiles {
   readonly #users: LiveFile<readonly BasicUser[]> | null;
   readonly #tokens: readonly TokenSource[];
@@ -46,7 +46,7 @@ export class SignInFiles {
     this.#knownTokens = this.#tokensNow();
   }
 
-  /** Reads them all. @throws ConfigError */
+  /** Reads all files. @throws ConfigError */
   static async open(
     { basic, bearer = [] }: NonNullable<DashboardConfig["auth"]>,
     source: SecretSource,
@@ -82,7 +82,7 @@ export class SignInFiles {
         const value = await read();
         tokens.push({ name, role, token: () => value });
       } else {
-        // An operator who removes the file of a token takes the token back.
+        // An operator who removes the file of a token revokes the token.
         const live = await opened(what, token.file, read, null);
         tokens.push({ name, role, token: () => live.value });
       }
@@ -90,17 +90,17 @@ export class SignInFiles {
     return new SignInFiles({ users, tokens, files });
   }
 
-  /** Another array when they have changed. */
+  /** Another array if the users have changed. */
   get users(): readonly BasicUser[] {
     return this.#users?.value ?? none;
   }
 
-  /** Another array when they have changed. */
+  /** Another array if the tokens have changed. */
   get tokens(): readonly BearerToken[] {
     return this.#knownTokens;
   }
 
-  /** A finding for each file whose last good content is in force instead of what it says. */
+  /** A finding for each file that could not be read: its last good content is in force instead. */
   findings(): OwnFinding[] {
     return this.#files.flatMap(({ path, file: { problem } }) =>
       problem === null
@@ -118,7 +118,7 @@ export class SignInFiles {
     );
   }
 
-  /** Looks every two seconds from now on whether a file has changed. */
+  /** From now on, looks every two seconds whether a file has changed. */
   start(): void {
     this.#timer ??= setInterval(() => void this.#look(false), lookEveryMs).unref();
   }

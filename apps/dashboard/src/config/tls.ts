@@ -5,7 +5,10 @@ import { ConfigError } from "./config-error.js";
 import type { Tls } from "./schema.js";
 import { readSecret, type SecretSource } from "./secrets.js";
 
-/** What `node:tls` takes, from the files that are named. @throws ConfigError that names the file, never what is in it. */
+/**
+ * The options for `node:tls`, from the files that are named. @throws ConfigError that names the file, never its
+ * content.
+ */
 export async function readTls(what: string, tls: Tls, source: SecretSource): Promise<ConnectionOptions> {
   const { ca, cert, key, passphrase, serverName } = tls;
   if ((cert === undefined) !== (key === undefined))

@@ -1,2 +1,5 @@
-/** So many holders and so many waiters of a lock have actions on its page: what each would do is tried out at the backend for every answer. */
+/**
+ * How many holders and how many waiters of a lock have actions on its page. The limit is low, because each answer tries
+ * out every action at the backend.
+ */
 export const mostOffered = 5;

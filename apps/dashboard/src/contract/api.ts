@@ -16,17 +16,18 @@ import {
   SessionRowSchema,
 } from "./parts.js";
 
-// Requests and answers of /api/v1, a schema each. Paths are relative to the base under which the dashboard is served.
+// The requests and answers of /api/v1, one schema each. Paths are relative to the base under which the dashboard is
+// served.
 
-/** GET me: who is asking, and what they may do. */
+/** GET me: who sends the request, and what they may do. */
 export const MeSchema = Type.Object({
   name: Nullable(Type.String()),
   role: Type.Union([Type.Literal("viewer"), Type.Literal("operator"), Type.Literal("admin")]),
   /** `false`: actions are switched off for all users. */
   actions: Type.Boolean(),
-  /** `true`: what locks did is kept in a file, and `ranking` and `locks/:id/story` answer. */
+  /** `true`: the history of locks is kept in a file, and `ranking` and `locks/:id/story` answer. */
   history: Type.Boolean(),
-  /** To be sent as `x-csrf-token` with everything but GET. */
+  /** Must be sent as `x-csrf-token` with every method but GET. */
   csrfToken: Type.String(),
   version: Type.String(),
   links: Type.Array(
@@ -46,12 +47,12 @@ export const OverviewSchema = Type.Object({
   waiting: Type.Number(),
   oldestWaitMs: Nullable(Type.Number()),
   grantsPerSecond: Type.Number(),
-  /** Holds that their owners did not give back, as far as that can be seen, within the last hour or since the start. */
+  /** Holds that their owners did not release, as far as can be seen, within the last hour or since the start. */
   lost: Type.Object({ count: Type.Number(), sinceMs: InstantSchema }),
   hot: Type.Array(LockRowSchema),
   clusters: Type.Array(ClusterRowSchema),
   findings: Type.Array(FindingRowSchema),
-  /** One point each 5 s, the last 10 minutes, oldest first. */
+  /** One point for each 5 s of the last 10 minutes, oldest first. */
   series: Type.Array(
     Type.Object({ atMs: InstantSchema, waiting: Type.Number(), held: Type.Number(), grants: Type.Number() }),
   ),
@@ -77,9 +78,9 @@ export const LocksQuerySchema = Type.Object(
 export const LocksSchema = Type.Object({
   nowMs: InstantSchema,
   rows: Type.Array(LockRowSchema),
-  /** That match. */
+  /** How many match. */
   total: Type.Number(),
-  /** That are known. */
+  /** How many are known. */
   known: Type.Number(),
   coverage: Type.Number(),
   lastFullMs: Nullable(InstantSchema),
@@ -102,14 +103,17 @@ export const LockDetailSchema = Type.Object({
   raw: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
   explain: Type.Array(Type.String()),
   findings: Type.Array(FindingRowSchema),
-  /** What may be done to it here and now, and what it would do, one sentence for each who is concerned. */
+  /**
+   * What may be done to the lock here and now, and what each action would do: one sentence for each participant
+   * concerned.
+   */
   actions: Type.Array(
     Type.Object({
       action: Type.String(),
       entry: Nullable(Type.String()),
       role: Type.String(),
       effects: Type.Array(Type.String()),
-      /** It takes `library: "unknown"`: no known library has made what it is about. */
+      /** The action needs `library: "unknown"`, because no known library has made what it acts on. */
       unknownLibrary: Type.Boolean(),
     }),
   ),
@@ -120,7 +124,10 @@ export const LockHistorySchema = Type.Object({
   /** The start of the dashboard, or a later moment before which turns of this lock may have been forgotten. */
   sinceMs: InstantSchema,
   rows: Type.Array(HistoryRowSchema),
-  /** Upper bound in ms, and how many holds were no longer than it and longer than the one before. */
+  /**
+   * The bounds are upper bounds in ms. Each count has the holds that were no longer than its bound and longer than the
+   * bound before.
+   */
   holdHistogram: Type.Array(Type.Object({ leMs: Nullable(Type.Number()), count: Type.Number() })),
 });
 
@@ -133,10 +140,10 @@ export const SessionsSchema = Type.Object({
 export const SessionDetailSchema = Type.Object({
   nowMs: InstantSchema,
   session: SessionRowSchema,
-  /** What happens when it ends. */
+  /** What happens when the session ends: locks that are released, and waiters that move up. */
   released: Type.Number(),
   movedUp: Type.Number(),
-  /** Why something of it is not known. */
+  /** Why some of its data is not known. */
   messages: Type.Array(Type.String()),
 });
 
@@ -167,7 +174,7 @@ export const SchedulesSchema = Type.Object({
   messages: Type.Array(Type.String()),
 });
 
-/** GET waits: who waits for whom, for contended locks. */
+/** GET waits: who waits for whom, at contended locks. */
 export const WaitsSchema = Type.Object({
   nowMs: InstantSchema,
   actors: Type.Array(
@@ -190,19 +197,24 @@ export const WaitsSchema = Type.Object({
   ),
   cycles: Type.Array(
     Type.Object({
-      /** Each waits, at the lock of the same place in `lockIds`, for the next, and the last for the first. */
+      /**
+       * Each actor waits for the next one at the lock of the same index in `lockIds`; the last one waits for the first.
+       */
       actors: Type.Array(Type.String()),
       lockIds: Type.Array(Type.String()),
-      /** Certain: among threads. Possible: sessions and processes, of which one part may hold and another wait. */
+      /**
+       * Certain: the cycle is among threads. Possible: it is among sessions and processes, where one part may hold and
+       * another wait.
+       */
       certainty: Type.Union([Type.Literal("possible"), Type.Literal("certain")]),
-      /** It ends by itself when the first deadline comes. */
+      /** The moment of the first deadline, at which the cycle ends by itself. */
       resolvesMs: Nullable(InstantSchema),
     }),
   ),
-  /** What the graph leaves out, because it cannot be seen or is too much, one sentence each. */
+  /** What the graph leaves out because it cannot be seen or is too much: one sentence each. */
   blind: Type.Array(
     Type.Object({
-      /** `null`: it may be of any cluster. */
+      /** `null`: it may concern any cluster. */
       cluster: Nullable(Type.String()),
       message: Type.String(),
     }),
@@ -218,23 +230,23 @@ export const ActionBodySchema = Type.Object(
     action: Type.Enum(["request-revoke", "evict-waiter", "force-release", "clean-orphan"]),
     entry: Type.Optional(Nullable(Type.String())),
     expectedVersion: Type.String(),
-    /** The key, typed by the operator who acts. */
+    /** The key of the lock, typed by the operator. */
     confirmation: Type.String(),
-    /** Typed as well where no known library has made what is acted upon; without it such an act is denied. */
+    /** Typed as well if no known library has made what the action is about. Without it such an action is denied. */
     library: Type.Optional(Type.Literal("unknown")),
     reason: Type.String({ minLength: 3, maxLength: 500 }),
     dryRun: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },
 );
-/** 200, and 409 with `outcome: "conflict"`. */
+/** The answer has status 200, or 409 with `outcome: "conflict"`. */
 export const ActionAnswerSchema = Type.Object({
   outcome: Type.String(),
   effects: Type.Array(Type.String()),
   before: Nullable(LockRowSchema),
   after: Nullable(LockRowSchema),
   auditId: Type.String(),
-  /** For a dry run: the act needs `library: "unknown"`. */
+  /** For a dry run: the action needs `library: "unknown"`. */
   unknownLibrary: Type.Boolean(),
 });
 
@@ -254,16 +266,17 @@ export const DiscoveriesSchema = Type.Object({
   ),
 });
 
-/** Every answer of 400 and above. */
+/** Every answer with status 400 and above. */
 export const ProblemSchema = Type.Object({
   error: Type.String({ description: "One word to program against." }),
   message: Type.String(),
 });
 
 /**
- * GET events (server-sent): `rows=<ids>` keeps those rows fresh, `overview=1` and `findings=1` add theirs. Event names and data:
- * `hello` {nowMs}; `locks` LockRow[] (changed rows of those asked for); `gone` string[] (ids); `changes` {count} (rows of the
- * filter that changed and are not among those asked for); `overview` Overview; `findings` FindingRow[]; `clusters` ClusterRow[].
+ * GET events (server-sent): `rows=<ids>` keeps those rows fresh, `overview=1` and `findings=1` add theirs. Event names
+ * and data: `hello` {nowMs}; `locks` LockRow[] (changed rows among those asked for); `gone` string[] (ids); `changes`
+ * {count} (rows of the filter that changed and were not asked for); `overview` Overview; `findings` FindingRow[];
+ * `clusters` ClusterRow[].
  */
 export const EventsQuerySchema = Type.Object(
   {

@@ -2,9 +2,9 @@ import { type Static, Type } from "typebox";
 import { LocksQuerySchema } from "./api.js";
 import { InstantSchema } from "./parts.js";
 
-// GET export/<list>: all rows that the list has under the same filters, as a file.
+// GET export/<list>: all rows of a list under the same filters, as a file.
 
-/** An export has no more rows. */
+/** The largest number of rows in an export. */
 export const mostExported = 100_000;
 
 const strict = { additionalProperties: false } as const;
@@ -29,7 +29,7 @@ export const SessionsExportQuerySchema = Type.Object(
   strict,
 );
 
-/** The JSON of each; `rows` are those of the list. */
+/** The JSON of every export; `rows` has the rows of the list. */
 export const ExportSchema = Type.Object({
   list: Type.String(),
   nowMs: InstantSchema,

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { BackendNameSchema, InstantSchema, Nullable, ParticipantSchema } from "./parts.js";
 
-// What the lasting history answers. Present only where the configuration has `history`.
+// The answers of the lasting history. It is there only if the configuration has `history`.
 
 const strict = { additionalProperties: false } as const;
 
@@ -10,7 +10,7 @@ export const SpreadSchema = Type.Object(
   { description: "Ms. The percentiles are at most 19 % above what was measured; null: nothing was." },
 );
 
-/** How the store is. */
+/** The state of the store. */
 export const HistoryStatusSchema = Type.Object({
   usedBytes: Type.Number(),
   maxBytes: Type.Number(),
@@ -58,7 +58,7 @@ export const StorySchema = Type.Object({
   fromMs: InstantSchema,
   toMs: InstantSchema,
   firstSeenMs: Nullable(InstantSchema),
-  /** What has not ended, of the first page. */
+  /** Holds that have not ended; on the first page only. */
   open: Type.Array(PastHoldSchema),
   /** Newest end first. */
   holds: Type.Array(PastHoldSchema),

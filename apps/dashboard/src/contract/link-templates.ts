@@ -1,7 +1,7 @@
-// Links that lead out of the dashboard, to logs or a ticket system. The page fills them in; the server checks the templates. Imports nothing,
-// as the page is small.
+// Links that lead out of the dashboard, to logs or a ticket system. The page fills them in; the server checks the
+// templates. This file imports nothing, so that the page stays small.
 
-/** What a link stands beside. `owner`: a holder of a lock. */
+/** What a link is shown beside. `owner`: a holder of a lock. */
 export type LinkPlace = "lock" | "owner" | "session";
 
 /** One link, as the configuration has it. */
@@ -10,7 +10,7 @@ export interface LinkTemplate {
   readonly title: string;
   /** `https://` or `http://`, with placeholders such as `{host}` behind the host name. */
   readonly url: string;
-  /** What it stands beside. */
+  /** What it is shown beside. */
   readonly on: LinkPlace;
 }
 
@@ -28,7 +28,9 @@ export type LinkValues<P extends LinkPlace> = Readonly<
   Record<(typeof placeholders)[P][number], string | number | null>
 >;
 
-/** Where it leads for these values; `null` where one of them is not known, or would change more than its place in the address. */
+/**
+ * The address for these values; `null` if one of them is not known, or would change more than its place in the address.
+ */
 export function filledIn(
   url: string,
   values: Readonly<Record<string, string | number | null>>,
@@ -36,7 +38,7 @@ export function filledIn(
   let whole = true;
   const filled = url.replace(/\{([^{}]*)\}/g, (_, name: string) => {
     const text = String(values[name] ?? "");
-    // Dots alone are steps up the path, also when they are escaped.
+    // Dots alone are steps up the path, even when they are escaped.
     if (text === "" || /^\.+$/.test(text) || /[\ud800-\udfff]/u.test(text)) whole = false;
     return whole ? encodeURIComponent(text) : "";
   });

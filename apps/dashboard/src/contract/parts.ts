@@ -1,6 +1,7 @@
 import { type TSchema, Type } from "typebox";
 
-// What the API speaks, for server and page alike. Ids, zxids and tokens are text: they do not fit a number.
+// The parts of requests and answers, for server and page alike. Ids, zxids and tokens are text, because a number cannot
+// hold them.
 
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 

@@ -16,7 +16,7 @@ export interface Census {
   readonly hot: Overview["hot"];
 }
 
-/** Others get their turn meanwhile, and what changes then may be seen before or after. */
+/** Counts in turns, so that other work can run meanwhile. A change in that time may or may not be counted. */
 export async function takeCensus({ name, collector }: NamedCollector, nowMs: number): Promise<Census> {
   const turns = new Turns();
   let held = 0;
@@ -42,7 +42,7 @@ export async function takeCensus({ name, collector }: NamedCollector, nowMs: num
     contended,
     waiting,
     oldestWaitAtMs,
-    // The rows are as they are now, which need not be as they were counted.
+    // The rows are read now, so they may differ from what was counted.
     hot: hottestFirst(
       hot.flatMap(({ cluster, collector, lock }) => {
         const row = collector.get(lock.key);
@@ -52,7 +52,7 @@ export async function takeCensus({ name, collector }: NamedCollector, nowMs: num
   };
 }
 
-/** The census of several clusters together; the oldest of the looks counts. */
+/** The census of several clusters together; its time is that of the oldest part. */
 export function mergeCensuses(parts: readonly Census[], nowMs: number): Census {
   const sum = (of: (part: Census) => number): number => parts.reduce((so, part) => so + of(part), 0);
   const waits = parts.flatMap(({ oldestWaitAtMs }) => (oldestWaitAtMs === null ? [] : [oldestWaitAtMs]));
@@ -74,7 +74,7 @@ interface Hot {
 
 type Heat = Pick<LockFigures, "waiterCount" | "oldestWait">;
 
-/** The list stays as short as it is shown: nearly every lock is turned away by one comparison. */
+/** The list stays as short as it is shown, so that one comparison is enough to refuse nearly every lock. */
 function place(hot: Hot[], one: Hot): void {
   const last = hot.at(-1);
   if (hot.length >= hotRows && last !== undefined && !isHotter(one.lock, last.lock)) return;

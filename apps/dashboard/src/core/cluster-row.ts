@@ -5,24 +5,24 @@ import type { ClusterRow } from "../contract/api.js";
 
 /** A collector under the name of its cluster. */
 export interface NamedCollector {
-  /** Shown to people, part of lock ids: keep it. Unique among the clusters. */
+  /** Shown to people and part of lock ids, so keep it. Unique among the clusters. */
   readonly name: string;
   /** Watches the locks of that cluster. */
   readonly collector: LockCollector;
   /**
-   * Where the last runs of schedules of `@holdfast/schedules` are read: `records()` of the collector, or a provider. Default: none are
-   * shown.
+   * Where the last runs of schedules of `@holdfast/schedules` are read: `records()` of the collector, or a provider.
+   * Default: none are shown.
    */
   readonly schedules?: RecordReader;
 }
 
-/** How a cluster is, from what its sources say. */
+/** The state of a cluster, from what its sources report. */
 export function clusterRowOf({ name, collector, schedules }: NamedCollector): ClusterRow {
   const sources = collector.sources();
   const working = listSources(sources);
   const successes = successesOf(working);
   const state = stateOf(working);
-  // A part of the list that is not read now is as old as its source; one that was never read has no age.
+  // A part of the list that is not read now is as old as its source; a part that was never read has no age.
   const behind = state === "ok" ? [] : successesOf(working.filter((each) => each.state !== "ok"));
   const newest = successes.length === 0 ? null : Math.max(...successes);
   return {
@@ -46,8 +46,9 @@ export function clusterRowOf({ name, collector, schedules }: NamedCollector): Cl
 }
 
 /**
- * The sources that the list of locks comes from. The other sources work when a page needs them (rows on screen, sessions, servers) or
- * now and then (comparing): that they have not begun or have nothing new says nothing about the list.
+ * The sources that the list of locks comes from. The other sources work when a page needs them (rows on screen,
+ * sessions, servers) or now and then (comparing). If those have not begun or have nothing new, that says nothing about
+ * the list.
  */
 function listSources(sources: readonly SourceStatus[]): readonly SourceStatus[] {
   const working = sources.filter(({ state }) => state !== "off");
@@ -59,13 +60,13 @@ function successesOf(sources: readonly SourceStatus[]): number[] {
   return sources.flatMap(({ lastSuccessMs }) => (lastSuccessMs === null ? [] : [lastSuccessMs]));
 }
 
-/** The coverage of the source that has seen least: a list is as complete as that. */
+/** The coverage of the source that has seen least, because a list is only as complete as that. */
 export function coverageOf(sources: readonly SourceStatus[]): number {
   const working = listSources(sources);
   return working.reduce((least, { coverage }) => Math.min(least, coverage), working.length === 0 ? 0 : 1);
 }
 
-/** When everything had been seen last; `null` while something never was. */
+/** The moment at which everything had last been seen; `null` while a source has never seen its part. */
 export function lastFullMsOf(sources: readonly SourceStatus[]): number | null {
   const working = listSources(sources);
   if (working.length === 0) return null;

@@ -4,7 +4,7 @@ import type { LocksQuery } from "../contract/api.js";
 
 export type Sort = NonNullable<LocksQuery["sort"]>;
 
-/** The last row of a page: where the next one goes on, whatever came and went meanwhile. */
+/** The last row of a page. The next page begins behind it, whatever was added or removed meanwhile. */
 export interface Place {
   readonly sort: Sort;
   readonly value: number | null;
@@ -23,7 +23,7 @@ export function cursorOf({ sort, value, key, cluster }: Place): string {
   return Buffer.from(JSON.stringify([sort, value, key, cluster])).toString("base64url");
 }
 
-/** `null` for what no `cursorOf` has made. */
+/** `null` if `cursorOf` has not made it. */
 export function placeOf(cursor: string): Place | null {
   let parsed: unknown;
   try {

@@ -10,13 +10,15 @@ import type { WaitGraph } from "./wait-graph.js";
 import { cycleRowOf, lockIdsOf } from "./wait-names.js";
 
 const mostPast = 200;
-/** Between two walks over all locks of a cluster whose collector leaves the ages to us. */
+/**
+ * Milliseconds between two walks over all locks of a cluster whose collector does not judge the ages of holds itself.
+ */
 const walkEveryMs = 5_000;
 const weight: Readonly<Record<FindingRow["severity"], number>> = { critical: 0, warning: 1, info: 2 };
 
 type Row = FindingRow & { readonly kind: AnyFindingKind };
 
-/** What is wrong now, in all clusters, and what was. */
+/** What is wrong now in all clusters, and what was wrong before. */
 export class FindingsBoard {
   readonly #clusters: readonly NamedCollector[];
   readonly #graph: WaitGraph;
@@ -26,7 +28,7 @@ export class FindingsBoard {
   readonly #own: () => readonly OwnFinding[];
   #slow: ReadonlyMap<string, readonly Finding[]> = new Map();
   #walkedMs = Number.NEGATIVE_INFINITY;
-  /** The findings that were muted at the last look. */
+  /** The findings that were muted at the last `refresh`. */
   #muted = "";
   #present: Map<string, Row> = new Map();
   /** Newest first. */
@@ -48,14 +50,14 @@ export class FindingsBoard {
     this.#now = now;
   }
 
-  /** Looks again; whether anything is different. */
+  /** Looks again. Returns whether anything has changed. */
   refresh(): boolean {
     const before = this.#present;
     this.#walk();
     const rows: Row[] = [...this.#own().map(ownFindingRow), ...this.#collected(), ...this.#deadlocks()];
     this.#present = new Map(rows.map((row) => [row.id, row]));
     const gone = [...before.values()].filter(({ id }) => !this.#present.has(id));
-    // A mute that was set or is over changes what an open page shows.
+    // A mute that was set or has ended changes what an open page shows.
     const muted = rows.flatMap(({ id }) => (this.#mutes.of(id) === null ? [] : [id])).join("\n");
     const otherMutes = muted !== this.#muted;
     this.#muted = muted;
@@ -80,7 +82,7 @@ export class FindingsBoard {
       .sort((a, b) => weight[a.severity] - weight[b.severity] || a.sinceMs - b.sinceMs);
   }
 
-  /** The worst first. */
+  /** The most severe finding first. */
   unmuted(): readonly Row[] {
     return this.#sorted().filter(({ muted }) => muted === null);
   }
@@ -93,7 +95,7 @@ export class FindingsBoard {
     return { nowMs: this.#now(), rows: this.rows(), past: this.#past.map((row) => this.#withMute(row)) };
   }
 
-  /** `null` when it is not there any more. Rejects where the mute cannot be written down. */
+  /** `null` if the finding is not there any more. Rejects if the mute cannot be written down. */
   async mute(id: string, mute: Mute): Promise<FindingRow | null> {
     const row = this.#present.get(id);
     if (row === undefined) return null;
@@ -105,10 +107,13 @@ export class FindingsBoard {
     return { ...row, muted: this.#mutes.of(row.id) };
   }
 
-  /** Redis keeps no moment of a grant; what its collector has seen is judged here. ZooKeeper's judges by the ages that it reads. */
+  /**
+   * Redis keeps no moment of a grant, so the holds of its collector are judged here, by what the collector has seen.
+   * The collector of ZooKeeper judges by the ages that it reads.
+   */
   #walk(): void {
     const nowMs = this.#now();
-    // Also where the clock was set back.
+    // It also walks if the clock was set back.
     if (nowMs >= this.#walkedMs && nowMs - this.#walkedMs < walkEveryMs) return;
     this.#walkedMs = nowMs;
     const left = this.#clusters.filter(({ collector }) => collector.backend === "redis");
@@ -125,7 +130,8 @@ export class FindingsBoard {
           kind: finding.kind,
           severity: finding.severity,
           object: finding.object,
-          // A row is made for the look, and hundreds of them each second would be too many.
+          // Each look-up of a lock makes a row, and hundreds of them each second would be too many. So the earlier id
+          // is used if there is one.
           lockId: this.#present.get(id)?.lockId ?? lockIdOfObject(name, collector, finding.object),
           sinceMs: finding.sinceMs,
           evidence: finding.evidence,
@@ -167,7 +173,7 @@ export class FindingsBoard {
   }
 }
 
-/** Why it may be none. */
+/** Why the cycle may be no deadlock. */
 function possibleOnly(ring: readonly WaitEdge[]): string {
   const why = new Set(
     ring.map(({ lock, from, to }) => {
@@ -181,7 +187,7 @@ function possibleOnly(ring: readonly WaitEdge[]): string {
   return `Possible only: ${[...why].join("; ")}.`;
 }
 
-/** `null`: what the finding is about is no lock. */
+/** `null` if the object of the finding is no lock. */
 function lockIdOfObject(
   cluster: string,
   collector: NamedCollector["collector"],

@@ -9,7 +9,7 @@ const boundsMs: readonly number[] = [
 ];
 
 class Pages {
-  /** Each turn after this was noted. */
+  /** All turns after this moment were noted. */
   readonly sinceMs: number;
   /** Oldest first. */
   readonly rows: HistoryRow[] = [];
@@ -21,15 +21,17 @@ class Pages {
 }
 
 /**
- * What happened to each lock since the start: its last turns and how long it was held. At most `mostRows` turns of each lock and
- * `mostLocks` locks. The lock that has not moved for longest is forgotten first.
+ * What happened to each lock since the start: its last turns, and how long it was held. It keeps at most `mostRows`
+ * turns of each lock, and `mostLocks` locks. The lock whose last turn is oldest is forgotten first.
  */
 export class HistoryBook {
-  /** The start, or the last turn of all that was dropped: a lock without pages has had no turn after it. */
+  /**
+   * The start, or the last turn of all locks that were dropped. A lock without pages has had no turn after this moment.
+   */
   #sinceMs: number;
   readonly #mostLocks: number;
   readonly #mostRows: number;
-  /** The pages by lock; the lock that moved last is last. */
+  /** The pages of each lock; the lock with the newest turn is the last. */
   readonly #locks: Map<string, Pages> = new Map();
 
   constructor(options: {

@@ -1,4 +1,7 @@
-/** One answer for all who ask within a while, and one question to the backend however many ask. A failure is not kept. */
+/**
+ * One answer for all callers within a while, and one question to the backend for any number of callers. A failure is
+ * not kept.
+ */
 export class Kept<T> {
   readonly #ask: () => Promise<T>;
   readonly #keepMs: number;
@@ -14,7 +17,7 @@ export class Kept<T> {
   get(): Promise<T> {
     const asked = this.#asked;
     const ageMs = asked === undefined ? 0 : this.#now() - asked.atMs;
-    // An age below 0: the clock was set back, and how old the answer is cannot be known.
+    // An age below 0 means that the clock was set back, and the age of the answer cannot be known.
     if (asked !== undefined && ageMs >= 0 && ageMs < this.#keepMs) return asked.answer;
     const answer = this.#ask();
     const mine = { atMs: this.#now(), answer };

@@ -2,11 +2,11 @@ import { InvalidArgumentError } from "@holdfast/core";
 import { checkKnownKeys } from "@holdfast/core/internal";
 import { type LinkTemplate, placeholders } from "../contract/link-templates.js";
 
-/** Why a link could not be shown, or would be dangerous; `null`: it is right. */
+/** Why a link could not be shown, or would be dangerous; `null` if it is right. */
 export function linkProblem({ url, on }: LinkTemplate): string | null {
   const [, origin, rest] = /^(https?:\/\/[^/?#\\]+)(.*)$/s.exec(url) ?? [];
   if (origin === undefined || rest === undefined) return "url must begin with https:// or http:// and a host";
-  // A caller that chooses the name of a lock or an owner must not choose the server.
+  // A client that chooses the name of a lock or an owner must not choose the server of the link.
   if (/[{}]/.test(origin))
     return "url has a placeholder in the host, where the value would choose the server";
   const names = [...rest.matchAll(/\{([^{}]*)\}/g)].map(([, name = ""]) => name);

@@ -13,11 +13,11 @@ const mostWaiters = 200;
 const answerMs = 5_000;
 const tryOutMs = 2_000;
 const contactsMs = 2_000;
-/** How long a reading is shared, and of how many locks. */
+/** How long one reading is shared, and for how many locks. */
 const sharedMs = 250;
 const mostShared = 100;
 
-/** What each action takes. */
+/** The role that each action needs. */
 export const roleOfAction: Readonly<Record<LockAction, "operator" | "admin">> = {
   "request-revoke": "operator",
   "evict-waiter": "admin",
@@ -26,16 +26,17 @@ export const roleOfAction: Readonly<Record<LockAction, "operator" | "admin">> = 
 };
 
 /**
- * Details for many open pages of the same locks: callers of one role share a reading for a moment, until the lock has changed. So a crowd of
- * readers is one to the backend, and none of them sees the lock as it was before the news that made the page ask.
+ * Details of locks that many pages have open. Callers of one role share a reading for a moment, until the lock has
+ * changed. So many readers cost the backend as much as one. None of them sees the lock as it was before the change that
+ * made the page ask.
  */
 export class SharedDetails {
   readonly #observatory: Observatory;
   readonly #mayAct: (role: Role, action: LockAction) => boolean;
-  /** By lock and role; the lock that was asked for last is last. */
+  /** The readings by lock and role; the lock that was asked for last is last. */
   readonly #readings: Map<string, Map<Role, Kept<LockDetail>>> = new Map();
 
-  /** Listens until the observatory is closed. */
+  /** Listens to the observatory until that is closed. */
   constructor(observatory: Observatory, mayAct: (role: Role, action: LockAction) => boolean) {
     this.#observatory = observatory;
     this.#mayAct = mayAct;
@@ -73,7 +74,10 @@ function nameOf(cluster: string, key: string): string {
   return `${cluster}\0${key}`;
 }
 
-/** One lock with its holders and waiters, read anew. When its backend does not answer, it comes from memory, and the answer says so. */
+/**
+ * One lock with its holders and waiters, read anew. If its backend does not answer, the lock comes from memory, and the
+ * answer says so.
+ */
 async function detailOf(
   observatory: Observatory,
   id: string,
@@ -119,7 +123,7 @@ async function readLock({ name, collector }: NamedCollector, key: string): Promi
   }
 }
 
-/** Empty when the servers do not answer in time: the page shows the holder all the same, and asks again. */
+/** Empty if the servers do not answer in time: the page shows the holder all the same, and asks again. */
 async function contactsOf(
   { collector }: NamedCollector,
   { holders }: ObservedLockDetail,
@@ -136,7 +140,7 @@ async function actionsOn(
   const offers = offersOf(lock).filter(({ action }) => mayAct(action));
   if (offers.length === 0) return [];
   const tried = collector.tryOut(lock, offers, AbortSignal.timeout(tryOutMs));
-  // What cannot even be tried out is not offered; the detail itself says what is wrong with the backend.
+  // An action that cannot even be tried out is not offered. The detail itself says what is wrong with the backend.
   const trials = await within(tried, tryOutMs).catch(() => []);
   return offers.flatMap(({ action, entry }, at) => {
     const trial = trials[at];

@@ -8,12 +8,12 @@ export interface LockAddress {
   readonly key: string;
 }
 
-/** One word without slashes or braces, so that any lock name survives proxies and routers. */
+/** One word without slashes or braces, so that proxies and routers pass any lock name on unchanged. */
 export function lockIdOf(address: LockAddress): string {
   return wordOf(address.cluster, address.backend, address.key);
 }
 
-/** `null` for what no `lockIdOf` has made. */
+/** `null` if `lockIdOf` has not made it. */
 export function addressOf(id: string): LockAddress | null {
   const parts = partsOf(id);
   if (parts === null) return null;

@@ -43,14 +43,14 @@ export async function listLocks(
   };
 }
 
-/** All rows of the list, of which each is read when it is come to; one that is gone by then is left out. */
+/** All rows of the list. Each one is read when its turn comes; a row that is gone by then is left out. */
 export async function everyLock(
   clusters: readonly NamedCollector[],
   query: LocksQuery,
   nowMs: number,
 ): Promise<{
   readonly total: number;
-  /** Those that were asked. */
+  /** The clusters that were asked. */
   readonly clusters: readonly ClusterRow[];
   readonly rows: Iterable<LockRow | null>;
 }> {
@@ -67,7 +67,7 @@ export async function everyLock(
   };
 }
 
-/** The lock of a whole name that a user has typed, also where the list has not come to it yet. */
+/** The lock whose whole name a user has typed, even if the list has not reached it yet. */
 async function lookUp(clusters: readonly NamedCollector[], query: LocksQuery): Promise<Locks["rows"]> {
   const { q } = query;
   if (q === undefined || q === "" || /[*?]/.test(q)) return [];
@@ -78,7 +78,7 @@ async function lookUp(clusters: readonly NamedCollector[], query: LocksQuery): P
       // ZooKeeper has no name that does not begin with a slash.
       .filter(({ collector }) => collector.backend === "redis" || /^\/.*[^/]$/.test(q))
       .map(async ({ name, collector }) => {
-        // The list does not depend on it: a backend that is silent or refuses has said so in its sources.
+        // The list does not depend on this look-up: a backend that is silent or refuses has reported it in its sources.
         const detail = await within(collector.detail(q, { maxWaiters: 0 }), lookUpMs).catch(() => null);
         return detail === null ? [] : [rowOf(name, detail)];
       }),

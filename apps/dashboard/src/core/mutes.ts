@@ -15,7 +15,7 @@ const LineSchema = Type.Object({
 });
 
 export interface MutesOptions {
-  /** JSON lines, written anew with each change. `undefined`: memory alone. */
+  /** JSON lines; the whole file is written anew with each change. `undefined`: mutes are kept only in memory. */
   readonly file?: string;
   readonly now: () => number;
 }
@@ -33,7 +33,10 @@ export class Mutes {
     this.#now = now;
   }
 
-  /** Opens the mutes with what an earlier process has left. Rejects where the file cannot be read or its directory cannot be written. */
+  /**
+   * Opens the mutes with what an earlier process has left. Rejects if the file cannot be read or its directory cannot
+   * be written.
+   */
   static async open(options: MutesOptions): Promise<Mutes> {
     const mutes = new Mutes(options);
     if (options.file === undefined) return mutes;
@@ -53,13 +56,13 @@ export class Mutes {
     return mutes;
   }
 
-  /** `null`: the finding is not muted now. */
+  /** `null` if the finding is not muted now. */
   of(id: string): Mute | null {
     const mute = this.#mutes.get(id);
     return mute !== undefined && mute.untilMs > this.#now() ? { ...mute } : null;
   }
 
-  /** Rejects, and mutes nothing, where it cannot be written down. */
+  /** Rejects, and mutes nothing, if the mute cannot be written down. */
   async set(id: string, mute: Mute): Promise<void> {
     await this.#change((kept) => {
       kept.delete(id);
@@ -75,7 +78,7 @@ export class Mutes {
     await this.#writing;
   }
 
-  /** One after the other, each from what the one before has left. */
+  /** Changes run one after the other, each on the result of the one before. */
   #change(change: (kept: Map<string, Mute>) => Map<string, Mute>): Promise<void> {
     const changed = this.#writing.then(async () => {
       const kept = change(new Map([...this.#mutes].filter(([, { untilMs }]) => untilMs > this.#now())));
@@ -87,7 +90,7 @@ export class Mutes {
   }
 }
 
-/** Under another name first: a process that dies meanwhile leaves the old ones. */
+/** Writes under another name first, so that a process that dies meanwhile leaves the old file. */
 async function writeWhole(file: string, mutes: ReadonlyMap<string, Mute>): Promise<void> {
   const beside = `${file}.new`;
   const lines = [...mutes].map(([id, mute]) => `${JSON.stringify({ id, ...mute })}\n`);

@@ -35,13 +35,13 @@ const keepMs = 2_000;
 const answerMs = 5_000;
 const censusMs = 1_000;
 const tickMs = 1_000;
-/** So many locks of a session are named in a row, and where it is the only one. */
+/** How many locks of a session are named in its row in a list, and in the row of a single session. */
 const namedInList = 20;
 const namedInDetail = 1_000;
-/** What has waited for less long is not looked at unasked. */
+/** Locks whose oldest wait is shorter are read only when a caller asks for them. */
 const suspiciousWaitMs = 2_000;
 
-/** Something that a viewer may see has changed. */
+/** A change that a viewer may see. */
 export type Change =
   | { readonly type: "lock"; readonly cluster: string; readonly key: string }
   | { readonly type: "clusters" }
@@ -79,7 +79,7 @@ class Watched implements NamedCollector {
   }
 }
 
-/** What all collectors know, as questions and answers. Knows nothing of HTTP. Does not own the collectors. */
+/** What all collectors know, as questions and answers. It knows nothing of HTTP and does not own the collectors. */
 export class Observatory {
   readonly clusters: readonly NamedCollector[];
   readonly graph: WaitGraph;
@@ -89,7 +89,7 @@ export class Observatory {
   readonly #listeners: Set<(change: Change) => void> = new Set();
   readonly #timer: NodeJS.Timeout;
   readonly #all: Tally;
-  /** A function of the host that throws may do so at each look. */
+  /** Warnings are limited here, because a function of the host that throws may throw at each tick. */
   readonly #warnings = new Warnings();
   #pointMs: number;
 
@@ -144,7 +144,7 @@ export class Observatory {
     return this.clusters.map(clusterRowOf);
   }
 
-  /** The overview of one cluster, or of all. */
+  /** The overview of one cluster, or of all clusters. */
   async overview(only?: string): Promise<Overview> {
     const one = only === undefined ? undefined : this.#cluster(only);
     const counted = one === undefined ? this.#counted() : one.census.get();
@@ -168,7 +168,7 @@ export class Observatory {
     };
   }
 
-  /** Counts holds that an operator took away from their owners. */
+  /** Counts holds that an operator ended by force. */
   forced(cluster: string, holds: number): void {
     const nowMs = this.now();
     this.#all.lost(nowMs, holds);
@@ -180,7 +180,7 @@ export class Observatory {
     return listLocks(this.clusters, query, this.now());
   }
 
-  /** @throws ProblemError when the id names nothing of ours. */
+  /** @throws ProblemError when the id belongs to no cluster of ours. */
   locate(id: string): { readonly cluster: NamedCollector; readonly key: string } {
     const address = addressOf(id);
     const cluster = address === null ? undefined : this.#watched.get(address.cluster);
@@ -200,7 +200,7 @@ export class Observatory {
     return { nowMs: this.now(), rows, messages: [...messages] };
   }
 
-  /** All sessions that are known, not yet as rows. */
+  /** All sessions that are known, not made into rows yet. */
   async everySession(cluster?: string): Promise<{
     readonly found: readonly { readonly cluster: string; readonly session: ObservedSession }[];
     readonly messages: readonly string[];
@@ -217,7 +217,7 @@ export class Observatory {
   async session(id: string, cluster?: string): Promise<SessionDetail> {
     const { found, messages, failures } = await this.#askSessions(cluster);
     const one = found.find(({ session }) => session.id === id);
-    // What could not be read may have it.
+    // A cluster that could not be read may have it, so its failure goes first.
     if (one === undefined) throw failures[0] ?? notFound(["no such session", ...messages].join("; "));
     const { from, session } = one;
     const held = new Set(session.holds);
@@ -322,7 +322,7 @@ export class Observatory {
 
   async #counted(): Promise<Census> {
     const parts: Census[] = [];
-    // One after the other: two at once would take twice as much of each turn.
+    // One after the other, because two at once would take twice as much of each turn.
     for (const { census } of this.#watched.values()) parts.push(await census.get());
     return mergeCensuses(parts, this.now());
   }
@@ -345,18 +345,21 @@ export class Observatory {
       this.#tell({ type: "lock", cluster, key: event.key });
   }
 
-  /** Each walk through all locks is a turn of its own, apart from what other timers do that run out at the same moment. */
+  /**
+   * Each walk through all locks has a turn of the event loop of its own, apart from other timers that are due at the
+   * same moment.
+   */
   async #tick(): Promise<void> {
     await nextTurn();
     if (this.findings.refresh()) this.#tell({ type: "findings" });
     await nextTurn();
     const nowMs = this.now();
-    // Its reads fail one by one and say so; nothing is left to reject.
+    // Its reads catch their own failures and report them, so it never rejects.
     void this.graph.refresh(suspiciousWaitMs);
     const sinceMs = nowMs - this.#pointMs;
     if (sinceMs >= 0 && sinceMs < pointEveryMs) return;
     this.#pointMs = nowMs;
-    // The clock was set back: the next point has a length again.
+    // The clock was set back: only the next point has a meaningful length.
     if (sinceMs < 0) return;
     for (const watched of this.#watched.values()) {
       const { waiting, held } = await watched.census.get();

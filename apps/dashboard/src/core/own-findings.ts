@@ -7,7 +7,7 @@ export type OwnFindingKind = "sign-in-not-read" | "history-failing";
 export const ownFindingKinds: readonly OwnFindingKind[] = ["sign-in-not-read", "history-failing"];
 export type AnyFindingKind = FindingKind | OwnFindingKind;
 
-/** Stands in the place of a cluster. No cluster of a configuration file can have this name. */
+/** Shown in place of a cluster's name. No cluster of a configuration file can have this name. */
 export const ownCluster = "(dashboard)";
 
 /** Something that is wrong with the dashboard itself, and not with a lock. */

@@ -1,4 +1,4 @@
-/** An answer of 400 and above: a word to program against, and a sentence for people. */
+/** An answer with status 400 or above: a word for programs, and a sentence for people. */
 export class ProblemError extends Error {
   override readonly name: string = "ProblemError";
   readonly statusCode: number;
@@ -19,7 +19,7 @@ export function notFound(message: string): ProblemError {
   return new ProblemError(404, "not-found", message);
 }
 
-/** The backend did not answer, or not what it should have. Nothing is known. */
+/** The backend did not answer, or not as it should. Nothing is known. */
 export function backendFailed(cluster: string, error: unknown): ProblemError {
   return new ProblemError(503, "backend-failed", `${cluster} could not be read: ${messageOf(error)}`);
 }

@@ -3,9 +3,9 @@ import type { LastRun } from "@holdfast/schedules";
 import type { LockRow, Participant, ScheduleRow, SessionRow } from "../contract/api.js";
 import { lockIdOf } from "./lock-id.js";
 
-// Field by field: what a collector keeps for itself in its objects never gets out by accident.
+// Rows are made field by field, so that what a collector keeps for itself in its objects never gets out by accident.
 
-/** What the API says of a lock. */
+/** The row of a lock in the API. */
 export function rowOf(cluster: string, lock: ObservedLock): LockRow {
   return {
     id: lockIdOf({ cluster, backend: lock.backend, key: lock.key }),
@@ -54,7 +54,7 @@ export function participantOf(one: ObservedParticipant): Participant {
   };
 }
 
-/** The row of a session, with the names of `mostNamed` locks of either list at most. A client may hold 100,000. */
+/** The row of a session. It names at most `mostNamed` locks in each list, because a client may hold 100,000. */
 export function sessionRowOf(cluster: string, session: ObservedSession, mostNamed: number): SessionRow {
   const named = (key: string) => ({ key, lockId: lockIdOf({ cluster, backend: session.backend, key }) });
   return {
@@ -78,7 +78,7 @@ export function sessionRowOf(cluster: string, session: ObservedSession, mostName
   };
 }
 
-/** What the API says of a schedule. */
+/** The row of a schedule in the API. */
 export function scheduleRowOf(cluster: string, name: string, last: LastRun | null): ScheduleRow {
   if (last === null) return { cluster, name, last };
   const { due, state, attempt, by, began, ended, error } = last;

@@ -9,11 +9,11 @@ import { Turns } from "./turns.js";
 export interface Selected {
   readonly cluster: string;
   readonly lock: ObservedLock;
-  /** What it is sorted by; `null` comes last. */
+  /** The value by which it is sorted; `null` comes last. */
   readonly value: number | null;
 }
 
-/** A lock that may come on the page: enough to find the row by and to put it in its place. */
+/** A lock that may come on the page: the key and value are enough to find its row and its place. */
 interface Candidate {
   readonly from: NamedCollector;
   readonly key: string;
@@ -21,14 +21,15 @@ interface Candidate {
 }
 
 export interface Selection {
-  /** In order, one more than asked for when there is more. */
+  /** In order. If there are more, the list has one more than the page needs. */
   readonly rows: Selected[];
   readonly total: number;
 }
 
 /**
- * One page of what matches, in one walk through memory: 100,000 locks are not sorted for the sake of 100 rows, but gathered in a
- * buffer that is cut to a page whenever it is full. Others get their turn meanwhile, and what changes then may be seen before or after.
+ * One page of what matches, in one walk through memory. It does not sort 100,000 locks to show 100 rows: it gathers
+ * candidates in a buffer, and cuts the buffer to a page whenever it is full. Other work can run meanwhile; a change in
+ * that time may or may not be seen.
  */
 export async function selectLocks(
   clusters: Iterable<NamedCollector>,
@@ -57,7 +58,7 @@ export async function selectLocks(
   return { rows, total };
 }
 
-/** All locks that match, in order, each as it is when its turn comes. */
+/** All locks that match, in order. Each is read when its turn comes. */
 export async function selectAllLocks(
   clusters: Iterable<NamedCollector>,
   query: LocksQuery,
@@ -74,7 +75,7 @@ export async function selectAllLocks(
   };
 }
 
-/** `null`: it is gone. */
+/** `null` if the lock is gone. */
 function selectedOf({ from, key, value }: Candidate): Selected | null {
   const lock = from.collector.get(key);
   return lock === undefined ? null : { cluster: from.name, lock, value };
@@ -105,7 +106,7 @@ async function eachMatch(
   }
 }
 
-/** Smallest first in each. */
+/** Each value is such that the smallest comes first. */
 const sortValues: Readonly<Record<Sort, (lock: LockFigures) => number | null>> = {
   waiters: (lock) => -lock.waiterCount,
   hold: (lock) => lock.oldestHold.atMs,

@@ -2,7 +2,7 @@ import type { Overview } from "../contract/api.js";
 
 type Point = Overview["series"][number];
 
-/** One point each 5 s for 10 minutes. */
+/** One point is added every 5 s, for 10 minutes. */
 export const pointEveryMs = 5_000;
 const mostPoints = 120;
 

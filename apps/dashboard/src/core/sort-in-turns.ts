@@ -1,9 +1,9 @@
 import { Turns } from "./turns.js";
 
-/** How many items are sorted at a stretch: some tenths of a millisecond. */
+/** How many items are sorted without a break, which takes some tenths of a millisecond. */
 const runLength = 256;
 
-/** Like `toSorted`, for very many items: other work gets its turn meanwhile. */
+/** Like `toSorted`, for very many items: other work can run meanwhile. */
 export async function sortInTurns<T>(items: readonly T[], compare: (a: T, b: T) => number): Promise<T[]> {
   const turns = new Turns();
   const count = items.length;

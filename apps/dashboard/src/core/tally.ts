@@ -2,14 +2,14 @@ import type { Overview } from "../contract/api.js";
 import { Series } from "./series.js";
 
 const hourMs = 3_600_000;
-/** The highest figure: to a reader 10,000 and 11,000 lost locks mean the same. */
+/** The highest number that is counted: for a reader 10,000 and 11,000 lost locks mean the same. */
 const mostLosses = 10_000;
 
-/** What happened in one cluster, or in all: grants, and holds that ended without being given back. */
+/** What happened in one cluster, or in all: grants, and holds that ended without a release. */
 export class Tally {
   readonly series: Series = new Series();
   readonly #sinceMs: number;
-  /** Moments, oldest first. */
+  /** The moments of losses, oldest first. */
   #losses: number[] = [];
   #grants = 0;
   #grantsAtPoint = 0;
@@ -32,14 +32,14 @@ export class Tally {
     if (this.#losses.length > mostLosses) this.#losses = this.#losses.slice(-mostLosses);
   }
 
-  /** Within the last hour, or since the start where that is less. */
+  /** The losses within the last hour, or since the start if that is shorter. */
   losses(nowMs: number): Overview["lost"] {
     const fromMs = nowMs - hourMs;
     if ((this.#losses[0] ?? nowMs) < fromMs) this.#losses = this.#losses.filter((atMs) => atMs >= fromMs);
     return { count: this.#losses.length, sinceMs: Math.max(this.#sinceMs, fromMs) };
   }
 
-  /** `passedMs`: since the point before. */
+  /** `passedMs`: the time since the point before. */
   point(
     figures: { readonly atMs: number; readonly waiting: number; readonly held: number },
     passedMs: number,

@@ -1,12 +1,12 @@
 const sliceMs = 8;
-/** The clock is asked every so many steps. */
+/** The clock is read once for this many steps. */
 const stepsAtATime = 64;
 
 const waiting: (() => void)[] = [];
 
 /**
- * Everything else that is due gets its turn first. Of all that wait here one goes on in each turn of the event loop: the slices of several
- * walks would else follow each other without a pause.
+ * Lets everything else that is due run first. Of all calls that wait here, one continues in each turn of the event
+ * loop. Otherwise the slices of several walks would follow each other without a pause.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
@@ -19,12 +19,12 @@ function letOneGoOn(): void {
   if (waiting.length > 0) setImmediate(letOneGoOn);
 }
 
-/** Work over very many things, in slices: streams and requests are served in between. */
+/** Does work on very many things in slices, so that streams and requests are served in between. */
 export class Turns {
   #steps = 0;
   #sinceMs: number = performance.now();
 
-  /** Asked at each step. `true`: it is time for `next`. */
+  /** Call it at each step. `true` means that it is time to call `next`. */
   isOver(): boolean {
     return ++this.#steps % stepsAtATime === 0 && performance.now() - this.#sinceMs >= sliceMs;
   }

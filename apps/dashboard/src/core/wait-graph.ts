@@ -14,14 +14,14 @@ import { lockIdOf } from "./lock-id.js";
 import { nextTurn } from "./turns.js";
 import { actorIdOf, cycleRowOf } from "./wait-names.js";
 
-/** How long a circle must have stood, the same entries at the same locks, to be one. */
+/** How long a cycle must have stood, with the same entries at the same locks, before it is reported. */
 const standsMs = 2_000;
 const mostLocks = 200;
 const mostWaiters = 200;
 const atOnce = 8;
-/** A lock that looks the same is read again after that long. */
+/** A lock that looks unchanged is read again after this time. */
 const trustMs = 30_000;
-/** All who ask for the picture within that time share one look. */
+/** All callers who ask for the picture within this time share one reading. */
 const keepMs = 2_000;
 
 interface Snapshot {
@@ -31,19 +31,19 @@ interface Snapshot {
 }
 
 /**
- * The graph of who waits for whom. Only contended locks are read, those with the longest waits first (what hangs does not move), a lock
- * again only when it looks different.
+ * The graph of who waits for whom. Only contended locks are read, and those with the longest waits first, because what
+ * hangs does not move. A lock is read again only when it looks different.
  */
 export class WaitGraph {
   readonly #clusters: readonly NamedCollector[];
   readonly #now: () => number;
   readonly #read: Map<string, { readonly look: string; readonly readMs: number; lock: ObservedLockDetail }> =
     new Map();
-  /** Circles, and when each was first seen. */
+  /** The cycles, and when each was first seen. */
   #seen: Map<string, { readonly cycle: WaitCycle; readonly firstMs: number }> = new Map();
   #last: Snapshot | undefined;
   #taking: { readonly minWaitMs: number; readonly snapshot: Promise<Snapshot> } | undefined;
-  /** Of all waits. What is looked at each second leaves out those that are young. */
+  /** The snapshot of all waits. The look in every second leaves out young waits. */
   readonly #whole: Kept<Snapshot>;
 
   constructor(clusters: readonly NamedCollector[], now: () => number) {
@@ -52,7 +52,7 @@ export class WaitGraph {
     this.#whole = new Kept(() => this.refresh(0), keepMs, now);
   }
 
-  /** Circles that stand, and since when. */
+  /** The cycles that have stood long enough, and since when. */
   cycles(): { readonly cycle: WaitCycle; readonly sinceMs: number }[] {
     const last = this.#last?.takenMs ?? 0;
     return [...this.#seen.values()]
@@ -103,8 +103,8 @@ export class WaitGraph {
   }
 
   /**
-   * Looks again at the locks with a waiter of at least that age. One look runs at a time; a call that comes meanwhile shares it, or follows
-   * it where that one leaves out younger waits.
+   * Reads the locks again that have a waiter of at least this age. One reading runs at a time. A call that comes
+   * meanwhile shares it, or follows it if that reading leaves out waits which this call wants.
    */
   refresh(minWaitMs: number): Promise<Snapshot> {
     const before = this.#taking;
@@ -123,8 +123,9 @@ export class WaitGraph {
     const locks: ContendedLock[] = [];
     const kept = new Set<string>();
     const queue = chosen.values();
-    // The locks of a cycle that counts as certain are always read anew: a waiter may have gone and another one come while the row
-    // looks the same. Those of a merely possible cycle are not: it may be of all contended locks, in ordinary times too.
+    // The locks of a cycle that counts as certain are always read anew, because one waiter may have gone and another
+    // come while the row looks the same. Those of a possible cycle are not: it may include all contended locks, in
+    // ordinary times too.
     const circled = new Set(
       [...this.#seen.values()]
         .filter(({ cycle }) => cycle.certainty === "certain")
@@ -146,7 +147,7 @@ export class WaitGraph {
         try {
           read = await cluster.collector.detail(lock.key, { maxWaiters: mostWaiters });
         } catch {
-          // The sources of the cluster say why its backend does not answer; this graph only has one lock less.
+          // The sources of the cluster report why its backend does not answer. Here only one lock is missing.
         }
         if (read === undefined)
           blind.push({ cluster: cluster.name, message: `${cluster.name} ${lock.key}: could not be read` });
@@ -165,7 +166,7 @@ export class WaitGraph {
           message: `${cluster} ${lock.key}: ${left} of ${lock.waiterCount} waiters are not shown here`,
         });
     }
-    // To choose and to look for circles are each as much as one turn should hold.
+    // Choosing locks and finding cycles are each as much work as one turn of the event loop should hold.
     await nextTurn();
     const edges = edgesOf(locks);
     const takenMs = this.#now();
@@ -178,7 +179,8 @@ export class WaitGraph {
     this.#seen = new Map(
       cycles.map((cycle) => {
         const firstMs = this.#seen.get(cycle.signature)?.firstMs ?? nowMs;
-        // Once the clock was set back, how long the circle has stood is not known: it counts as one that stands.
+        // If the clock was set back, the age of the cycle is not known. Then it counts as one that has stood long
+        // enough.
         return [cycle.signature, { cycle, firstMs: firstMs > nowMs ? nowMs - standsMs : firstMs }];
       }),
     );
@@ -196,7 +198,8 @@ export class WaitGraph {
       for (const lock of cluster.collector.figures("contended")) {
         const waitedMs = nowMs - (lock.oldestWait.atMs ?? 0);
         if (lock.waiterUnit !== "participants") unseen += 1;
-        // A wait of the future, by a clock that was set back or by servers that are ahead, is of unknown age.
+        // A wait that begins in the future has an unknown age: the clock was set back, or the servers' clocks are
+        // ahead.
         else if (waitedMs < 0 || waitedMs >= minWaitMs) found.push({ cluster, lock });
       }
       if (unseen > 0)
@@ -205,7 +208,7 @@ export class WaitGraph {
           message: `${cluster.name}: ${unseen} contended ${unseen === 1 ? "lock" : "locks"} whose waiters leave no name in the backend (plain Redisson locks): not shown here`,
         });
     }
-    // Candidates of an election wait as long as its leader lives: they come behind all that may be a deadlock.
+    // Candidates of an election wait as long as its leader lives. So they come behind all waits that may be a deadlock.
     const isElection = ({ lock }: { readonly lock: LockFigures }): number =>
       Number(lock.kind === "leader-election");
     found.sort(

@@ -2,7 +2,7 @@ import type { WaitCycle, WaitEdge } from "@holdfast/collectors/internal";
 import type { Waits } from "../contract/api.js";
 import { lockIdOf } from "./lock-id.js";
 
-/** The id that the API gives to the participant that waits. */
+/** The id of a waiting participant in the API. */
 export function actorIdOf({ cluster, from }: Pick<WaitEdge, "cluster" | "from">): string {
   return `${cluster}/${from.actor}`;
 }
@@ -17,7 +17,7 @@ export function cycleRowOf(cycle: WaitCycle): Waits["cycles"][number] {
   };
 }
 
-/** In one order, whatever that of the edges is. */
+/** The same order, whatever the order of the edges is. */
 export function lockIdsOf(edges: readonly WaitEdge[]): string[] {
   return [...new Set(edges.map(lockIdOfEdge))].sort();
 }

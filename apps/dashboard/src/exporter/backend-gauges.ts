@@ -10,7 +10,7 @@ const measured: readonly (readonly [metric: string, measure: keyof ServerMeasure
   ["sentinel_known", "sentinelsKnown"],
 ];
 
-/** Sources, servers and sessions, at each scrape. */
+/** Adds the gauges of sources, servers and sessions, which are read at each scrape. */
 export function collectBackends(set: MetricSet, clusters: readonly NamedCollector[]): void {
   sourceGauge(set, clusters, "collector_up", ({ state }) => (state === "ok" || state === "syncing" ? 1 : 0));
   sourceGauge(set, clusters, "collector_coverage_ratio", ({ coverage }) => coverage);

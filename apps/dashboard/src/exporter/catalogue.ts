@@ -24,7 +24,7 @@ const perFinding: readonly CatalogueLabel[] = [
   { name: "severity", values: findingSeverities },
 ];
 
-/** What the dashboard's `/metrics` tells of the locks that it sees. */
+/** The metrics on the dashboard's `/metrics` about the locks that it sees. */
 export const exporterCatalogue: Catalogue = {
   prefix: "holdfast_dashboard_",
   entries: [

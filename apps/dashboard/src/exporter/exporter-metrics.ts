@@ -22,51 +22,57 @@ import {
   findingSeverities,
 } from "./words.js";
 
-/** What the metrics are read from. */
+/** The state from which the metrics are read. */
 export interface ExporterState {
   readonly clusters: readonly NamedCollector[];
-  /** The findings of all clusters that are not muted, the worst first. */
+  /** The findings of all clusters that are not muted, the most severe first. */
   findings(): Iterable<{
     readonly cluster: string;
     readonly kind: AnyFindingKind;
     readonly severity: Finding["severity"];
-    /** Id of the lock in the API, where it is about one. */
+    /** The id of the lock in the API, if the finding is about one. */
     readonly lockId?: string | null;
   }>;
-  /** `coalesced` and `disconnectedSlow` since the start. */
+  /** `coalesced` and `disconnectedSlow` count since the start. */
   stream(): { readonly clients: number; readonly coalesced: number; readonly disconnectedSlow: number };
 }
 
 export interface ExporterOptions {
-  /** The label `lock_group` of a key. Default: what varies becomes `*`, 64 characters at most. */
+  /** Gives the label `lock_group` of a key. Default: what varies becomes `*`, 64 characters at most. */
   readonly group?: (key: string) => string;
-  /** So many groups of each cluster keep their name, the rest are `__other__`. Default 200. */
+  /** This many groups of each cluster keep their name; the others become `__other__`. Default 200. */
   readonly maxGroups?: number;
-  /** Rows of each `top_` metric; 0: none, no `finding_page` series, and so no name of a lock in a label. Default 20. */
+  /**
+   * Rows of each `top_` metric. With 0 there are none and no `finding_page` series, and so no name of a lock is in a
+   * label. Default 20.
+   */
   readonly topLocks?: number;
   /** The address under which people open the dashboard, with a slash at the end. Without it there are no `finding_page` series. */
   readonly externalUrl?: string;
 }
 
 export interface ExporterMetrics {
-  /** Not for dry runs. */
+  /** Counts an action. It is not called for dry runs. */
   onAction(action: {
     readonly cluster: string;
     readonly action: AdminAction;
     readonly outcome: AdminOutcome;
   }): void;
-  /** Listens no more and takes the metrics out of the registry. */
+  /** Stops listening and removes the metrics from the registry. */
   close(): void;
 }
 
-/** A key may be as long as the backend allows; a label of that length is of no use. */
+/** A key may be as long as the backend allows, but a label of that length is of no use. */
 const maxKeyLength = 256;
-/** A group keeps its series for so long after its last lock: longer than any window of the alerts. */
+/** How long a group keeps its series after its last lock: longer than any window of the alerts. */
 const groupKeptMs = 15 * 60_000;
 /** How many findings of each cluster have a page among the series. */
 const mostFindingPages = 20;
 
-/** Registers the exporter's metrics. Locks are counted in each scrape, with breaks; sessions and servers every 15 s at most. */
+/**
+ * Registers the exporter's metrics. Locks are counted in each scrape, with breaks; sessions and servers are read every
+ * 15 s at most.
+ */
 export function exporterMetrics(
   registry: AnyRegistry,
   state: ExporterState,
@@ -94,7 +100,7 @@ export function exporterMetrics(
     }
   }
 
-  // The gauges of one scrape ask in one go: they share a count.
+  // The gauges of one scrape ask at the same time, so that they share a count.
   let counting: Promise<LockCensus> | undefined;
   const census = (): Promise<LockCensus> => {
     counting ??= countLocks(state.clusters, group, (name) => guards.get(name) as LabelGuard, topLocks)
@@ -112,7 +118,7 @@ export function exporterMetrics(
   collectLocks(set, census);
   collectBackends(set, state.clusters);
   collectOwn(set, state);
-  // The id of a lock, which is in the address of its page, is its name in other letters.
+  // The address of a lock's page contains the lock's id, which is its name in another encoding.
   if (externalUrl !== undefined && topLocks > 0) collectPages(set, state, externalUrl);
 
   return {
@@ -148,7 +154,7 @@ function collectLocks(set: MetricSet, census: () => Promise<LockCensus>): void {
       }
     });
   }
-  // Made anew each time, so that a lock that is no longer at the top has no series any more.
+  // Made anew each time, so that a lock that is no longer at the top loses its series.
   const top = (metric: string, rowsOf: (counted: LockCensus) => TopRows<LockRef>): void =>
     set.collected(metric, async (gauge) => {
       const rows = rowsOf(await census());
@@ -163,7 +169,7 @@ function collectLocks(set: MetricSet, census: () => Promise<LockCensus>): void {
   top("top_lock_oldest_wait_seconds", ({ topWaits }) => topWaits);
 }
 
-/** Collects the pages of findings for alerts, which link what they are about. */
+/** Collects the pages of findings for alerts, which link to the lock that they are about. */
 function collectPages(set: MetricSet, state: ExporterState, externalUrl: string): void {
   set.collected("finding_page", (gauge) => {
     gauge.reset();

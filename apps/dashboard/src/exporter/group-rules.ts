@@ -7,7 +7,7 @@ export interface GroupRule {
   readonly group: string;
 }
 
-/** The group of a lock's name by the first rule that matches; of other names what varies becomes `*`. */
+/** Gives the group of a lock's name by the first rule that matches. In other names what varies becomes `*`. */
 export function groupByRules(rules: readonly GroupRule[]): (name: string) => string {
   const matchers = rules.map(({ match, group }) => ({ matches: wholeName(match), group }));
   return (name) => matchers.find(({ matches }) => matches(name))?.group ?? defaultLockGroup(name);

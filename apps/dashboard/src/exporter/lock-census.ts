@@ -13,9 +13,9 @@ export interface GroupCount {
   readonly backend: ObservedLock["backend"];
   readonly group: string;
   waiters: number;
-  /** Not there: nothing is held. `null`: something is, and no age of it is known. */
+  /** Undefined if nothing is held. `null` if something is held and no age of it is known. */
   oldestHoldSeconds?: number | null;
-  /** The same of waits. */
+  /** The same for waits. */
   oldestWaitSeconds?: number | null;
 }
 
@@ -40,18 +40,18 @@ export interface LockCensus {
   readonly topWaiters: TopRows<LockRef>;
   readonly topHolds: TopRows<LockRef>;
   readonly topWaits: TopRows<LockRef>;
-  /** Some group had to be called `__other__`. */
+  /** Whether some group had to be called `__other__`. */
   readonly overflowed: boolean;
 }
 
-/** The kinds whose grants leave nothing on Redis that shows them. */
+/** The kinds whose grants leave no trace on Redis. */
 const unseenGrants = new Set<ObservedLock["kind"]>(["semaphore", "permit-semaphore", "count-down-latch"]);
 
-/** The event loop is given back after so long; the clock is asked every so many rows. */
+/** How long the count works before other work may run; the clock is read once for `rowsAtATime` rows. */
 const turnMs = 5;
 const rowsAtATime = 128;
 
-/** Goes through every lock, with breaks: streams and requests are served in between. */
+/** Goes through every lock, with breaks in which streams and requests are served. */
 export async function countLocks(
   clusters: readonly NamedCollector[],
   groupOf: (key: string) => string,
@@ -99,8 +99,8 @@ export async function countLocks(
       }
       if (lock.waiterCount > 0) {
         const waitSeconds = ageSeconds(lock.oldestWait, lock);
-        // Candidates stand by for as long as the leader lives, so they are no sign of a queue that does not advance. Nor
-        // are waiters whose grants are not seen.
+        // Candidates wait for as long as the leader lives, so they are no sign of a queue that does not advance. The
+        // same holds for waiters whose grants are not seen.
         if (kind !== "leader-election" && !(backend === "redis" && unseenGrants.has(kind))) {
           sum.waiters += lock.waiterCount;
           sum.oldestWaitSeconds = older(sum.oldestWaitSeconds, waitSeconds);
@@ -113,7 +113,7 @@ export async function countLocks(
   return { kinds, groups, topWaiters, topHolds, topWaits, overflowed };
 }
 
-/** `null` for an unknown one: an age is never made up, and what has passed since the lock was read is no part of it. */
+/** `null` for an unknown age, because an age is never made up. The time since the lock was read does not count. */
 function ageSeconds({ atMs }: Moment, { readMs }: Pick<LockFigures, "readMs">): number | null {
   return atMs === null ? null : Math.max(0, (readMs - atMs) / 1000);
 }

@@ -3,14 +3,14 @@ import { type LabelGuard, labelWord, type MetricSet } from "@holdfast/metrics/in
 import type { NamedCollector } from "./lock-census.js";
 import { resyncReasons } from "./words.js";
 
-/** What one collector tells, as counters. */
+/** Turns the events of one collector into counters. */
 export class ObservedEvents {
   readonly #set: MetricSet;
   readonly #cluster: string;
   readonly #backend: string;
   readonly #groupOf: (key: string) => string;
   readonly #guard: LabelGuard;
-  /** The epoch ms at which a lock or an event of a group was seen last, by group. */
+  /** By group: the epoch ms at which a lock or an event of the group was last seen. */
   readonly #seen = new Map<string, number>();
   readonly #changes: { inc(): void };
 
@@ -27,13 +27,13 @@ export class ObservedEvents {
     this.#guard = guard;
     const cluster = { cluster: name };
     this.#changes = set.counter("collector_events_total").labels(cluster);
-    // At 0 from the beginning: a counter that appears with its first event shows no increase.
+    // The counters begin at 0, because a counter that appears with its first event shows no increase.
     set.counter("collector_events_total").inc(cluster, 0);
     set.counter("collector_drift_total").inc(cluster, 0);
     for (const reason of resyncReasons) set.counter("collector_resyncs_total").inc({ ...cluster, reason }, 0);
   }
 
-  /** A group that has been seen has its counters, though nothing moves in it: that is what an alert looks for. */
+  /** Gives a group that has been seen its counters, even if nothing happens in it: that is what an alert looks for. */
   begin(group: string): void {
     const known = this.#seen.has(group);
     this.#seen.set(group, Date.now());
@@ -42,7 +42,9 @@ export class ObservedEvents {
     this.#set.counter("observed_releases_total").inc(this.#labels(group), 0);
   }
 
-  /** A group of which nothing was seen since `beforeMs` loses its series, and its place in the guard to the next new one. */
+  /**
+   * A group that was not seen since `beforeMs` loses its series. Its place in the guard is free for the next new group.
+   */
   letGo(beforeMs: number): void {
     for (const [group, seenMs] of this.#seen) {
       if (seenMs >= beforeMs) continue;

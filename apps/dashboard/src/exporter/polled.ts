@@ -1,17 +1,20 @@
 import type { Millis } from "@holdfast/core";
 
 export interface PolledTimes {
-  /** Time between the beginnings of two reads. */
+  /** The time between the beginnings of two reads. */
   readonly everyMs: Millis;
-  /** How long a scrape waits; the read goes on, and the next scrape has it. */
+  /** How long a scrape waits. The read goes on after that, and the next scrape gets its answer. */
   readonly patienceMs: Millis;
-  /** An answer older than this is none. */
+  /** An answer older than this is not given. */
   readonly maxAgeMs: Millis;
 }
 
 const usual: PolledTimes = { everyMs: 15_000, patienceMs: 1_000, maxAgeMs: 60_000 };
 
-/** What costs the backend something, read for scrapes: however often they come, and however slow the backend is. */
+/**
+ * A read that costs the backend something, for scrapes. It limits the cost, however often scrapes come and however slow
+ * the backend is.
+ */
 export class Polled<T> {
   readonly #read: () => Promise<T>;
   readonly #times: PolledTimes;
@@ -24,7 +27,7 @@ export class Polled<T> {
     this.#times = times;
   }
 
-  /** `undefined` when there is no answer that could be given. Never rejects. */
+  /** `undefined` if there is no answer young enough. Never rejects. */
   async get(): Promise<T | undefined> {
     if (this.#current === undefined && performance.now() - this.#begunMs >= this.#times.everyMs)
       this.#begin();
@@ -43,7 +46,7 @@ export class Polled<T> {
         this.#last = { value, atMs: performance.now() };
       },
       () => {
-        // The collector tells of trouble by its sources; here it shows as a series that is missing.
+        // The collector reports trouble by its sources. Here it shows as a missing series.
         this.#current = undefined;
       },
     );

@@ -1,4 +1,4 @@
-/** The rows with the largest values above 0, so many of them. */
+/** The rows with the largest values above 0, up to a number. */
 export class TopRows<T> {
   readonly #size: number;
   /** Largest first. */
@@ -8,7 +8,7 @@ export class TopRows<T> {
     this.#size = size;
   }
 
-  /** `row` is called only for one that gets in. */
+  /** `row` is called only if the row gets in. */
   offer(value: number, row: () => T): void {
     const rows = this.#rows;
     const last = rows.at(-1);

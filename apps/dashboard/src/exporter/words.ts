@@ -9,7 +9,8 @@ import type {
 import { labelWord, recipes } from "@holdfast/metrics/internal";
 import type { AnyFindingKind } from "../core/own-findings.js";
 
-// Closed by the types, as in the metrics of clients: a word more or less in the model does not compile here.
+// These lists are closed by the types, as in the metrics of clients: a word more or less in the model does not compile
+// here.
 
 type Words<W extends string> = Readonly<Record<W, true>>;
 
@@ -58,7 +59,7 @@ export const findingKinds: readonly string[] = labelWords(findingWords);
 const severityWords: Words<Finding["severity"]> = { critical: true, warning: true, info: true };
 export const findingSeverities: readonly string[] = labelWords(severityWords);
 
-/** What people do here: to a lock, or to a finding. */
+/** The actions of operators on a lock or on a finding. */
 export type AdminAction = LockAction | "mute";
 const actionWords: Words<AdminAction> = {
   "request-revoke": true,

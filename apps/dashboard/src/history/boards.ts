@@ -12,19 +12,21 @@ import { type OpenSum, sumOpen } from "./open-holds.js";
 import { type Level, levelMs, readTallies } from "./stretches.js";
 import { percentileOfBoth, Tally } from "./tally.js";
 
-/** Stretches that are over and belong to a window: with the one that runs it is never shorter than its name says. */
+/**
+ * How many ended stretches belong to a window. With the running one, the window is never shorter than its name says.
+ */
 const stretchesBefore = [6, 24] as const;
-/** Rows that are read between two turns of the worker. */
+/** How many rows are read between two turns of the worker. */
 const rowsAtOnce = 5_000;
 
 /**
- * What the stretches before the running ones sum up to, by subject, for the last hour and the last day. In memory, as a ranking
- * looks at all of them.
+ * The sums of the ended stretches, by subject, for the last hour and the last day. They are in memory, because a
+ * ranking looks at all of them.
  */
 export class Boards {
   readonly #ledger: Ledger;
   readonly #closed: [Map<number, Tally> | null, Map<number, Tally> | null] = [null, null];
-  /** A reading that has been overtaken by a new stretch ends. */
+  /** Numbers the readings of each level. A reading ends when a new stretch has started a later one. */
   readonly #generations: [number, number] = [0, 0];
   #reading: Promise<void> = Promise.resolve();
   #ended = false;
@@ -41,7 +43,10 @@ export class Boards {
     return closed === null ? null : rank(this.#ledger, level, closed, question, nowMs);
   }
 
-  /** The running stretch is over: it counts at once, and what has left the window goes when the rest has been read anew. */
+  /**
+   * The running stretch has ended. Its sums count at once; stretches that have left the window go when the rest has
+   * been read anew.
+   */
   turned(level: Level): void {
     const closed = this.#closed[level];
     if (closed !== null) addAll(closed, this.#ledger.running(level).tallies);
@@ -58,7 +63,7 @@ export class Boards {
     this.#reading = this.#reading
       .then(() => this.#read(level, isOver))
       .catch(() => {
-        // The file cannot be read now; its status says so, and the next stretch tries again.
+        // The file cannot be read now. Its status reports that, and the next stretch tries again.
       });
   }
 
@@ -182,7 +187,7 @@ function rowOf(db: Database, { subject, closed, running, open }: Candidate, span
       "SELECT s.kind, s.cluster, s.backend, s.name, g.name AS grp FROM subject s LEFT JOIN subject g ON g.id = s.grp WHERE s.id = ?",
     )
     .get(subject);
-  // Named with the next write.
+  // A subject without a row yet gets its name with the next write.
   if (named === undefined) return [];
   const sum = new Tally(closed);
   sum.add(closed);
@@ -208,7 +213,7 @@ function rowOf(db: Database, { subject, closed, running, open }: Candidate, span
   ];
 }
 
-/** A percentile is the bound of a bucket, and never above the longest. */
+/** A percentile is the bound of a bucket, but never above the longest value. */
 export function spreadOf(buckets: readonly number[], maxMs: number): Spread {
   const none: number[] = [];
   const of = (share: number): number | null => {

@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 
-/** What is used of the package `libsql`, which has SQLite in it for the machines that it knows. */
+/** The part of the package `libsql` that is used. The package contains SQLite, built for a number of platforms. */
 export interface Database {
   prepare(sql: string): Statement;
   exec(sql: string): void;
@@ -12,11 +12,11 @@ export interface Statement {
   run(...values: readonly unknown[]): { readonly changes: number };
   get(...values: readonly unknown[]): Readonly<Record<string, unknown>> | undefined;
   all(...values: readonly unknown[]): Readonly<Record<string, unknown>>[];
-  /** To be read to its end: a statement that stands in the middle keeps the log from being written back. */
+  /** Read it to its end: a statement that stops in the middle keeps the log from being written back. */
   iterate(...values: readonly unknown[]): Iterable<Readonly<Record<string, unknown>>>;
 }
 
-/** Why a file is not taken, in a sentence for people that names it. */
+/** Why a file is refused, in a sentence for people that names the file. */
 export class RefusedFileError extends Error {
   override readonly name: string = "RefusedFileError";
 }
@@ -26,11 +26,11 @@ const pageBytes = 4_096;
 const frameBytes = pageBytes + 24;
 /** "hfLH", so that the file of another program is not taken for a history. */
 const applicationId = 0x68664c48;
-/** What the head of a database begins with, and where it has the number of its program. */
+/** The bytes that a database begins with, and the place of the number of its program. */
 const magic = "SQLite format 3\0";
 const applicationIdAt = 68;
 const schemaVersion = 1;
-/** Distinct pages that one row may touch, with its indexes. */
+/** How many distinct pages one row may touch, with its indexes. */
 const pagesPerRow = 3;
 const mostPerTransaction = 4_000;
 
@@ -52,18 +52,18 @@ CREATE TABLE stat(
   PRIMARY KEY(level, start, subject)) WITHOUT ROWID;
 `;
 
-/** A history that this process alone has open. */
+/** A history that only this process has open. */
 export interface OpenedDatabase {
   readonly db: Database;
-  /** The database and its log are never larger together. */
+  /** The most bytes that the database and its log take together. */
   readonly maxBytes: number;
-  /** Pages that the database may have, so that there is room for the log. */
+  /** The most pages that the database may have, so that there is room for the log. */
   readonly mostPages: number;
-  /** Rows that go in one transaction: the log has room for the pages that they touch. */
+  /** How many rows go into one transaction, so that the log has room for the pages that they touch. */
   readonly rowsAtOnce: number;
 }
 
-/** What can be found out without opening or making the file. @throws RefusedFileError */
+/** Checks what can be checked without opening or making the file. @throws RefusedFileError */
 export function checkDatabase(file: string): void {
   loadLibSql();
   if (!existsSync(file)) return;
@@ -82,12 +82,14 @@ export function openDatabase(file: string, maxBytes: number): OpenedDatabase {
   let db: Database | undefined;
   try {
     db = new LibSql(file);
-    // The number is in the file itself from the first page on, and not in the log alone: it is looked for there.
+    // The check of the head looks for this number in the file itself. So it is there from the first page on, and not
+    // only in the log.
     if (isNew)
       db.exec(
         `PRAGMA page_size=${pageBytes}; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA application_id=${applicationId}`,
       );
-    // One process alone: then there is no third file beside the database, and a second one is refused at once.
+    // Only one process may open the file. Then there is no third file beside the database, and a second process is
+    // refused at once.
     db.exec("PRAGMA locking_mode=EXCLUSIVE");
     db.prepare("PRAGMA journal_mode=WAL").all();
     prepareSchema(db, file);
@@ -99,8 +101,8 @@ export function openDatabase(file: string, maxBytes: number): OpenedDatabase {
 }
 
 /**
- * Writes the log back and gives the file up. The package keeps a file open as long as a statement of it has not been collected as garbage, so
- * the lock is given up by leaving the modes that hold it.
+ * Writes the log back and gives the file up. The package keeps a file open until all its statements have been collected
+ * as garbage. So the lock is released by leaving the modes that hold it.
  */
 export function closeDatabase(db: Database): void {
   try {
@@ -108,7 +110,7 @@ export function closeDatabase(db: Database): void {
     db.prepare("PRAGMA locking_mode=NORMAL").all();
     db.prepare("SELECT count(*) FROM sqlite_master").all();
   } catch {
-    // What was written is in the log, which the next one to open the file reads.
+    // What was written is in the log, and the next process that opens the file reads the log.
   }
   db.close();
 }
@@ -118,7 +120,7 @@ export function usedPages(db: Database): number {
   return numberOf(db, "PRAGMA page_count") - numberOf(db, "PRAGMA freelist_count");
 }
 
-/** What both files take now. */
+/** How many bytes the database and its log take now. */
 export function bytesOf(file: string): number {
   return [file, `${file}-wal`].reduce((sum, each) => sum + (existsSync(each) ? statSync(each).size : 0), 0);
 }
@@ -128,7 +130,7 @@ export function numberOf(db: Database, sql: string): number {
   return Number(value ?? 0);
 }
 
-/** What SQLite said of a failed write, for people. */
+/** What SQLite said about a failed write, in words for people. */
 export function failureWords(error: unknown): string {
   const { code, message } = error as { readonly code?: string; readonly message?: string };
   if (code === "SQLITE_FULL") return "there is no room: the disk is full";
@@ -138,7 +140,7 @@ export function failureWords(error: unknown): string {
   return message ?? String(error);
 }
 
-/** A file with the right of its owner alone, from its first byte. Whether it is empty. */
+/** Makes the file accessible to its owner alone, from its first byte on. Returns whether it is empty. */
 function prepareFile(file: string): boolean {
   try {
     const handle = openSync(file, "a+", 0o600);
@@ -155,7 +157,10 @@ function prepareFile(file: string): boolean {
   }
 }
 
-/** Whether there is nothing in it. Another program's database is found out here, since SQLite may change a file by opening and closing it. */
+/**
+ * Returns whether the file is empty. Another program's database is recognised here, because SQLite may change a file by
+ * opening and closing it.
+ */
 function checkHead(file: string, handle: number): boolean {
   const head = Buffer.alloc(applicationIdAt + 4);
   const read = readSync(handle, head, 0, head.length, 0);
@@ -165,7 +170,8 @@ function checkHead(file: string, handle: number): boolean {
   const program = head.readUInt32BE(applicationIdAt);
   if (program === applicationId) return false;
   const why = `${file} is no history: it is a database of another program`;
-  // Earlier builds had the number in the log alone until they wrote that back. Without it nothing shows whose database it is.
+  // Earlier builds had the number only in the log until they wrote that back. Without it nothing shows whose database
+  // it is.
   throw new RefusedFileError(
     program === 0 && existsSync(`${file}-wal`)
       ? `${why}, or of an earlier build of the dashboard that was killed before it had written ${file}-wal back; name another file, or let that build open it and end in order once`
@@ -182,13 +188,15 @@ function prepareSchema(db: Database, file: string): void {
   if (version === 0) db.exec(`BEGIN; ${schema} PRAGMA user_version=${schemaVersion}; COMMIT`);
 }
 
-/** A quarter is for the log: half of that when it is written back, and as much again for one transaction. */
+/**
+ * A quarter is for the log: it is written back when half of that is used, and one transaction may take the other half.
+ */
 function withLimits(db: Database, maxBytes: number): OpenedDatabase {
   const logPages = Math.floor(maxBytes / 4 / frameBytes);
   const mostPages = Math.floor((maxBytes - logPages * frameBytes) / pageBytes) - 1;
   const half = Math.floor(logPages / 2);
   db.exec(`PRAGMA wal_autocheckpoint=${half}; PRAGMA max_page_count=${mostPages}`);
-  // What was written is in the system's hands when a transaction ends: the end of the process loses none of it.
+  // When a transaction ends, the system has what was written: the end of the process loses none of it.
   db.exec("PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-4096");
   const rowsAtOnce = Math.min(mostPerTransaction, Math.max(1, Math.floor(half / pagesPerRow)));
   return { db, maxBytes, mostPages, rowsAtOnce };

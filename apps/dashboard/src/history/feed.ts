@@ -4,20 +4,23 @@ import { Turns } from "../core/turns.js";
 import type { LastingHistory } from "./lasting-history.js";
 import type { EndReason, HoldAddress, KnownOwner } from "./messages.js";
 
-/** Waiters are counted, and the sessions of holders looked at, so often. */
+/** How often waiters are counted and the sessions of holders are looked at. */
 const lookEveryMs = 5_000;
 /** How many contended locks one look takes at most. */
 const mostContended = 5_000;
-/** Sessions of holds that are watched, so that an end can be explained; and ends that wait for an explanation. */
+/**
+ * The most sessions of holds that are watched so that an end can be explained, and the most ends that wait for an
+ * explanation.
+ */
 const mostSessions = 20_000;
 const mostUnexplained = 5_000;
-/** A collector may answer with what it read up to 2 s ago: an end is explained by what was read after it. */
+/** A collector may answer with what it read up to 2 s ago. So an end is explained only by what was read after it. */
 const explainAfterMs = 2_500;
 const explainWithinMs = 30_000;
-/** The event of an end may come so much later than the end. */
+/** The event of an end may come this much later than the end. */
 const eventDelayMs = 2_000;
 const forgetSuspendedMs = 600_000;
-/** An act and the event of what it did may come in either order. */
+/** A forced release and the event of its effect may come in either order, within this time. */
 const forcedWithinMs = 30_000;
 
 interface Unexplained {
@@ -32,13 +35,13 @@ export class HistoryFeed {
   readonly #cluster: NamedCollector;
   readonly #off: () => void;
   readonly #timer: NodeJS.Timeout;
-  /** The look since which the session of a hold has been without a connection, by session; `null` while it has one. */
+  /** By session: the time at which a look first found it without a connection; `null` while it has one. */
   readonly #sessions = new Map<string, number | null>();
   #unexplained: Unexplained[] = [];
-  /** Holds that this dashboard has ended by force, and when. */
+  /** The holds that this dashboard has ended by force, and when. */
   readonly #forced = new Map<string, number>();
   #surveyed = false;
-  /** Locks with more holders than their rows have shown, which are still to be read. */
+  /** Locks with more holders than their rows show, which still have to be read. */
   readonly #crowded = new Set<string>();
   #complete = false;
   #looking = false;
@@ -60,11 +63,12 @@ export class HistoryFeed {
     this.#off();
   }
 
-  /** This dashboard has ended these holds. */
+  /** Records that this dashboard has ended these holds. */
   forced(key: string, entries: readonly string[]): void {
     const names = new Set(entries.map((entry) => nameOf(key, entry)));
     for (const name of names) this.#forced.set(name, Date.now());
-    // The end of the hold may have been reported already; then its reason is known now, and no look at its session is needed.
+    // The end of the hold may have been reported already. Its reason is known now, and its session need not be looked
+    // at.
     this.#unexplained = this.#unexplained.filter(
       ({ address }) => !names.has(nameOf(address.key, address.entry)),
     );
@@ -80,7 +84,7 @@ export class HistoryFeed {
   #heard(event: CollectorEvent): void {
     switch (event.type) {
       case "granted":
-        // A new grant shows that the forced end of the one before is over, also where the owner is the same thread again.
+        // A new grant shows that the forced end of the hold before is over, even if the owner is the same thread again.
         this.#forced.delete(nameOf(event.key, event.entry));
         this.#history.add({
           ...{ type: "begun", ...this.#address(event.key, event.entry), found: false },
@@ -109,7 +113,7 @@ export class HistoryFeed {
         this.#ended(event);
         return;
       case "unwatched":
-        // Whether the hold goes on is not known: without an end the history would show it as held for ever.
+        // Whether the hold goes on is not known. Without an end the history would show it as held for ever.
         this.#history.add({
           ...{ type: "ended", ...this.#address(event.key, event.entry), atMs: Date.now(), seen: false },
           ...{ heldMs: null, reason: "unknown", owner: null },
@@ -140,13 +144,13 @@ export class HistoryFeed {
     if (this.#sessions.size < mostSessions) this.#sessions.set(session, null);
   }
 
-  /** What was found before anything listened. */
+  /** Records the holds that were found before this object listened. */
   async #survey(): Promise<void> {
     const { collector } = this.#cluster;
     const turns = new Turns();
     for (const lock of collector.locks()) {
       this.#found(lock);
-      // A row shows the first holders. Where it shows none, as of permits on Redis, no event reports their ends either.
+      // A row shows the first holders. If it shows none, as with permits on Redis, no event reports their ends either.
       if (lock.holders.length > 0 && lock.holders.length < lock.holderCount) this.#crowded.add(lock.key);
       if (turns.isOver()) await turns.next();
       if (this.#closed) return;
@@ -154,10 +158,13 @@ export class HistoryFeed {
     this.#surveyed = true;
   }
 
-  /** A lock that cannot be read now is read with a later look. Until then the history is not complete, and ends none of its holds. */
+  /**
+   * Reads the locks with many holders. A lock that cannot be read now is read at a later look. Until then the history
+   * is not complete, and ends none of its holds.
+   */
   async #readCrowded(): Promise<void> {
     for (const key of this.#crowded) {
-      // That the backend does not answer stands in its sources.
+      // The sources of the backend report that it does not answer.
       const lock = await this.#cluster.collector.detail(key, { maxWaiters: 0 }).catch(() => undefined);
       if (this.#closed || lock === undefined) return;
       if (lock !== null) this.#found(lock);
@@ -185,7 +192,7 @@ export class HistoryFeed {
     let contended = 0;
     for (const { key, waiterCount, readMs } of collector.figures("contended")) {
       if (++contended > mostContended) break;
-      // Without contact nothing is seen of the waiters.
+      // Without contact nothing is known of the waiters.
       if (nowMs - readMs > 2 * lookEveryMs) continue;
       const { cluster, backend } = this.#address(key, "");
       this.#history.add({ type: "waiting", cluster, backend, key, waiters: waiterCount, forMs });
@@ -202,10 +209,10 @@ export class HistoryFeed {
     }
   }
 
-  /** Once everything has been listed, what an earlier process saw and this one did not find is over. */
+  /** Once everything has been listed, a hold that an earlier process saw and this one did not find is over. */
   #lookWhetherComplete(): void {
     const { state, name } = clusterRowOf(this.#cluster);
-    // A root that is too big is not listed for as long as it is; its holds were given up when that was found.
+    // A root that is too big is not listed as long as it is too big. Its holds were given up when that was found.
     const listed = this.#cluster.collector.sources().filter((source) => source.state !== "too-big");
     if (!this.#surveyed || this.#crowded.size > 0 || state !== "ok" || coverageOf(listed) < 1) return;
     this.#complete = true;
@@ -213,15 +220,16 @@ export class HistoryFeed {
   }
 
   /**
-   * A node of ZooKeeper is gone: its session is connected still, so its client, or an operator, has deleted it; or it had no connection
-   * before and has none now, so that its client could not delete anything, and the session ended. Between these nothing is known.
+   * Explains why a node of ZooKeeper is gone. If its session is still connected, its client or an operator has deleted
+   * the node. If the session had no connection before and has none now, its client could not delete anything, so the
+   * session ended. In all other cases nothing is known.
    */
   async #lookAtSessions(): Promise<void> {
     const nowMs = Date.now();
     const due = this.#unexplained.filter(({ atMs }) => nowMs - atMs >= explainAfterMs);
     const asked = new Set([...this.#sessions.keys(), ...due.map(({ session }) => session)]);
     if (asked.size === 0) return;
-    // A backend that does not answer has said so in its sources; the ends wait for the next look.
+    // A backend that does not answer has reported that in its sources. The ends wait for the next look.
     const contacts = await this.#cluster.collector.contacts([...asked]).catch(() => null);
     const states = new Map(contacts?.map(({ id, state }) => [id, state]));
     const explained = new Set<Unexplained>();
@@ -239,7 +247,10 @@ export class HistoryFeed {
     }
   }
 
-  /** A client that released and left at once is as gone as one whose session ended: only one that was away before could not release. */
+  /**
+   * A client that released and left at once looks the same as one whose session ended. Only a client that was away
+   * before the end could not release.
+   */
   #reasonOf({ session, atMs }: Unexplained, state: SessionContact["state"] | undefined): EndReason | null {
     if (state === "connected") return "released";
     const sinceMs = this.#sessions.get(session) ?? null;

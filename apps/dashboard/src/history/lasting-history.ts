@@ -20,30 +20,32 @@ import { addressName } from "./records.js";
 
 /** Where the history is kept. */
 export interface HistoryOptions {
-  /** One file, with a second one beside it whose name ends in `-wal`. Made with the right of its owner alone. */
+  /** One file, with a second one beside it whose name ends in `-wal`. Only its owner has access to it. */
   readonly file: string;
-  /** What both may take together; default 256, least 16. */
+  /** The most megabytes that both may take together; default 256, least 16. */
   readonly maxMegabytes?: number;
   /** Groups of locks by their names, as for the metrics. Default: what varies becomes `*`. */
   readonly groups?: readonly GroupRule[];
 }
 
-/** What locks did, in a file that outlasts the process. */
+/** What happened to locks, in a file that outlasts the process. */
 export interface History {
   /**
-   * What the process before saw of a hold of this cluster, for the option `earlierSight` of a collector. Answers for each hold once.
+   * What the process before saw of a hold of this cluster, for the option `earlierSight` of a collector. Answers once
+   * for each hold.
    */
   earlierSight(cluster: string, key: string, entry: string): EarlierSight | undefined;
   /**
-   * Writes what waits. Resolves after 5,000 ms at the latest: a thread that hangs on the disk is left alone then, as one that is ended within
-   * SQLite takes the whole process along.
+   * Writes what waits. Resolves after 5,000 ms at the latest. A thread that hangs on the disk is then left alone: a
+   * thread that is ended within SQLite takes the whole process along.
    */
   close(): Promise<void>;
 }
 
 /**
- * Opens the file of a history in a thread of its own, or makes it. Rejects with `ConfigError`, which names the file, where that is no history, of a
- * newer dashboard, in use or cannot be written, and where the package `libsql` is not there.
+ * Opens the file of a history in a thread of its own, or makes it. Rejects with `ConfigError` that names the file, if
+ * the file is no history, is of a newer dashboard, is in use or cannot be written. Rejects also if the package `libsql`
+ * is not there.
  */
 export function openHistory(options: HistoryOptions): Promise<History> {
   return LastingHistory.open(options);
@@ -61,12 +63,18 @@ const openMs = 20_000;
 const closeMs = 5_000;
 /** Changes are written together, this long after the first of them. */
 const writeEveryMs = 500;
-/** Changes in one message. More are not let wait for the next half second. */
+/** The most changes in one message. If more wait, they are not delayed for the next half second. */
 const mostInMessage = 5_000;
-/** Changes that wait, as the holds of 100,000 locks that are found at the start do; what is beyond is counted and lost. */
+/**
+ * The most changes that wait, for instance when the holds of 100,000 locks are found at the start. Changes beyond that
+ * are counted and lost.
+ */
 const mostWaiting = 200_000;
 const mostQuestions = 16;
-/** What a message leaves behind is collected soon: by default the thread would take 48 MB for that. */
+/**
+ * The size limit of the thread's young generation, so that the garbage of messages is collected soon. By default the
+ * thread would take 48 MB for it.
+ */
 const youngMegabytes = 4;
 const answerMs = 2_000;
 
@@ -77,8 +85,9 @@ interface Asked {
 }
 
 /**
- * What locks did, in a file that outlasts the process. A thread of its own has the file; here is a queue with a bound, so that neither a slow
- * disk nor a full one holds anything up. The end of the process loses what is younger than about half a second.
+ * What happened to locks, in a file that outlasts the process. A thread of its own has the file. Here is a queue with a
+ * bound, so that neither a slow disk nor a full one holds anything up. The end of the process loses what is younger
+ * than about half a second.
  */
 export class LastingHistory implements History {
   readonly #file: string;
@@ -88,12 +97,12 @@ export class LastingHistory implements History {
   #waiting: Change[] = [];
   #dropped = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** A message of changes is under way. */
+  /** True while a message of changes is under way. */
   #writing = false;
   #status: StoreStatus;
   #lastId = 0;
   #closed: Promise<void> | undefined;
-  /** The thread has ended. */
+  /** True when the thread has ended. */
   #isOver = false;
   #failingSinceMs: number | null = null;
 
@@ -144,12 +153,12 @@ export class LastingHistory implements History {
     });
   }
 
-  /** How the file is, as of the last write, and what was lost. */
+  /** The state of the file as of the last write, and how much was lost. */
   get status(): StoreStatus {
     return { ...this.#status, dropped: this.#status.dropped + this.#dropped };
   }
 
-  /** What an operator should look at: that something is not recorded. */
+  /** What an operator should look at: that the history cannot be written. */
   findings(): OwnFinding[] {
     const { failure, dropped } = this.status;
     if (failure === null) {
@@ -179,7 +188,7 @@ export class LastingHistory implements History {
     return { atMs: left.sinceMs, token: left.token };
   }
 
-  /** To be written within about half a second. */
+  /** Takes a change, which is written within about half a second. */
   add(change: Change): void {
     if (this.#closed !== undefined || this.#waiting.length >= mostWaiting) {
       this.#dropped += 1;
@@ -189,7 +198,7 @@ export class LastingHistory implements History {
     this.#writeLater();
   }
 
-  /** Rejects with `ProblemError` where 16 questions wait already, or there is no answer within 2,000 ms. */
+  /** Rejects with `ProblemError` if 16 questions wait already, or if there is no answer within 2,000 ms. */
   async ask<Q extends Question>(question: Q): Promise<AnswerTo<Q>> {
     if (this.#closed !== undefined) throw unanswered("the history is closed");
     if (this.#asked.size >= mostQuestions)
@@ -268,7 +277,7 @@ export class LastingHistory implements History {
     end(asked);
   }
 
-  /** Nothing is written any more. What waits is bounded, and counted from there on. */
+  /** From now on nothing is written. What waits is bounded, and changes beyond the bound are counted. */
   #over(why: string): void {
     this.#isOver = true;
     this.#status = { ...this.#status, failure: why };
@@ -280,7 +289,7 @@ function unanswered(why: string): ProblemError {
   return new ProblemError(503, "history-busy", why);
 }
 
-/** The worker beside this module; for the sources, which Node.js does not run, the built one. */
+/** The worker beside this module. For the sources, whose worker Node.js cannot run, it is the built one. */
 function workerFile(): URL {
   const beside = new URL("./worker.js", import.meta.url);
   return existsSync(fileURLToPath(beside))

@@ -33,12 +33,12 @@ import { trimStep } from "./trim.js";
 
 const mostOpen = 200_000;
 const mostTallies = 200_000;
-/** Why a hold ended may be found out a little later. */
+/** How long after its end the reason of a hold's end may still become known. */
 const explainedWithinMs = 60_000;
 const mostExplainable = 20_000;
-/** Rows that a change may make. */
+/** The most rows that one change makes. */
 const rowsPerChange = 8;
-/** Steps of deleting between two writes. */
+/** The most steps of deleting between two writes. */
 const stepsAtOnce = 20;
 
 const mostPeople = 20_000;
@@ -55,26 +55,27 @@ interface Ended {
 }
 
 /**
- * All that the worker knows, and the only one that writes the file. What has happened goes into memory at once, and from there into the
- * file in transactions that its log has room for; while the file cannot be written, what waits is bounded and the rest is counted.
+ * All that the worker knows. Only this class writes the file. What has happened goes into memory at once, and from
+ * there into the file, in transactions that its log has room for. While the file cannot be written, what waits is
+ * bounded and the rest is counted.
  */
 export class Ledger {
   readonly db: Database;
   readonly open: OpenHolds;
   readonly #file: string;
   readonly #opened: OpenedDatabase;
-  /** The tallies of the stretches that run. */
+  /** The tallies of the running stretches. */
   readonly #tallies: readonly [Map<number, Tally>, Map<number, Tally>] = [new Map(), new Map()];
   readonly #starts: [number, number] = [0, 0];
   readonly subjects: Subjects;
   readonly #ended = new Map<string, Ended>();
-  /** The owners of the sessions of which it became known whose they are. */
+  /** By session: its owner, once that became known. */
   readonly #people = new Map<string, KnownOwner>();
   readonly #pending: Pending;
   #nextHold: number;
   #dropped = 0;
   #failure: string | null = null;
-  /** What the file had when it could be read last. */
+  /** The state of the file when it was last readable. */
   #stored: Pick<StoreStatus, "usedBytes" | "holdsSinceMs" | "hoursSinceMs"> = {
     usedBytes: 0,
     holdsSinceMs: null,
@@ -123,13 +124,13 @@ export class Ledger {
   }
 
   /**
-   * Takes changes in and writes them. `onTurn`: a stretch is over and written, and nothing of the next is counted yet. `dropped`: changes
-   * that were not even sent.
+   * Takes in changes and writes them. `onTurn` is called when a stretch has ended and is written, and nothing of the
+   * next is counted yet. `dropped` is the number of changes that were not even sent.
    */
   record(changes: readonly Change[], dropped: number, nowMs: number, onTurn: (level: Level) => void): void {
     this.#dropped += dropped;
     const atOnce = this.#changesAtOnce;
-    // What has just failed is not written again for each piece.
+    // A write that has just failed is not tried again for each piece.
     let isWell = true;
     for (let at = 0; at === 0 || at < changes.length; at += atOnce) {
       const these = changes.slice(at, at + atOnce);
@@ -143,7 +144,7 @@ export class Ledger {
         }
         if (isWell) isWell = this.#write();
       } catch (error) {
-        // What belongs to a change cannot be read, so it is lost: the thread must go on with the next ones.
+        // What belongs to a change cannot be read, so the change is lost: the thread must go on with the next ones.
         this.#failure = failureWords(error);
         this.#dropped += these.length - taken;
         isWell = false;
@@ -158,7 +159,7 @@ export class Ledger {
     this.subjects.load(changes.filter((change) => "key" in change));
   }
 
-  /** So that the rows of all fit into one transaction. */
+  /** How many changes are taken at a time, so that the rows of all of them fit into one transaction. */
   get #changesAtOnce(): number {
     return Math.max(1, Math.floor(this.#opened.rowsAtOnce / rowsPerChange));
   }
@@ -173,7 +174,7 @@ export class Ledger {
   #take(change: Change, nowMs: number): void {
     if (this.#pending.isFull) {
       this.#dropped += 1;
-      // What has ended is not shown as held when the file can be written again.
+      // A hold that has ended must not be shown as held when the file can be written again.
       const over = change.type === "ended" ? this.open.get(addressName(change)) : undefined;
       if (over !== undefined) this.open.end(this.subjects.lock(over.address, nowMs).id, over);
       return;
@@ -197,7 +198,7 @@ export class Ledger {
     }
   }
 
-  /** Ends the holds that an earlier process left in the cluster and that no change has reported to this one. */
+  /** Ends the holds that an earlier process left in the cluster and that no change has reported to this process. */
   #completed({ cluster, atMs }: Extract<Change, { type: "complete" }>, nowMs: number): void {
     const names = this.open.leftOf(cluster);
     const atOnce = this.#changesAtOnce;
@@ -218,7 +219,7 @@ export class Ledger {
     const { sinceMs, exact, waitedMs, found } = change;
     const owner = this.#introduced(change, change.owner, nowMs);
     const before = this.open.get(name);
-    // Only its collector knows whether it is the same grant, and then gives it the age that it had.
+    // Only its collector knows whether it is the same grant. If it is, the collector gives it the age that it had.
     const isSame =
       before !== undefined &&
       (!this.open.isLeft(name) || (before.sinceMs !== null && sinceMs <= before.sinceMs));
@@ -258,7 +259,7 @@ export class Ledger {
     this.#end(name, record, { atMs, reason, heldMs, seen }, nowMs);
   }
 
-  /** `seen`: its end came at that moment, and was not found later. */
+  /** `seen`: the end came at that moment, and was not found later. */
   #end(
     name: string,
     record: OpenRecord,
@@ -274,7 +275,7 @@ export class Ledger {
     const lock = this.subjects.lock(address, nowMs);
     this.open.end(lock.id, record);
     const lastedMs = sinceMs === null || !end.seen ? null : Math.max(0, end.atMs - sinceMs);
-    // Between both ends that were seen, whichever process saw the first one.
+    // The time between two ends that were both seen, whichever process saw the first one.
     const heldMs = end.seen ? (end.heldMs ?? (exact ? lastedMs : null)) : null;
     const id = this.#nextHold++;
     this.#pending.holds.push([
@@ -300,7 +301,8 @@ export class Ledger {
   #explained(change: Extract<Change, { type: "explained" }>, nowMs: number): void {
     const name = addressName(change);
     const ended = this.#ended.get(name);
-    // The owner may hold the lock again; then the reason belongs to that hold, whose end has not been reported yet.
+    // The owner may hold the lock again. Then the reason belongs to the present hold, whose end has not been reported
+    // yet.
     if (this.open.get(name) !== undefined) return;
     if (ended === undefined || nowMs - ended.atMs > explainedWithinMs) return;
     this.#pending.reasons.push([ended.id, endReasons.indexOf(change.reason)]);
@@ -310,7 +312,7 @@ export class Ledger {
 
   // ---- subjects, and what is counted of them
 
-  /** The tallies of both running stretches: those of the lock, of its group, and of the owner. */
+  /** The tallies of the lock, of its group and of the owner, for both running stretches. */
   #talliesOf(address: Omit<HoldAddress, "entry">, owner: KnownOwner | null, nowMs: number): Tally[] {
     const { cluster } = address;
     const { id, group } = this.subjects.lock(address, nowMs);
@@ -330,7 +332,7 @@ export class Ledger {
     return levels.flatMap((level) => this.#tally(level, subject, of) ?? []);
   }
 
-  /** `null`: there are too many. */
+  /** `null` if there are too many tallies. */
   #tally(level: Level, subject: number, of: Pick<Tally, "kind" | "cluster" | "group">): Tally | null {
     const own = this.#tallies[level];
     let tally = own.get(subject);
@@ -347,8 +349,9 @@ export class Ledger {
   }
 
   /**
-   * What is known of an owner by now. A client of Redis may have done things before it was known whose it is, and those were counted under the
-   * name of its session: they are the owner's from then on. On ZooKeeper each node says who it is, and two of one session may differ.
+   * What is known of an owner by now. A client of Redis may have acted before it was known who it is. Those acts were
+   * counted under the name of its session, and count for the owner from then on. On ZooKeeper each node names its
+   * owner, and two nodes of one session may have different owners.
    */
   #introduced(
     { cluster, backend }: Omit<HoldAddress, "entry" | "key">,
@@ -393,7 +396,7 @@ export class Ledger {
 
   // ---- the file
 
-  /** Whether all was written. What cannot be written now waits for the next time. */
+  /** Returns whether everything was written. What cannot be written now waits for the next time. */
   #write(): boolean {
     try {
       while (this.#pending.write(this.#starts, this.#opened.rowsAtOnce));

@@ -1,15 +1,15 @@
 import type { rankingSorts } from "../contract/history.js";
 import type { GroupRule } from "../exporter/group-rules.js";
 
-// What the dashboard and the worker that keeps its history say to each other.
+// The messages between the dashboard and the worker that keeps its history.
 
-/** Why a hold ended. `unknown`: nothing says why. */
+/** Why a hold ended. `unknown`: the reason cannot be told. */
 export type EndReason = "released" | "expired" | "session-ended" | "forced" | "unknown";
 
-/** In the order of the numbers under which the store keeps them. */
+/** In the order of the numbers by which the store keeps them. */
 export const endReasons: readonly EndReason[] = ["unknown", "released", "expired", "session-ended", "forced"];
 
-/** In the order of the numbers under which the store keeps them. */
+/** In the order of the numbers by which the store keeps them. */
 export const subjectKinds = ["lock", "group", "owner"] as const;
 export type SubjectKind = (typeof subjectKinds)[number];
 
@@ -30,11 +30,11 @@ export interface HoldAddress {
   readonly entry: string;
 }
 
-/** What has happened. Times are epoch ms. */
+/** A change to record. Times are epoch ms. */
 export type Change =
   | (HoldAddress & {
       readonly type: "begun";
-      /** The grant was not seen: it was found by looking. */
+      /** The grant was not seen: the hold was found by looking. */
       readonly found: boolean;
       readonly sinceMs: number;
       /** `sinceMs` is the time of the grant, and not only of the first sight. */
@@ -46,7 +46,7 @@ export type Change =
   | (HoldAddress & {
       readonly type: "ended";
       readonly atMs: number;
-      /** It ended at that moment, as far as the backend tells, and was not found to have ended. */
+      /** The hold ended at that moment, as far as the backend tells. False if its end was only found later. */
       readonly seen: boolean;
       readonly heldMs: number | null;
       readonly reason: EndReason;
@@ -60,7 +60,7 @@ export type Change =
       readonly waiters: number;
       readonly forMs: number;
     })
-  /** All holds of the cluster have been reported: what else an earlier process had seen is over. */
+  /** All holds of the cluster have been reported: every other hold that an earlier process had seen is over. */
   | { readonly type: "complete"; readonly cluster: string; readonly atMs: number };
 
 export const rankingWindows = { hour: 3_600_000, day: 86_400_000 } as const;
@@ -75,13 +75,13 @@ export interface RankingQuestion {
   readonly sort: RankingSort;
   readonly limit: number;
   readonly cluster: string | null;
-  /** Locks of this group alone. */
+  /** Only locks of this group. */
   readonly group: string | null;
 }
 
 export interface RankedRow {
   readonly cluster: string;
-  /** `null` of owners and groups. */
+  /** `null` for owners and groups. */
   readonly backend: "zookeeper" | "redis" | null;
   readonly name: string;
   /** The group of a lock; `null` for owners and groups. */
@@ -94,13 +94,13 @@ export interface RankedRow {
   readonly waits: number;
   readonly waitedMs: number;
   readonly waitMs: Spread;
-  /** How many have waited on average. */
+  /** How many waited on average. */
   readonly waiting: number;
-  /** Holds that have not ended, which are in `heldMs` and in the longest hold too. */
+  /** Holds that have not ended. They are part of `heldMs` and of the longest hold. */
   readonly open: number;
 }
 
-/** `null` where nothing was measured. */
+/** `null` if nothing was measured. */
 export interface Spread {
   readonly p50: number | null;
   readonly p99: number | null;
@@ -111,7 +111,7 @@ export interface RankingAnswer {
   readonly fromMs: number;
   readonly toMs: number;
   readonly rows: readonly RankedRow[];
-  /** How many of that kind had anything in that time. */
+  /** How many subjects of that kind had anything in that time. */
   readonly total: number;
 }
 
@@ -132,7 +132,7 @@ export interface PastHold {
   readonly sinceMs: number | null;
   readonly exact: boolean;
   readonly waitedMs: number | null;
-  /** `null`: it has not ended. */
+  /** `null` if it has not ended. */
   readonly endMs: number | null;
   readonly reason: EndReason | null;
   readonly heldMs: number | null;
@@ -150,29 +150,31 @@ export interface StoryStep {
 }
 
 export interface StoryAnswer {
-  /** The time from which on there can be something of the lock. */
+  /** The time from which on there may be records of the lock. */
   readonly firstSeenMs: number | null;
   readonly open: readonly PastHold[];
   /** Newest end first. */
   readonly holds: readonly PastHold[];
   readonly next: readonly [endMs: number, id: number] | null;
-  /** Steps of ten minutes for a range of up to two hours, else of an hour; without those in which nothing was. */
+  /**
+   * Steps of ten minutes for a range of up to two hours, else of an hour. Steps in which nothing happened are left out.
+   */
   readonly steps: readonly StoryStep[];
 }
 
 export type Question = RankingQuestion | StoryQuestion;
 export type AnswerTo<Q extends Question> = Q extends RankingQuestion ? RankingAnswer : StoryAnswer;
 
-/** How the store is. */
+/** The state of the store. */
 export interface StoreStatus {
   readonly usedBytes: number;
   readonly maxBytes: number;
-  /** The oldest that is kept: holds one by one, and what is counted by hours. */
+  /** The oldest time that is kept: of single holds, and of what is counted by hours. */
   readonly holdsSinceMs: number | null;
   readonly hoursSinceMs: number | null;
-  /** Changes that were not recorded. */
+  /** How many changes were not recorded. */
   readonly dropped: number;
-  /** What is wrong; `null` when all is well. */
+  /** What is wrong; `null` if all is well. */
   readonly failure: string | null;
 }
 
@@ -198,7 +200,7 @@ export type ToWorker =
 
 export type FromWorker =
   | { readonly type: "opened"; readonly open: readonly OpenHold[]; readonly status: StoreStatus }
-  /** It cannot be opened: a sentence for people. */
+  /** The file cannot be opened; the message is a sentence for people. */
   | { readonly type: "refused"; readonly message: string }
   | { readonly type: "written"; readonly status: StoreStatus }
   | { readonly type: "answer"; readonly id: number; readonly answer: RankingAnswer | StoryAnswer }

@@ -6,7 +6,7 @@ import { addressName, addressNamed, cut, noOwner, OpenRecord, ownerName, ownerOf
 const columns =
   "o.entry, o.owner, o.token, o.since_ms, o.exact, o.waited_ms, o.granted, s.cluster, s.backend, s.name";
 const ofAll = `SELECT ${columns} FROM open_hold o JOIN subject s ON s.id = o.lock`;
-/** In this order: each of the few is looked up among the many. */
+/** The order of the joins is fixed: each of the few addresses is looked up among the many rows. */
 const ofAddresses = `SELECT a.key AS at, ${columns} FROM json_each(?) AS a
   CROSS JOIN subject s ON s.kind = 0 AND s.cluster = a.value->>0 AND s.name = a.value->>1
   CROSS JOIN open_hold o ON o.lock = s.id AND o.entry = a.value->>2`;
@@ -14,22 +14,22 @@ const ofAddresses = `SELECT a.key AS at, ${columns} FROM json_each(?) AS a
 type Named = Pick<HoldAddress, "cluster" | "key" | "entry">;
 
 interface Near {
-  /** `null`: it is not held. */
+  /** `null` if it is not held. */
   record: OpenRecord | null;
-  /** The file has a row of it. */
+  /** Whether the file has a row of it. */
   readonly stored: boolean;
 }
 
 /**
- * Holds that have not ended. The file has them, since there may be 200,000 and each would take 400 bytes in memory. In memory are those that
- * the changes at hand are about, and what could not be written.
+ * The holds that have not ended. The file has them, because there may be 200,000 and each would take 400 bytes in
+ * memory. In memory are the holds that the present changes are about, and those that could not be written.
  */
 export class OpenHolds {
   readonly #pending: Pending;
   readonly #ofAddresses: Statement;
   readonly #ofLock: Statement;
   readonly #near = new Map<string, Near>();
-  /** Names of the holds that an earlier process left and that no change has reported to this one. */
+  /** The names of the holds that an earlier process left and that no change has reported to this process. */
   readonly #left = new Set<string>();
   #count: number;
 
@@ -45,7 +45,7 @@ export class OpenHolds {
     return this.#count;
   }
 
-  /** Reads many at once that will be asked for. */
+  /** Reads many holds at once that will be asked for. */
   load(addresses: readonly Named[]): void {
     const asked = addresses.filter((each) => !this.#near.has(addressName(each)));
     if (asked.length === 0) return;
@@ -64,7 +64,7 @@ export class OpenHolds {
   }
 
   #nearOf(name: string): Near {
-    // What was loaded goes with each write, and one may come between two changes of a message.
+    // What was loaded is dropped after each write, and a write may come between two changes of a message.
     if (!this.#near.has(name)) this.load([addressNamed(name)]);
     return this.#near.get(name) as Near;
   }
@@ -83,7 +83,7 @@ export class OpenHolds {
     return [...this.#left].filter((name) => name.startsWith(begin));
   }
 
-  /** `lock`: the subject. */
+  /** `lock` is the subject of the lock. */
   set(lock: number, record: OpenRecord): void {
     const { name } = record;
     const near = this.#nearOf(name);
@@ -102,7 +102,7 @@ export class OpenHolds {
     else this.#pending.neverOpened(name);
   }
 
-  /** The holds of a lock that began before a moment, also those that could not be written. */
+  /** The holds of a lock that began before a moment, including those that could not be written. */
   ofLock(lock: number, { cluster, key }: Omit<Named, "entry">, beforeMs: number, limit: number): PastHold[] {
     const records: OpenRecord[] = [];
     for (const row of this.#ofLock.all(lock, beforeMs, limit)) {
@@ -120,13 +120,13 @@ export class OpenHolds {
     }));
   }
 
-  /** After a write: what the file has now is not kept twice. */
+  /** After a write: drops from memory what the file has now. */
   settle(): void {
     for (const name of this.#near.keys()) if (!this.#pending.hasOpen(name)) this.#near.delete(name);
   }
 }
 
-/** What was held when the process before wrote last. */
+/** The holds that had not ended when the process before wrote last. */
 export function leftHolds(db: Database): OpenHold[] {
   const left: OpenHold[] = [];
   for (const row of db.prepare(ofAll).iterate()) {
@@ -136,15 +136,18 @@ export function leftHolds(db: Database): OpenHold[] {
   return left;
 }
 
-/** Holds that have not ended, of one subject. */
+/** The holds of one subject that have not ended. */
 export interface OpenSum {
   count: number;
-  /** Within the window. */
+  /** The time held within the window. */
   heldMs: number;
   longestMs: number;
 }
 
-/** Sums open holds by subject of a kind; of all clusters and groups where none is given. `ownerId`: the subject of an owner, by its name. */
+/**
+ * Sums open holds by subjects of one kind, of all clusters and groups if none is given. `ownerId` gives the subject of
+ * an owner, by its name.
+ */
 export function sumOpen(
   db: Database,
   asked: { readonly kind: SubjectKind; readonly cluster: string | null; readonly group: string | null },
@@ -156,7 +159,7 @@ export function sumOpen(
   // An owner is in no group.
   if (kind === "owner" && group !== null) return sums;
   const by = { lock: "o.lock", group: "s.grp", owner: "s.cluster, o.owner" }[kind];
-  // The subject of each hold is not looked up where its number is all that is wanted.
+  // The subject of each hold is not looked up if only its number is needed.
   const joined =
     kind === "lock" && cluster === null && group === null ? "" : "JOIN subject s ON s.id = o.lock";
   const conditions = [

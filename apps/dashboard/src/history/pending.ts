@@ -5,10 +5,10 @@ import { rowOfTally, type Tally } from "./tally.js";
 
 type Row = readonly unknown[];
 
-/** Holds and new subjects that wait while the file cannot be written, each. */
+/** While the file cannot be written, at most this many open holds and this many new subjects wait. */
 const mostWaiting = 50_000;
 
-/** A statement for many rows in one call, which costs a tenth of as many calls. */
+/** A statement takes many rows in one call, which needs a tenth as many calls. */
 const each = (columns: number): string =>
   Array.from({ length: columns }, (_, at) => `value->>${at}`).join(", ");
 const sql = {
@@ -21,20 +21,22 @@ const sql = {
   counted: `INSERT OR REPLACE INTO stat SELECT ${each(14)} FROM json_each(?)`,
 } as const;
 
-/** What is in memory and not in the file. */
+/** The rows that are in memory and not in the file yet. */
 export class Pending {
   readonly #db: Database;
-  /** Prepared once: one that is not used any more keeps its megabyte of rows until it is collected as garbage. */
+  /**
+   * Prepared once: a statement that is not used any more keeps its megabyte of rows until it is collected as garbage.
+   */
   readonly #statements: Readonly<Record<keyof typeof sql, Statement>>;
   /** The rows of new subjects, as the table has them. */
   readonly subjects: Row[] = [];
-  /** Id, hour and group. */
+  /** By id: id, hour and group. */
   readonly seen = new Map<number, Row>();
   /** The rows of ended holds, as the table has them. */
   readonly holds: Row[] = [];
-  /** Id and reason. */
+  /** Pairs of id and reason. */
   readonly reasons: Row[] = [];
-  /** What is to be written of an open hold, or what is to be deleted, by its name. */
+  /** By name: the row of an open hold to write, or the row to delete. */
   readonly #open = new Map<string, { readonly opened: Row } | { readonly closed: Row }>();
   readonly #counted: readonly [Map<number, Tally>, Map<number, Tally>] = [new Map(), new Map()];
 
@@ -60,7 +62,7 @@ export class Pending {
     this.#open.set(name, { closed: [lock, cut(entry)] });
   }
 
-  /** It ended before it was written. */
+  /** The hold ended before it was written. */
   neverOpened(name: string): void {
     this.#open.delete(name);
   }
@@ -73,12 +75,15 @@ export class Pending {
     this.#counted[level].set(subject, tally);
   }
 
-  /** Forgets a stretch that is over. What could not be written of it is lost. */
+  /** Forgets a stretch that has ended. What could not be written of it is lost. */
   forget(level: Level): void {
     this.#counted[level].clear();
   }
 
-  /** One transaction of so many rows. Whether there is more. Throws when the file cannot be written, and then all of it waits still. */
+  /**
+   * Writes one transaction of at most so many rows. Returns whether there is more. Throws if the file cannot be
+   * written; then all of it still waits.
+   */
   write(starts: readonly [number, number], rowsAtOnce: number): boolean {
     let room = rowsAtOnce;
     const take = <T>(from: Iterable<T>): T[] => {
@@ -134,7 +139,7 @@ export class Pending {
     return room === 0;
   }
 
-  /** The oldest holds beyond what may wait; the result is how many those were. */
+  /** Drops the oldest holds beyond what may wait, and returns how many they were. */
   shed(): number {
     const tooMany = Math.max(0, this.holds.length - mostWaiting);
     this.holds.splice(0, tooMany);
@@ -147,7 +152,10 @@ export class Pending {
   }
 }
 
-/** Ends a transaction of which a statement has failed, and whose error the caller throws. It may be over already: SQLite says so by an error. */
+/**
+ * Ends a transaction in which a statement has failed; the caller throws that error. SQLite may have ended it already,
+ * and says so by an error.
+ */
 function rollBack(db: Database): void {
   try {
     db.exec("ROLLBACK");

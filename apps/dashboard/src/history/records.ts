@@ -1,14 +1,14 @@
 import type { EndReason, HoldAddress, KnownOwner } from "./messages.js";
 
-/** What is known of a hold that has not ended, but for where it is. */
+/** What is known of a hold that has not ended, except its address. */
 export interface OpenFacts {
   owner: KnownOwner | null;
-  /** `null`: neither its grant nor it was ever seen. */
+  /** `null` if neither its grant nor the hold itself was ever seen. */
   readonly sinceMs: number | null;
-  /** `sinceMs` is the time of the grant. */
+  /** Whether `sinceMs` is the time of the grant. */
   readonly exact: boolean;
   readonly waitedMs: number | null;
-  /** Its grant was seen and is counted. */
+  /** Whether its grant was seen, and so is counted. */
   readonly granted: boolean;
 }
 
@@ -38,7 +38,10 @@ export class OpenRecord implements OpenFacts {
 
 const longestText = 512;
 
-/** A hold by its texts as the file has them, so that it is found again after a restart. None of them has a zero in it. */
+/**
+ * Names a hold by its texts as the file has them, so that it is found again after a restart. None of them contains a
+ * zero.
+ */
 export function addressName({ cluster, key, entry }: Pick<HoldAddress, "cluster" | "key" | "entry">): string {
   return `${cluster}\0${cut(key)}\0${cut(entry)}`;
 }
@@ -52,8 +55,9 @@ export function addressNamed(name: string): Pick<HoldAddress, "cluster" | "key" 
 const unstorable = /[\0\ud800-\udfff]/;
 
 /**
- * A text as the store has it: names of a megabyte are not kept whole. Half a character, which a cut or a hostile name may leave, is replaced:
- * reading it back would end the process within SQLite's package. A zero would end the text.
+ * A text as the store has it. Names of a megabyte are not kept whole. Half a character, which a cut or a hostile name
+ * may leave, is replaced, because reading it back would end the process within SQLite's package. A zero would end the
+ * text.
  */
 export function cut(text: string): string {
   const short = text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`;
@@ -63,12 +67,15 @@ export function cut(text: string): string {
 
 export const noOwner: KnownOwner = { session: null, label: null, host: null, pid: null, token: null };
 
-/** Ends that the holder has not brought about. */
+/** Whether the hold ended without an act of its holder. */
 export function isLoss(reason: EndReason): boolean {
   return reason === "expired" || reason === "session-ended" || reason === "forced";
 }
 
-/** The name under which an owner is counted: what its people call it, else where it runs, else its session; `null` where none is known. */
+/**
+ * The name under which an owner is counted: its label, else where it runs, else its session; `null` if none of them is
+ * known.
+ */
 export function ownerName({ label, host, pid, session }: KnownOwner): string | null {
   if (label !== null && label !== "") return label;
   if (host !== null && host !== "") return pid === null ? host : `${host} (${pid})`;

@@ -11,11 +11,13 @@ import { noOwner, ownerOfRow } from "./records.js";
 import { levelMs, stretchesOf } from "./stretches.js";
 
 const shortRangeMs = 2 * levelMs[1];
-/** How many holds are read that began in the range and ended after it: a semaphore may have many. */
+/**
+ * The most holds that are read of those that began in the range and ended after it. A semaphore may have many of them.
+ */
 const mostOverlapping = 50;
 const mostOpen = 100;
 
-/** What one lock did in a range of time: its holds, newest end first, and what is counted by stretches. */
+/** What happened to one lock in a range of time: its holds, newest end first, and the counts by stretches. */
 export function storyOf(ledger: Ledger, question: StoryQuestion): StoryAnswer {
   const { cluster, key, fromMs, toMs, limit, after } = question;
   const { db } = ledger;

@@ -2,7 +2,8 @@ import type { Database } from "./database.js";
 import { type SubjectKind, subjectKinds } from "./messages.js";
 import { type Tally, type TallyRow, tallyOfRow } from "./tally.js";
 
-// Time is counted in stretches of two lengths at the same time: short ones for the last hour, and hours for all else.
+// Everything is counted in stretches of two lengths at the same time: short ones for the last hour, and hours for all
+// else.
 
 export type Level = 0 | 1;
 
@@ -10,7 +11,7 @@ export type Level = 0 | 1;
 export const levelMs: readonly [number, number] = [600_000, 3_600_000];
 export const hourMs: number = levelMs[1];
 
-/** Hours of groups are apart from those of locks and owners, and are kept for longest. */
+/** Hours of groups are stored apart from those of locks and owners, and are kept for longest. */
 export function storedLevel(level: Level, kind: SubjectKind): number {
   return level === 1 && kind === "group" ? 2 : level;
 }
@@ -19,11 +20,11 @@ const columns = "grants, ends, lost, held, hold_max, waits, waited, wait_max, lo
 
 export interface ReadTallies {
   readonly tallies: readonly (readonly [subject: number, tally: Tally])[];
-  /** Where to go on; `null` when all was read. */
+  /** Where to continue; `null` if everything was read. */
   readonly next: readonly [level: number, start: number, subject: number] | null;
 }
 
-/** The tallies of the stretches that begin from `fromMs` until before `untilMs`: `limit` at a time, one after the other. */
+/** The tallies of the stretches that begin at `fromMs` or later and before `untilMs`, at most `limit` in one call. */
 export function readTallies(
   db: Database,
   level: Level,
@@ -59,7 +60,7 @@ export function tallyOf(row: Readonly<Record<string, unknown>>): Tally {
   );
 }
 
-/** Hours of a month and a day: no more are kept, and a lookup for each of many years would take seconds. */
+/** The hours of a month and a day. No more are kept, and a lookup for each hour of many years would take seconds. */
 const mostStretches = 31 * 24;
 
 /** The stretches of one subject in which something was counted, oldest first. */

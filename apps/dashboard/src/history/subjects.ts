@@ -11,28 +11,28 @@ const mostInMemory = 20_000;
 interface SubjectName {
   readonly kind: SubjectKind;
   readonly cluster: string;
-  /** The name as it is cut. */
+  /** The name after `cut`. */
   readonly name: string;
 }
 
 /** What is counted: a lock, a group of locks, or an owner. */
 interface Subject {
   readonly id: number;
-  /** The hour in which it was met last. */
+  /** The hour in which it was last seen. */
   hour: number;
   /** The group of a lock; `null` for owners and groups. */
   group: number | null;
 }
 
-/** The numbers that locks, groups and owners have in the file. In memory are those that were asked for last. */
+/** The numbers that locks, groups and owners have in the file. Those that were asked for last are in memory. */
 export class Subjects {
   readonly #pending: Pending;
   readonly #groupOf: (key: string) => string;
-  /** `null`: there is none in the file. */
+  /** `null` if the file has none. */
   readonly #known = new Map<string, Subject | null>();
-  /** Groups with a name of their own, and the hour in which something was counted last; that of longest ago first. */
+  /** The groups that keep their own name, with the hour in which something was last counted; the oldest hour first. */
   readonly #groups = new Map<number, number>();
-  /** Prepared once: what is prepared for one call takes memory until it is collected as garbage, and so do the rows of each call. */
+  /** Prepared once: a statement and the rows of each call take memory until they are collected as garbage. */
   readonly #rows: Statement;
   #next: number;
 
@@ -50,17 +50,17 @@ export class Subjects {
       this.#groups.set(Number(id), Number(hour));
   }
 
-  /** Reads many at once that will be asked for. */
+  /** Reads many subjects at once that will be asked for. */
   load(locks: readonly Pick<HoldAddress, "cluster" | "key">[]): void {
     this.#read(locks.map(({ cluster, key }) => ({ kind: "lock", cluster, name: cut(key) })));
   }
 
-  /** `null`: no change has ever named this subject. */
+  /** `null` if no change has ever named this subject. */
   find(kind: SubjectKind, cluster: string, name: string): Readonly<Subject> | null {
     const named = { kind, cluster, name: cut(name) };
     const isNear = this.#known.has(keyOf(named));
     const found = this.#get(named);
-    // Names that only questions ask for would be kept without a limit.
+    // A name that only a question asks for is not kept in memory, because these names have no limit.
     if (!isNear) this.#known.delete(keyOf(named));
     return found;
   }
@@ -69,7 +69,7 @@ export class Subjects {
     return this.named("lock", cluster, key, nowMs, backend);
   }
 
-  /** Made where there is none. */
+  /** The subject of that name. It is made if there is none. */
   named(
     kind: SubjectKind,
     cluster: string,
@@ -95,12 +95,12 @@ export class Subjects {
     return subject;
   }
 
-  /** After a write. What is not written yet can be read from nowhere else. */
+  /** Call it after a write. A subject that is not written yet can be read from nowhere else, so it is not dropped. */
   settle(): void {
     if (this.#known.size >= mostInMemory && this.#pending.subjects.length === 0) this.#known.clear();
   }
 
-  /** Some may not be in the file any more. */
+  /** Drops everything from memory, because some subjects may not be in the file any more. */
   forget(): void {
     this.#known.clear();
   }
@@ -123,7 +123,10 @@ export class Subjects {
     }
   }
 
-  /** The group of a key. Groups beyond the limit are one; a group in which nothing was counted for an hour makes room. */
+  /**
+   * The group of a key. Groups beyond the limit are counted as one. A group in which nothing was counted for an hour
+   * makes room.
+   */
   #group(cluster: string, key: string, nowMs: number): number {
     const name = this.#groupOf(key);
     const known = this.find("group", cluster, name);

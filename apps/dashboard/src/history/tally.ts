@@ -1,20 +1,23 @@
 import type { SubjectKind } from "./messages.js";
 
-// What is counted of a lock, a group or an owner in a stretch of time.
+// The counts of a lock, a group or an owner in a stretch of time.
 
-/** Bounds of the histograms in ms: four in each doubling, so that a percentile is at most 19 % above what was measured. */
+/**
+ * The histograms have four buckets for each doubling in ms, so that a percentile is at most 19 % above what was
+ * measured.
+ */
 const perDoubling = 4;
-/** 2 ** 31 ms, about 25 days: all that is longer is in the last one. */
+/** Its bound is 2 ** 31 ms, about 25 days. Everything longer is in it too. */
 const lastBucket = 31 * perDoubling;
 
-/** Bucket and count, bucket and count, and so on, in order of the buckets. Nearly every lock has a few. */
+/** Pairs of a bucket and its count, in order of the buckets. Nearly every lock has only a few. */
 export type Buckets = number[];
 
 export function bucketOf(ms: number): number {
   return ms <= 1 ? 0 : Math.min(lastBucket, Math.ceil(perDoubling * Math.log2(ms) - 1e-9));
 }
 
-/** Ms: no measurement of the bucket is above it. */
+/** The bound in ms: no measurement of the bucket is above it. */
 export function boundOf(bucket: number): number {
   return 2 ** (bucket / perDoubling);
 }
@@ -26,7 +29,7 @@ export function countIn(buckets: Buckets, bucket: number, count: number): void {
   else buckets.splice(at, 0, bucket, count);
 }
 
-/** The bound of the bucket in which the measurement of that rank is; `null` where there is none. */
+/** The bound of the bucket that contains the measurement of that rank; `null` if there is none. */
 export function percentileOf(buckets: Buckets, share: number): number | null {
   const total = totalOf(buckets);
   if (total === 0) return null;
@@ -38,7 +41,10 @@ export function percentileOf(buckets: Buckets, share: number): number | null {
   return boundOf(lastBucket);
 }
 
-/** The percentile of two histograms together, from the top: without making a third one for each of 100,000 locks. */
+/**
+ * The percentile of two histograms together, counted from the top. This makes no third histogram for each of 100,000
+ * locks.
+ */
 export function percentileOfBoth(one: Buckets, other: Buckets, share: number): number | null {
   if (other.length === 0) return percentileOf(one, share);
   if (one.length === 0) return percentileOf(other, share);
@@ -68,7 +74,7 @@ function totalOf(buckets: Buckets): number {
   return total;
 }
 
-/** Sums, the longest, and histograms of what was measured from both ends. */
+/** Sums, maxima, and histograms of what was measured from both ends. */
 export class Tally {
   readonly kind: SubjectKind;
   readonly cluster: string;
@@ -78,14 +84,14 @@ export class Tally {
   ends = 0;
   /** Ends that were no release. */
   lost = 0;
-  /** The time of all holds, also where only a lower bound is known. */
+  /** The time of all holds, including those of which only a lower bound is known. */
   heldMs = 0;
   holdMaxMs = 0;
-  /** Grants that were waited for, as far as that was seen. */
+  /** Grants that had to wait, as far as that was seen. */
   waits = 0;
   waitedMs = 0;
   waitMaxMs = 0;
-  /** Waiters times the time that they were there: what shows contention where single waits are hidden. */
+  /** The number of waiters times how long they waited. It shows contention even where single waits are hidden. */
   loadMs = 0;
   readonly holds: Buckets = [];
   readonly waitTimes: Buckets = [];

@@ -2,23 +2,26 @@ import { numberOf, type OpenedDatabase, usedPages } from "./database.js";
 import { hourMs, levelMs } from "./stretches.js";
 
 const monthMs = 30 * 24 * hourMs;
-/** How long the short stretches are kept, which the last hour and the history of two hours are made of. */
+/** How long the short stretches are kept. The last hour and the history of two hours are made of them. */
 const shortKeptMs = 16 * levelMs[0];
-/** Shares of the room: above it old rows are deleted. What is left takes what is written until the next time. */
+/** The share of the room above which old rows are deleted. The rest takes what is written until the next time. */
 const full = 0.9;
-/** Holds may have this share of the room; beyond, they go first. */
+/** The share of the room that holds may have. Beyond it, holds are deleted first. */
 const holdsShare = 0.5;
-/** What a hold takes with its index, about. */
+/** About how many bytes a hold takes with its index. */
 const holdBytes = 200;
 
 const oldestHolds = "DELETE FROM hold WHERE id IN (SELECT id FROM hold ORDER BY id LIMIT ?)";
 const oldestStretches = `DELETE FROM stat WHERE (level, start, subject) IN
   (SELECT level, start, subject FROM stat WHERE level = ? AND start < ? ORDER BY start, subject LIMIT ?)`;
-/** Deletes the subjects of which nothing is kept any more, and that have no open hold. */
+/** Deletes subjects of which nothing else is kept and that have no open hold. */
 const goneSubjects = `DELETE FROM subject WHERE id IN
   (SELECT id FROM subject WHERE hour < ? AND NOT EXISTS (SELECT 1 FROM open_hold WHERE lock = subject.id) ORDER BY hour LIMIT ?)`;
 
-/** Deletes some rows that are too old, or the oldest where there is no room. What it deleted; `null`: there is nothing to do. */
+/**
+ * Deletes some rows that are too old, or the oldest rows if there is no room. Returns what it deleted; `null` if there
+ * is nothing to do.
+ */
 export function trimStep(opened: OpenedDatabase, nowMs: number): "rows" | "subjects" | null {
   const { db, mostPages, rowsAtOnce, maxBytes } = opened;
   const run = (sql: string, ...values: readonly unknown[]): boolean =>
@@ -32,10 +35,10 @@ export function trimStep(opened: OpenedDatabase, nowMs: number): "rows" | "subje
     return "rows";
   const oldestHoldMs = numberOf(db, "SELECT end_ms FROM hold ORDER BY id LIMIT 1");
   if (oldestHoldMs !== 0 && oldestHoldMs < nowMs - monthMs && run(oldestHolds, rowsAtOnce)) return "rows";
-  // Names go with the last of their rows.
+  // A name is deleted after the last of its rows.
   if (run(goneSubjects, nowMs - monthMs, rowsAtOnce)) return "subjects";
   if (usedPages(db) <= full * mostPages) {
-    // A file that was allowed to be larger gives back what it does not need.
+    // A file that was allowed to be larger gives back what it does not need now.
     if (numberOf(db, "PRAGMA page_count") > mostPages) {
       db.prepare(`PRAGMA incremental_vacuum(${rowsAtOnce})`).all();
       db.exec(`PRAGMA max_page_count=${mostPages}`);
@@ -43,7 +46,8 @@ export function trimStep(opened: OpenedDatabase, nowMs: number): "rows" | "subje
     }
     return null;
   }
-  // Their numbers have no gaps but at the front. Each of the two is found without a look at the rest.
+  // The ids of holds have gaps only at the front, so the first and the last id give their number. Each is found without
+  // reading the rest.
   const holds = numberOf(db, "SELECT (SELECT max(id) FROM hold) - (SELECT min(id) FROM hold) + 1");
   if (holds * holdBytes > holdsShare * maxBytes && run(oldestHolds, rowsAtOnce)) return "rows";
   const floorMs = Math.min(

@@ -7,7 +7,7 @@ import type { FromWorker, Question, ToWorker, WorkerOptions } from "./messages.j
 import { leftHolds } from "./open-holds.js";
 import { storyOf } from "./story.js";
 
-// The thread that keeps the history: the dashboard's own never waits for the disk.
+// The thread that keeps the history, so that the dashboard's own thread never waits for the disk.
 
 const { file, maxBytes, groups } = workerData as WorkerOptions;
 const port = parentPort;

@@ -6,14 +6,14 @@ import { isCrossSite, isLoopbackName, isOwnOrigin, proxySignOf } from "../auth/o
 import { atLeast, type Principal, type Role } from "../auth/roles.js";
 import { ProblemError } from "../core/problems.js";
 
-/** What a route takes. `public`: no credentials. */
+/** The role that a route needs. `public`: no credentials. */
 export type Access = Role | "public";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Every route of the dashboard says it; one that does not stops the start. */
+    /** Every route of the dashboard declares it. A route that does not stops the start. */
     access?: Access;
-    /** Not for pages of other sites, not even to look at. */
+    /** Refuses requests that pages of other sites send, even those that only read. */
     api?: boolean;
   }
   interface FastifyRequest {
@@ -22,11 +22,14 @@ declare module "fastify" {
   }
 }
 
-/** The caller that was let in, and how to find out later who that is now; `null`: the caller is not let in any more. */
+/**
+ * The caller that was let in, and a way to check the caller again later. `null` from `again` means that the caller is
+ * not let in any more.
+ */
 export type Admission =
   | {
       readonly principal: Principal;
-      /** Let in by users and tokens, or without credentials: to find out costs nothing. */
+      /** Let in by users and tokens, or without credentials: checking again costs nothing. */
       readonly by: "own";
       again(): Principal | null;
     }
@@ -43,9 +46,12 @@ export type Authenticate = (request: FastifyRequest) => Principal | null | Promi
 export interface AccessParts {
   readonly authenticate: Authenticate | undefined;
   readonly credentials: Credentials;
-  /** The caller of a request without credentials; `null`: such a request is refused. */
+  /** The caller of a request without credentials; `null` if such a request is refused. */
   readonly anonymous: Principal | null;
-  /** `true`: no credentials are asked for, so only requests for a loopback name are answered: a page elsewhere cannot point its own name here. */
+  /**
+   * `true` if no credentials are asked for. Then only requests for a loopback name are answered, because a page
+   * elsewhere can point its own name here, but cannot use a loopback name.
+   */
   readonly loopbackNames: boolean;
   /** Called for a sign-in with wrong credentials, and for a refused request that would have changed something. */
   readonly onRefused: (refused: Refused) => void;
@@ -55,14 +61,14 @@ export interface AccessParts {
 
 export interface Refused {
   readonly request: FastifyRequest;
-  /** The caller, if it was known; `null` if not. */
+  /** The caller if it was known, else `null`. */
   readonly principal: Principal | null;
-  /** The name given with wrong credentials; `null` where no sign-in was tried. */
+  /** The name given with wrong credentials; `null` if no sign-in was tried. */
   readonly claimedName: string | null;
   readonly problem: ProblemError;
 }
 
-/** Guards every route of this scope, those that are added later too. */
+/** Guards every route of this scope, including those that are added later. */
 export function guardAccess(scope: FastifyInstance, parts: AccessParts): void {
   scope.decorateRequest("holdfastPrincipal", null);
   scope.decorateRequest("holdfastAdmission", null);
@@ -85,7 +91,7 @@ export function guardAccess(scope: FastifyInstance, parts: AccessParts): void {
         "forwarded",
         `without authentication this is for localhost alone, and ${passedOn} says that a proxy has passed the request on: configure auth (basic or bearer, or anonymous: viewer to let everybody look), and then trustProxy`,
       );
-    // The header as it came: any client can send the headers in which a proxy gives the name.
+    // Uses the header as it came, because any client can send the headers in which a proxy gives the name.
     if (parts.loopbackNames && !isLoopbackName(request.headers.host ?? headerOf(request, ":authority") ?? ""))
       throw refuse(null, "wrong-host", "without authentication this is for localhost alone");
     if (access === "public") return;
@@ -141,11 +147,11 @@ async function identify(
   };
   const known = admitted(credentials.known(authorization));
   if (known !== null) return known;
-  // Where there are no passwords a name says nothing, and another one each time would make each request another caller.
+  // Without passwords a name means nothing. A new name in each request would make each request another caller.
   const claimedName = credentials.offersBasic ? claimedNameOf(authorization) : "";
   const caller = JSON.stringify([claimedName, request.ip]);
   let check = credentials.underWay(authorization);
-  // A request that shares the check of another has counted nothing.
+  // A request that shares the check of another one has counted no attempt.
   const counts = check === undefined;
   if (check === undefined) {
     const blockedMs = failedLogins.blockedMs(caller);
@@ -153,7 +159,7 @@ async function identify(
       reply.header("retry-after", Math.ceil(blockedMs / 1_000));
       throw new ProblemError(429, "too-many-failures", "too many wrong credentials; wait a minute");
     }
-    // The attempt counts before it is known to be wrong, or a burst would be tried as a whole.
+    // The attempt counts before it is known to be wrong. Otherwise all attempts of a burst would be checked.
     failedLogins.add(caller);
     check = credentials.check(authorization);
   }

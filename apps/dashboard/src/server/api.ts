@@ -46,10 +46,13 @@ export interface ApiParts {
   readonly links: readonly LinkTemplate[];
 }
 
-/** A hundred open lists, or twenty open pages of locks that change all the time, ask as often as that in a minute. */
+/**
+ * The limit of reads in a minute: as many as a hundred open lists make, or twenty open pages of locks that change all
+ * the time.
+ */
 const mostReads = 3_000;
 
-/** Requests of one name, a minute; for what is dear to a backend, or changes something. */
+/** Limits the requests of one name in a minute, for requests that are costly for a backend or change something. */
 export const sparingly = (max: number) => ({
   max,
   timeWindow: 60_000,
@@ -63,7 +66,7 @@ function options<T extends TSchema>(access: Access, summary: string, answer: T) 
   };
 }
 
-/** Routes of /api/v1, in the order of the contract. */
+/** The routes of /api/v1, in the order of the contract. */
 export function serveApi(root: FastifyInstance, parts: ApiParts): void {
   const { observatory, operatorActions, audit } = parts;
   const scope = root.withTypeProvider<TypeBoxTypeProvider>();
@@ -74,7 +77,7 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
   scope.get("/me", options("viewer", "Who is asking, and what they may do", MeSchema), (request) => {
     const principal = principalOf(request);
     return {
-      // What else the host's hook may have put there is not for the page.
+      // Only these fields, because the host's hook may have put others there that are not for the page.
       name: principal.name,
       role: principal.role,
       actions: parts.actions,
@@ -94,7 +97,7 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
   scope.get(
     "/locks",
     {
-      // A name that no list has is looked up at the backends.
+      // A name that is in no list is looked up at the backends.
       config: { ...list.config, rateLimit: sparingly(mostReads) },
       schema: { ...list.schema, querystring: LocksQuerySchema },
     },

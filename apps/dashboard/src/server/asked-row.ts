@@ -2,7 +2,7 @@ import type { NamedCollector } from "../core/cluster-row.js";
 
 /** A row that at least one viewer has on screen. */
 export interface AskedRow {
-  /** Short, for telling rows apart within this hub. */
+  /** A short number that distinguishes rows within this hub. */
   readonly number: number;
   readonly id: string;
   readonly cluster: NamedCollector;
@@ -10,17 +10,23 @@ export interface AskedRow {
   readonly viewers: Set<RowViewer>;
   /** How often it has changed since the last flush. */
   changes: number;
-  /** It was there once, so the backend is asked for it again and again. For a name that was made up it is not. */
+  /**
+   * True if the lock was there once, so that the backend is asked for it repeatedly. False for a name that may be made
+   * up.
+   */
   attended: boolean;
 }
 
-/** What a row calls when it has changed. */
+/** A viewer that is notified when a row has changed. */
 export interface RowViewer {
-  /** `times`: how often since the last flush. The result: how many of these changes the viewer has not been sent one by one. */
+  /**
+   * `times`: how often the row has changed since the last flush. Returns how many of these changes the viewer will not
+   * be sent one by one.
+   */
   changed(row: AskedRow, times: number): number;
 }
 
-/** A stream as its hub knows it. `F`: what all streams share in one flush. */
+/** A stream as its hub knows it. `F` is what all streams share in one flush. */
 export interface StreamViewer<F> extends RowViewer {
   readonly rows: Iterable<AskedRow>;
   wantsOverview(due: boolean): boolean;

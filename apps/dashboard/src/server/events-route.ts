@@ -10,22 +10,22 @@ import type { StreamRights } from "./stream-rights.js";
 const mostRows = 500;
 const mostClients = 2_000;
 
-/** How long data written before the caller lost its right may still take to arrive. */
+/** How long data that was written before the caller lost its right may still take to arrive. */
 const lastWordsMs = 2_000;
 /** The most pages one caller may have open at once. */
 const usualPerCaller = 20;
 
 export interface StreamLimits {
   readonly undrainedMs: number | undefined;
-  /** Streams of one name at one address. */
+  /** The most streams of one name at one address. */
   readonly perCaller: number | undefined;
   readonly rights: StreamRights;
 }
 
-/** GET events: changes as they come. */
+/** GET events: sends changes as they come. */
 export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: StreamLimits): void {
   const { undrainedMs, perCaller = usualPerCaller, rights } = limits;
-  /** How many streams are open, by name and address. */
+  /** The number of open streams, by name and address. */
   const open = new Map<string, number>();
   const scope = root.withTypeProvider<TypeBoxTypeProvider>();
   scope.get(
@@ -52,7 +52,7 @@ export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: Strea
       if (own >= perCaller)
         throw new ProblemError(429, "too-many-streams", `${perCaller} streams at most for one caller`);
       reply.hijack();
-      // The caller has closed the connection while its credentials were checked: that connection emits no further "close".
+      // The caller closed the connection while its credentials were checked. That connection emits no further "close".
       if (request.raw.socket.destroyed) return;
       open.set(caller, own + 1);
       reply.raw.once("close", () => {
@@ -63,7 +63,7 @@ export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: Strea
       const response = reply.raw;
       for (const [name, value] of Object.entries(reply.getHeaders()))
         if (value !== undefined) response.setHeader(name, value);
-      // Proxies hold back what they may compress or keep.
+      // These headers keep proxies from holding back what they could compress or cache.
       response.writeHead(200, {
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-cache, no-transform",
@@ -87,7 +87,7 @@ export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: Strea
           `a stream is ended: ${why}`,
         );
         client.close();
-        // What was written before is still on its way to a client that takes it.
+        // Data that was written before may still be on its way to a client that reads it.
         setTimeout(() => response.destroy(), lastWordsMs).unref();
       });
       response.once("close", unwatch);

@@ -26,7 +26,7 @@ import { admissionOf } from "./access.js";
 import { sparingly } from "./api.js";
 import type { StreamRights } from "./stream-rights.js";
 
-/** A file that has not been taken by then is cut off. */
+/** A file that the client has not taken by then is cut off. */
 const takenMs = 300_000;
 const mostAtOnce = 8;
 const mostOfOneCaller = 2;
@@ -40,11 +40,11 @@ export interface ExportParts {
 /** GET export/<list>: all rows of a list as a file. */
 export function serveExports(root: FastifyInstance, { observatory, audit, rights }: ExportParts): void {
   const scope = root.withTypeProvider<TypeBoxTypeProvider>();
-  /** How many exports are being written, by name and address. */
+  /** The number of exports that are being written, by name and address. */
   const open = new Map<string, number>();
   const files = new Set<Readable>();
   let atOnce = 0;
-  // A server that closes waits for its answers.
+  // A server that closes waits for its answers, so they are ended.
   root.addHook("preClose", async () => {
     for (const file of files) file.destroy();
   });
@@ -146,7 +146,7 @@ export function serveExports(root: FastifyInstance, { observatory, audit, rights
 function options<Q extends TSchema>(summary: string, querystring: Q) {
   return {
     config: { access: "viewer" as const, api: true, rateLimit: sparingly(20) },
-    // A file has no answer to a HEAD: its length is not known.
+    // A HEAD request has no answer here, because the length of the file is not known.
     exposeHeadRoute: false,
     schema: {
       summary: `${summary}, as a file of ${mostExported} rows at most`,

@@ -4,14 +4,14 @@ import type { Observatory } from "../core/observatory.js";
 import { rowOf } from "../core/rows.js";
 import type { AskedRow } from "./asked-row.js";
 
-/** One event of the stream, as it goes out. */
+/** One event of the stream, as it is sent. */
 export function eventText(event: string, json: string): string {
   return `event: ${event}\ndata: ${json}\n\n`;
 }
 
 /**
- * The events that are the same for many clients in one flush, each made when the first client needs it. They are bytes, so that hundreds of
- * viewers of one page share one copy, also those that do not read theirs.
+ * The events that are the same for many clients in one flush. Each is made when the first client needs it. They are
+ * bytes, so that hundreds of viewers of one page share one copy, even viewers that do not read theirs.
  */
 export class Flush {
   readonly nowMs: number;
@@ -25,7 +25,7 @@ export class Flush {
   #findings: Buffer | undefined;
   #clusters: Buffer | undefined;
 
-  /** `figures`: `null` where no client has asked for them. */
+  /** `figures` is `null` if no client has asked for them. */
   constructor(observatory: Observatory, nowMs: number, overviewDue: boolean, figures: Overview | null) {
     this.#observatory = observatory;
     this.nowMs = nowMs;
@@ -68,7 +68,7 @@ export class Flush {
     return this.#clusters;
   }
 
-  /** The row as JSON; `null`: the lock is gone. */
+  /** The row as JSON; `null` if the lock is gone. */
   #row(asked: AskedRow): string | null {
     const known = this.#rows.get(asked);
     if (known !== undefined) return known;

@@ -3,8 +3,9 @@ import type { ClusterRow } from "../contract/api.js";
 import type { Observatory } from "../core/observatory.js";
 
 /**
- * Alive: this process answers. Ready: of every cluster something has been read. It stays ready when a backend fails later: the page is
- * what shows that. One that is never ready tells why on its page and in its API, which answer all the same.
+ * Alive: this process answers. Ready: something of every cluster has been read. It stays ready when a backend fails
+ * later, because the page is there to show that. A dashboard that never becomes ready shows why on its page and in its
+ * API, which answer all the same.
  */
 export function serveHealth(scope: FastifyInstance, observatory: Observatory): void {
   const options = { schema: { hide: true }, config: { access: "public" as const } };
@@ -18,7 +19,7 @@ export function serveHealth(scope: FastifyInstance, observatory: Observatory): v
   });
 }
 
-/** A cluster without roots and patterns has nothing that could be read. */
+/** A cluster without roots and patterns has nothing to read, so it counts as known. */
 function isKnown({ state, lastSuccessMs }: ClusterRow): boolean {
   return lastSuccessMs !== null || state === "ok";
 }

@@ -27,7 +27,7 @@ function options<T extends TSchema>(summary: string, answer: T) {
   };
 }
 
-/** Routes of what locks did, in a file that outlasts the process; without one they say that there is none. */
+/** The routes of the lasting history. Without a history file they answer that there is none. */
 export function serveHistory(
   root: FastifyInstance,
   observatory: Observatory,

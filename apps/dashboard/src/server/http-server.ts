@@ -11,14 +11,14 @@ import type { Problem } from "../contract/api.js";
 import { longestParameter } from "./plugin.js";
 import { hardenReply } from "./secure-headers.js";
 
-/** The ids of the rows on screen are in the URL of a stream. */
+/** The limit is large, because the ids of the rows on screen are in the URL of a stream. */
 const longestHeadBytes = 131_072;
 const longestBodyBytes = 65_536;
-/** A request, its body included, that is not there by then is cut; answers may go on, as streams do. */
+/** A request that has not arrived by then, body included, is cut. Answers may go on, as streams do. */
 const requestMs = 20_000;
 const looksEveryMs = 5_000;
 
-/** The server of a dashboard that is no plugin of another one. */
+/** The server of a dashboard that is no plugin of another server. */
 export function serverOf(
   { trustProxy = [] }: Pick<DashboardConfig, "trustProxy">,
   log: boolean | FastifyBaseLogger,
@@ -26,13 +26,13 @@ export function serverOf(
 ): FastifyInstance {
   const options: FastifyHttpOptions<Server> = {
     ...(typeof log === "boolean" ? { logger: log } : { loggerInstance: log }),
-    // Requests of a page that refreshes itself are no news; what went wrong is logged where it does.
+    // Requests of a page that refreshes itself are not logged. What goes wrong is logged where it happens.
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustProxy.length === 0 ? false : trustProxy,
     routerOptions: { maxParamLength: longestParameter },
     bodyLimit: longestBodyBytes,
     requestTimeout: limits.requestMs,
-    // A path that cannot be read is met by no route, and by none of their headers.
+    // A path that cannot be decoded reaches no route, and so gets none of their headers.
     frameworkErrors: (_error, _request, reply) =>
       refuse(reply, 400, "bad-request", "this is no path that can be read"),
     http: {
@@ -42,7 +42,7 @@ export function serverOf(
     },
   };
   const app = fastify(options);
-  // What lies outside of the base path. The path is not repeated.
+  // Answers requests outside of the base path. The answer does not repeat the path.
   app.setNotFoundHandler((_request, reply) => refuse(reply, 404, "not-found", "there is nothing here"));
   return app;
 }

@@ -1,7 +1,7 @@
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 
-/** The document is made of the schemas that the routes check by. Registered before them. */
+/** Makes the document of the schemas by which the routes check requests. Call it before they are added. */
 export async function describeApi(scope: FastifyInstance, version: string): Promise<void> {
   await scope.register(swagger, {
     decorator: "holdfastOpenApi",

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { notFound } from "../core/problems.js";
 
 const baseTag = /<base href="[^"]*"\s*\/?>/;
-/** What the page's own router knows. */
+/** The paths that the page's own router knows. */
 const pages = [
   "/",
   "/locks",
@@ -40,7 +40,7 @@ interface Asset {
   readonly zipped: Buffer;
 }
 
-/** The built page, in memory: some hundred KB, and no path of a request ever reaches the file system. */
+/** The built page, in memory. It is some hundred KB, and no path of a request ever reaches the file system. */
 export class BuiltPage {
   readonly #html: string;
   readonly #assets: ReadonlyMap<string, Asset>;
@@ -65,7 +65,7 @@ export class BuiltPage {
 
   /** `wayUp` leads from the page's URL to the base of the dashboard. */
   shell(wayUp: string, config: Readonly<Record<string, unknown>>): string {
-    // No `<` in a data block, so that nothing in it can end it.
+    // The data block contains no `<`, so that nothing in it can end the block.
     const data = JSON.stringify(config).replaceAll("<", "\\u003c");
     const head = `<base href="${wayUp}"><script type="application/json" id="holdfast-config">${data}</script>`;
     return this.#html.replace(baseTag, () => head);
@@ -77,7 +77,7 @@ export function servePage(scope: FastifyInstance, page: BuiltPage, version: stri
   const options = { schema: { hide: true }, config: { access: "viewer" as const } };
   const shell = (request: FastifyRequest, reply: FastifyReply): unknown => {
     const path = (request.url.split("?")[0] ?? "").slice(root.length);
-    // `/a/b` without the slash: everything relative would be looked for in `/a`.
+    // After `/a/b` without a slash at the end, the browser would look for everything relative in `/a`.
     if (path === "" && root !== "") return reply.redirect(`${root.split("/").at(-1)}/`, 302);
     return reply
       .type("text/html; charset=utf-8")
@@ -98,7 +98,7 @@ export function servePage(scope: FastifyInstance, page: BuiltPage, version: stri
   });
 }
 
-/** The relative way from a path below the base of the dashboard to that base. */
+/** The relative path from a path below the base of the dashboard to that base. */
 export function wayUp(path: string): string {
   const depth = path.split("/").length - 2;
   return depth <= 0 ? "./" : "../".repeat(depth);
@@ -121,7 +121,7 @@ async function loadAssets(directory: string): Promise<Map<string, Asset>> {
   return assets;
 }
 
-/** Where the built page is: beside the built server, or, from the sources, in the place of the built one. */
+/** Where the built page is: beside the built server. From the sources, it is in the place of the built one. */
 function builtDirectories(): string[] {
   return ["../page/", "../../dist/page/"].map((path) => fileURLToPath(new URL(path, import.meta.url)));
 }

@@ -35,13 +35,13 @@ import { undrainedMs } from "./stream-client.js";
 import { StreamHub } from "./stream-hub.js";
 import { StreamRights } from "./stream-rights.js";
 
-/** A lock's id is made of its name, which may be long; fastify's own limit for a part of a path is 100. */
+/** A lock's id is made of its name, which may be long. fastify's own limit for a part of a path is 100. */
 export const longestParameter = 16_384;
 const wrongCredentials = { most: 10, windowMs: 60_000 };
 
 /**
- * The whole dashboard as a plugin: `app.register(fastifyHoldfast, { prefix: "/locks", clusters, authenticate })`. Everything that it needs
- * (hooks, headers, error handler) stays in its own scope. The host is made with
+ * The whole dashboard as a plugin: `app.register(fastifyHoldfast, { prefix: "/locks", clusters, authenticate })`.
+ * Everything that it needs (hooks, headers, error handler) stays in its own scope. The host must be made with
  * `routerOptions: { maxParamLength: longestParameter }`.
  */
 export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope, options) => {
@@ -98,16 +98,16 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   });
 
   const csrf = new CsrfTokens();
-  // Counted beside the refusals of the audit: refusals of another kind hide no try.
+  // Limited apart from the refusals of the audit, so that refusals of another kind hide no failed sign-in.
   const tries = new MinuteLimit(60);
-  // The headers come before the guard, whose refusals have them too.
+  // The headers are added before the guard, so that its refusals have them too.
   await secureHeaders(scope);
   guardAccess(scope, {
     authenticate: options.authenticate,
     credentials: new Credentials({ users: options.users ?? [], tokens: options.tokens ?? [] }, Date.now),
     anonymous: options.anonymous ?? null,
     loopbackNames: options.loopbackNames ?? false,
-    // Not the wall clock: set back, it would keep a caller out for as long.
+    // This is not the wall clock: if that were set back, a caller would be kept out for that much longer.
     failedLogins: new FailedLogins({ ...wrongCredentials, now: () => performance.now() }),
     csrf,
     onRefused: (refused) => {
@@ -122,7 +122,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   });
   answerProblems(scope);
   scope.setValidatorCompiler(TypeBoxValidatorCompiler);
-  // Answers are made field by field; checking each again by its schema costs more than making it.
+  // Answers are made field by field. Checking each again by its schema would cost more than making it.
   scope.setSerializerCompiler(() => JSON.stringify);
   if (!scope.hasDecorator("createRateLimit"))
     await scope.register(rateLimit, {
@@ -131,10 +131,11 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
         new ProblemError(429, "too-many-requests", `too many of these; wait ${after}`),
     });
 
-  // What a client does not take of an answer would wait in memory for ever. Streams and exports have limits of their own.
+  // What a client does not read of an answer would stay in memory for ever. Streams and exports have limits of their
+  // own.
   scope.addHook("onSend", async (request, _reply, payload) => {
     if (typeof payload !== "string") return;
-    // A request that was injected has no such connection.
+    // An injected request has no such connection.
     if (request.raw.socket instanceof Socket)
       request.raw.socket.setTimeout(options.undrainedMs ?? undrainedMs);
   });
@@ -193,7 +194,7 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
   });
 };
 
-/** Opens the mutes beside the audit: where that is written down, they are too. */
+/** Opens the mutes. If the audit is written to a file, they are written to a file beside it. */
 async function openMutes(audit: string | undefined, warn: (message: string) => void): Promise<Mutes> {
   const now = Date.now;
   if (audit === undefined || !(await stat(audit)).isFile()) return new Mutes({ now });

@@ -5,8 +5,8 @@ import { ProblemError } from "../core/problems.js";
 import { wayUp } from "./page.js";
 
 /**
- * Errors of this scope as `Problem`, and as a page for a person who has opened an address. What was not foreseen goes to the log and not to the
- * client.
+ * Answers errors of this scope as `Problem`, and as a page for a person who has opened an address. An unexpected error
+ * is written to the log and not shown to the client.
  */
 export function answerProblems(scope: FastifyInstance): void {
   scope.setErrorHandler<FastifyError | ProblemError>((error, request, reply) => {
@@ -29,7 +29,7 @@ export function answerProblems(scope: FastifyInstance): void {
   });
 }
 
-/** Programs, the page's own script among them, do not ask for HTML. */
+/** Whether a person has opened this address. Programs, including the page's own script, do not ask for HTML. */
 function isForPerson({ method, headers, routeOptions }: FastifyRequest): boolean {
   return method === "GET" && routeOptions.config.api !== true && /\btext\/html\b/.test(headers.accept ?? "");
 }

@@ -3,10 +3,10 @@ import type { AuditRow } from "../contract/api.js";
 import { addressOf } from "../core/lock-id.js";
 import type { Refused } from "./access.js";
 
-/** Callers that are not known yet name these, and a name of theirs must not make a line of the audit long. */
+/** Callers that are not known yet choose these names. A name must not make a line of the audit long. */
 const longestName = 128;
 
-/** What the audit says of a request that the guard has turned away. */
+/** The row of the audit for a request that the guard has refused. */
 export function refusalRow({ request, principal, claimedName, problem }: Refused, atMs: number): AuditRow {
   const { id } = (request.params ?? {}) as { readonly id?: string };
   const address = id === undefined || claimedName !== null ? null : addressOf(id);

@@ -20,11 +20,11 @@ const options: FastifyHelmetOptions = {
   frameguard: { action: "deny" },
   referrerPolicy: { policy: "no-referrer" },
   crossOriginResourcePolicy: { policy: "same-origin" },
-  // The server that ends TLS decides whether the whole host speaks TLS alone.
+  // The server that ends TLS decides whether the whole host uses only TLS.
   hsts: false,
 };
 
-/** Headers for answers outside of the dashboard's own scope: those are JSON, and nothing to run or frame. */
+/** Adds headers to answers outside of the dashboard's own scope. Those are JSON, with nothing to run or frame. */
 export function hardenReply(reply: FastifyReply): FastifyReply {
   return reply
     .header("content-security-policy", "default-src 'none'; frame-ancestors 'none'")
@@ -38,7 +38,7 @@ export async function secureHeaders(scope: FastifyInstance): Promise<void> {
     await scope.register(helmet, options);
     return;
   }
-  // The host of this plugin has helmet already, with options for pages of its own.
+  // The host of this plugin already has helmet, with options for its own pages.
   scope.addHook("onRequest", async (_request, reply) => {
     await reply.helmet(options);
   });

@@ -3,19 +3,20 @@ import type { AskedRow, StreamViewer } from "./asked-row.js";
 import { eventText, type Flush } from "./flush.js";
 import type { StreamHub } from "./stream-hub.js";
 
-/** A client that has taken nothing for so long is gone or stuck; it comes back and gets everything anew. */
+/** A client that has read nothing for so long is gone or stuck. It comes back and gets everything anew. */
 export const undrainedMs = 30_000;
 
 export interface StreamWishes {
   readonly overview: boolean;
   readonly findings: boolean;
-  /** `Last-Event-ID` of a client that was here before. */
+  /** The `Last-Event-ID` of a client that was connected before. */
   readonly lastEventId: string | undefined;
 }
 
 /**
- * One viewer's stream of server-sent events. Never holds more than names of rows, at most those that were asked for: what has changed is
- * read when it can be sent, and nothing is written before the last write has drained.
+ * The stream of server-sent events of one viewer. It never holds more than names of rows, and at most those that were
+ * asked for. What has changed is read only when it can be sent, and nothing is written before the last write has
+ * drained.
  */
 export class StreamClient implements StreamViewer<Flush> {
   readonly #hub: StreamHub;
@@ -29,7 +30,7 @@ export class StreamClient implements StreamViewer<Flush> {
   #overviewSent = false;
   #toldChanges: number;
   #ownChanges = 0;
-  /** On the monotonic clock; `undefined`: the last write has drained. */
+  /** On the monotonic clock; `undefined` if the last write has drained. */
   #stuckSinceMs: number | undefined;
   #beatMs = 0;
   #ended = false;
@@ -51,7 +52,7 @@ export class StreamClient implements StreamViewer<Flush> {
     return this.#rows;
   }
 
-  /** `due`: whether it is time for the next one of all clients. */
+  /** `due`: whether it is time to send all clients the next overview. */
   wantsOverview(due: boolean): boolean {
     return this.#wishes.overview && (due || !this.#overviewSent);
   }
@@ -61,7 +62,7 @@ export class StreamClient implements StreamViewer<Flush> {
     this.#dirty.add(row);
   }
 
-  /** Notes so many changes of a row; the result is how many of them the client will never see, as later ones replace them. */
+  /** Notes changes of a row. Returns how many of them the client will never see, because later ones replace them. */
   changed(row: AskedRow, times: number): number {
     this.#ownChanges += times;
     const waiting = this.#dirty.has(row);
@@ -117,13 +118,13 @@ export class StreamClient implements StreamViewer<Flush> {
     this.#clustersStale = false;
     if (this.#wishes.findings && this.#findingsStale) events.push(flush.findings);
     this.#findingsStale = false;
-    // A client that came while all was counted gets the overview with the next flush.
+    // A client that came while all locks were counted gets the overview with the next flush.
     const overview = this.wantsOverview(flush.overviewDue) ? flush.overview : null;
     if (overview !== null) {
       this.#overviewSent = true;
       events.push(overview);
     }
-    // The id is a count of changes: after a break the client sends it back and learns how many it missed.
+    // The id is a count of changes. After a break the client sends it back, and is told how many it missed.
     if (events.length > 0) events.push(`id: ${this.#hub.epoch}.${this.#toldChanges}\n\n`);
     return events;
   }
@@ -137,11 +138,11 @@ export class StreamClient implements StreamViewer<Flush> {
   }
 }
 
-/** The count of changes that a client has seen when it comes back. */
+/** The count of changes that a returning client has seen. */
 function changesBefore(hub: StreamHub, lastEventId: string | undefined): number {
   const [, epoch, count] = /^([0-9a-z]+)\.(\d{1,15})$/.exec(lastEventId ?? "") ?? [];
   if (epoch === undefined || count === undefined) return hub.changes;
-  // The id is of another process: everything may be different.
+  // The id comes from another process, so everything may be different.
   if (epoch !== hub.epoch)
     return (
       hub.changes -

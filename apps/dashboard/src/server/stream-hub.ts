@@ -6,21 +6,21 @@ import { nextTurn } from "../core/turns.js";
 import type { AskedRow, StreamViewer } from "./asked-row.js";
 import { Flush } from "./flush.js";
 
-/** Four times a second, so that a burst of a thousand changes of a row is one line. */
+/** Four times a second, so that a burst of a thousand changes of a row is sent as one. */
 const flushMs = 250;
-/** The numbers of the overview need a walk over all locks. */
+/** The figures of the overview need a walk over all locks, so they are sent less often. */
 const overviewMs = 1_000;
-/** After so long at a stretch other requests get a turn. */
+/** After so long without a break, other requests get a turn. */
 const sliceMs = 10;
 
-/** All streams of one dashboard: which rows are on whose screen, and what is due to whom. */
+/** All streams of one dashboard: which client shows which rows, and what has to be sent to which client. */
 export class StreamHub {
   readonly observatory: Observatory;
-  /** Names this process: counts of another one mean nothing here. */
+  /** Names this process, because counts of another process mean nothing here. */
   readonly epoch: string = Date.now().toString(36);
   readonly #clients: Set<StreamViewer<Flush>> = new Set();
   readonly #asked: Map<string, Map<string, AskedRow>> = new Map();
-  /** Rows on a client's screen that have changed since the last flush. */
+  /** Rows on some client's screen that have changed since the last flush. */
   readonly #changed: Set<AskedRow> = new Set();
   readonly #attention: Map<string, ReturnType<LockCollector["attend"]>> = new Map();
   readonly #off: () => void;
@@ -43,7 +43,7 @@ export class StreamHub {
     this.#timer.unref();
   }
 
-  /** Running totals, and how many are connected. */
+  /** Running totals, and how many clients are connected. */
   get totals(): { clients: number; coalesced: number; disconnectedSlow: number } {
     return {
       clients: this.#clients.size,
@@ -104,7 +104,7 @@ export class StreamHub {
       asked.attended = true;
       this.#attend(asked.cluster);
     }
-    // The change is only noted: a burst costs the same however many clients show the row.
+    // The change is only noted, so that a burst costs the same however many clients show the row.
     asked.changes += 1;
     this.#changed.add(asked);
   }
@@ -114,7 +114,7 @@ export class StreamHub {
     try {
       located = this.observatory.locate(id);
     } catch {
-      // The id comes from an older configuration: there is nothing to send for it.
+      // The id comes from an older configuration, so there is nothing to send for it.
       return null;
     }
     const { cluster, key } = located;
@@ -163,9 +163,9 @@ export class StreamHub {
       const nowMs = performance.now();
       const overviewDue = nowMs - this.#overviewMs >= overviewMs;
       if (overviewDue) this.#overviewMs = nowMs;
-      // This comes before anything is handed on: to count all locks takes several turns.
+      // This comes before any change is passed on, because counting all locks takes several turns.
       const figures = this.#wantOverview(overviewDue) ? await this.observatory.overview() : null;
-      // The observatory looks for findings at this moment, too: one after the other.
+      // The observatory may look for findings at this moment, too. The two run one after the other.
       await nextTurn();
       this.#hand();
       const flush = new Flush(this.observatory, nowMs, overviewDue, figures);

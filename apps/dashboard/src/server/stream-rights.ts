@@ -4,7 +4,7 @@ import type { Admission } from "./access.js";
 
 const lookEveryMs = 1_000;
 const usualHookEveryMs = 120_000;
-/** A hook that has given no answer by then does not let in. */
+/** A hook that has not answered by then does not let its caller in. */
 const hookAnswerMs = 10_000;
 const notKnown = "who it is cannot be found out";
 
@@ -16,9 +16,10 @@ interface Open {
 }
 
 /**
- * Ends the streams of callers who are not who they were any more. An open stream brings no further request whose credentials would be checked, so a caller
- * who has lost a role, a password or a token would be served for as long as the connection lasts. Users and tokens are compared every second, which costs
- * nothing; the hook `authenticate`, which may ask other servers, is asked every two minutes for each stream.
+ * Ends the streams of callers whose rights have changed. An open stream brings no further request whose credentials
+ * would be checked. So a caller that has lost a role, a password or a token would be served for as long as the
+ * connection lasts. Users and tokens are compared every second, which costs nothing. The hook `authenticate` may ask
+ * other servers, so it is asked only every two minutes for each stream.
  */
 export class StreamRights {
   readonly #open: Set<Open> = new Set();
@@ -31,7 +32,7 @@ export class StreamRights {
     this.#timer.unref();
   }
 
-  /** `end` is called once at most. The result is called when the stream has ended. */
+  /** `end` is called at most once. Call the returned function when the stream has ended. */
   watch(admission: Admission, end: (why: string) => void): () => void {
     const open: Open = { admission, end, askedMs: performance.now(), asking: false };
     this.#open.add(open);
@@ -72,7 +73,7 @@ export class StreamRights {
     }
   }
 
-  /** A page whose stream ends asks again what its caller may do, so another role is a reason as well. */
+  /** A page whose stream ends asks again what its caller may do. So another role ends the stream as well. */
   #compare(open: Open, now: Principal | null): void {
     const { name, role } = open.admission.principal;
     if (now === null) this.#end(open, "its caller is not let in any more");

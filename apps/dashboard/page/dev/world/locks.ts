@@ -2,7 +2,7 @@ import type { LockRow, Participant } from "../../../src/contract/api.js";
 import { exact, unknown } from "./moments.js";
 import { hostile, type Numbers, redisParticipant, zookeeperParticipant } from "./participants.js";
 
-/** The lock of this number, and who waits for it. */
+/** The lock of this number, and its waiters. */
 export function makeLock(
   numbers: Numbers,
   n: number,

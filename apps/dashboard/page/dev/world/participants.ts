@@ -1,7 +1,7 @@
 import type { Participant } from "../../../src/contract/api.js";
 import { atLeast, exact } from "./moments.js";
 
-/** Sequence numbers and tokens: none comes twice. */
+/** Gives sequence numbers and tokens, each of them only once. */
 export class Numbers {
   #last = 1000;
 
@@ -11,7 +11,7 @@ export class Numbers {
   }
 }
 
-/** A name as an attacker would write it. */
+/** A name that an attacker might choose. */
 export const hostile = "<img src=x onerror=alert(1)>";
 const hosts = ["pay", "stock", "billing", "search", "mailer"];
 const uuid = (n: number): string =>

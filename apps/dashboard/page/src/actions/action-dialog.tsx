@@ -31,7 +31,7 @@ function useTick(ms: number): number {
 
 interface Seen {
   readonly version: string;
-  /** Since when this version has been on screen for this action. */
+  /** The time from which on this version has been on screen for this action. */
   readonly sinceMs: number;
   readonly readMs: number;
 }
@@ -53,8 +53,8 @@ function useSeen(data: LockDetail | null, { action, entry }: Chosen): Seen | nul
 }
 
 /**
- * Asks before it acts. The lock is read anew when the dialog opens and every 4 s while it is open; when the holder changes meanwhile,
- * the name has to be typed again. The server compares once more in the moment of the act.
+ * Asks before it acts. The lock is read anew when the dialog opens, and every 4 s while it is open. If the holder
+ * changes meanwhile, the name has to be typed again. The server compares once more at the moment of the action.
  */
 export function ActionDialog(props: {
   shown: LockRow;
@@ -79,7 +79,8 @@ export function ActionDialog(props: {
   const tick = useTick(250);
 
   const version = data?.lock.version ?? null;
-  // Another version is another holder, who has to be named anew; the first that is read is the one that was meant.
+  // Another version means another holder, for whom the name must be typed again. The first version that is read is the
+  // one meant.
   const known = useRef<string | null>(null);
   useEffect(() => {
     if (known.current !== null && known.current !== version) write({ typed: "" });
@@ -119,7 +120,7 @@ export function ActionDialog(props: {
         action,
         entry,
         expectedVersion: looked.version,
-        // What was typed has been compared: there are names that no input takes.
+        // The typed text has been compared already. The key is sent instead, because no input accepts some names.
         confirmation: key,
         ...(!dryRun && library === "unknown" ? { library } : {}),
         reason: dryRun && reason.trim().length < 3 ? "dry run" : reason.trim(),

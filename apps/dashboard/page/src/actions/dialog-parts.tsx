@@ -34,7 +34,7 @@ function Effects({ sentences }: { sentences: readonly string[] }): JSX.Element {
   );
 }
 
-/** What the server answered, and the lock as it was on screen when it was asked. */
+/** What the server answered, and the lock as it was on screen when the request was sent. */
 export interface Answered {
   readonly body: ActionAnswer;
   readonly dryRun: boolean;
@@ -66,7 +66,10 @@ export function Result(props: { answer: Answered; view: View; onClose: () => voi
   );
 }
 
-/** The present holders, and those of the moment when the dialog was opened where they differ. After an answer of the server only the former: it has compared them. */
+/**
+ * The present holders, and those at the moment when the dialog was opened if they differ. After an answer of the server
+ * only the present ones are shown, because the server has compared them.
+ */
 export function Present(props: {
   shown: LockRow;
   lock: LockRow;
@@ -91,7 +94,7 @@ export function Present(props: {
   );
 }
 
-/** The effects of the action; where it is not offered, why not. `current`: the offer. */
+/** The effects of the action, or why it is not offered. `current` is the offer. */
 export function WhatItDoes(props: {
   data: LockDetail | null;
   action: ActionName;
@@ -100,7 +103,7 @@ export function WhatItDoes(props: {
 }): JSX.Element {
   const { data, action, current, onOther } = props;
   if (current !== undefined) return <Effects sentences={current.effects} />;
-  // The present holder was not meant; to mean it takes another decision.
+  // The action was not meant for the present holder. It takes another decision of the user to choose that one.
   const other = action === "evict-waiter" ? undefined : data?.actions.find((each) => each.action === action);
   return (
     <p>
@@ -114,7 +117,7 @@ export function WhatItDoes(props: {
   );
 }
 
-/** What the operator has written into the dialog. */
+/** The texts that the operator has typed into the dialog. */
 export interface Written {
   readonly typed: string;
   readonly library: string;

@@ -33,7 +33,10 @@ export function asAction(name: string): ActionName | null {
   return Object.hasOwn(actionNames, name) ? (name as ActionName) : null;
 }
 
-/** That some of the holders or waiters of a lock are offered no action because they come too late; `null` where none is left out. */
+/**
+ * The sentence that some holders or waiters of a lock are offered no action because they come too late; `null` if none
+ * is left out.
+ */
 export function offersEnd({
   lock,
   waiters,
@@ -48,7 +51,7 @@ export function offersEnd({
     : null;
 }
 
-/** What came of it, for the user who asked for it. */
+/** The outcome, in words for the user who asked for the action. */
 export function outcomeOf(answer: Pick<ActionAnswer, "outcome">): {
   text: string;
   tone: "good" | "warn" | "info";
@@ -70,31 +73,31 @@ export function outcomeOf(answer: Pick<ActionAnswer, "outcome">): {
 }
 
 /**
- * What has to be typed before something is forced: the name of the lock. A name with a line break, or with another character that cannot be
- * typed, is confirmed by words instead.
+ * What has to be typed before an action is forced: the name of the lock. A name with a line break, or with another
+ * character that cannot be typed, is confirmed by words instead.
  */
 export function confirmation(action: ActionName, key: string): string {
   if (shownName(key) === key) return key;
   return action === "evict-waiter" ? "evict waiter" : action === "clean-orphan" ? "clean up" : "release lock";
 }
 
-/** Whether that was typed, or the name as it is shown. */
+/** Whether the user has typed that, or the name as it is shown. */
 function isConfirmed(action: ActionName, key: string, typed: string): boolean {
   return [key, shownName(key), confirmation(action, key)].includes(typed);
 }
 
-/** Why the button cannot be pressed yet; `null`: it can. */
+/** Why the button cannot be pressed yet; `null` if it can. */
 export function hindrance(asked: {
   readonly action: ActionName;
   readonly key: string;
   readonly typed: string;
-  /** Whether no known library has made what it is about, and what was typed to say that this is known. */
+  /** Whether no known library has made what the action is about. `library` is what was typed to confirm it. */
   readonly unknownLibrary: boolean;
   readonly library: string;
   readonly reason: string;
-  /** Since the dialog was opened, or the lock changed under it. */
+  /** The time since the dialog was opened, or since the lock changed in it. */
   readonly openMs: number;
-  /** How old what is shown is; `null`: nothing is. */
+  /** The age of what is shown; `null` if nothing is shown. */
   readonly readAgoMs: number | null;
 }): string | null {
   if (asked.readAgoMs === null) return "Reading the lock.";

@@ -18,7 +18,7 @@ async function ask(path: string, init: RequestInit): Promise<{ status: number; b
   let text: string;
   try {
     response = await fetch(apiUrl(path), { credentials: "same-origin", ...init });
-    // The head of an answer may come, and the rest of it never.
+    // The head of an answer may come and the rest of it never.
     text = await response.text();
   } catch (error) {
     if (init.signal?.aborted === true && init.signal.reason?.name !== "TimeoutError") throw error;
@@ -71,7 +71,7 @@ async function post(
   });
 }
 
-/** A conflict is an answer too: it names the present holder. @throws {ApiFailure} */
+/** Sends an action. A conflict is an answer too: it names the present holder. @throws {ApiFailure} */
 export async function act(lockId: string, csrfToken: string, sent: ActionBody): Promise<ActionAnswer> {
   const { status, body } = await post(`locks/${encodeURIComponent(lockId)}/actions`, csrfToken, sent);
   const conflict = status === 409 && typeof body === "object" && body !== null && "outcome" in body;

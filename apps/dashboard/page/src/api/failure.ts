@@ -1,6 +1,6 @@
 import type { Problem } from "../../../src/contract/api.js";
 
-/** `unreachable`: no answer; `broken`: an answer that is none of this API's. */
+/** `unreachable`: no answer. `broken`: an answer that is not of this API. */
 export type FailureKind =
   | "unreachable"
   | "signed-out"
@@ -15,7 +15,7 @@ export type FailureKind =
 export class ApiFailure extends Error {
   readonly kind: FailureKind;
   readonly status: number;
-  /** The API's word for it; empty where it gave none. */
+  /** The API's word for the problem; empty if it gave none. */
   readonly code: string;
 
   constructor(kind: FailureKind, status: number, code: string, message: string) {
@@ -27,12 +27,13 @@ export class ApiFailure extends Error {
   }
 }
 
-/** What is refused before anything is done, besides all that the caller could have known (4xx). */
+/** The codes of refusals that come before anything is done, besides all that the caller could have known (4xx). */
 const refusedFirst: ReadonlySet<string> = new Set(["audit-unavailable", "mutes-unavailable", "busy"]);
 
 /**
- * The sentence that a user reads when a request to change something has failed. Where the answer was lost, or the server does not know it, the
- * change may have happened: a user who reads "Nothing was done" then may force a release twice.
+ * The sentence that a user reads when a request to change something has failed. If the answer was lost, or if the
+ * server does not know the outcome, the change may have happened. A user who then read "Nothing was done" might force a
+ * release twice.
  */
 export function refusalOf({ status, code, message }: ApiFailure, changes = true): string {
   const certain = !changes || (status >= 400 && status < 500) || refusedFirst.has(code);

@@ -1,6 +1,6 @@
 /**
- * The path under which the dashboard is served, with a slash at its end. Read once: the document's URL changes as the pages do, and
- * `<base>` is relative to what it was at first.
+ * The path under which the dashboard is served, with a slash at its end. It is read once: the document's URL changes
+ * with the pages, and `<base>` is relative to the first one.
  */
 export const base: string = new URL(".", document.baseURI).pathname;
 

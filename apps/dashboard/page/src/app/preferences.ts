@@ -1,6 +1,6 @@
 import { effect, type Signal, signal } from "@preact/signals";
 
-// What belongs to this browser and not to a link. Storage may be forbidden: then it lasts as long as the page.
+// Settings that belong to this browser and not to a link. If storage is forbidden, they last as long as the page.
 
 function kept<T extends string>(name: string, values: readonly T[], otherwise: T): Signal<T> {
   const key = `holdfast.${name}`;
@@ -8,7 +8,7 @@ function kept<T extends string>(name: string, values: readonly T[], otherwise: T
   try {
     found = localStorage.getItem(key);
   } catch {
-    // Forbidden: the default holds.
+    // Storage is forbidden, so the default is used.
   }
   const value = signal<T>(values.find((each) => each === found) ?? otherwise);
   effect(() => {
@@ -16,7 +16,7 @@ function kept<T extends string>(name: string, values: readonly T[], otherwise: T
     try {
       localStorage.setItem(key, now);
     } catch {
-      // Forbidden or full: it lasts as long as the page.
+      // Storage is forbidden or full, so the setting lasts as long as the page.
     }
   });
   return value;

@@ -13,7 +13,7 @@ import { ApiFailure } from "../api/failure.js";
 import { LiveStream, type StreamState } from "../live/live-stream.js";
 import { apiUrl } from "./base.js";
 
-// What all pages share: who asks, the clusters, the stream, the clock.
+// The state that all pages share: the user, the clusters, the stream, the clock.
 
 export const me: Signal<Me | null> = signal(null);
 export const meFailure: Signal<ApiFailure | null> = signal(null);
@@ -21,14 +21,14 @@ export const clusters: Signal<readonly ClusterRow[] | null> = signal(null);
 export const findings: Signal<readonly FindingRow[] | null> = signal(null);
 export const streamState: Signal<StreamState> = signal("connecting");
 
-/** The one that is chosen, or all; `null` while none is known. */
+/** The chosen cluster, or all; `null` while none is known. */
 export function clustersOf(chosen: string | null): readonly ClusterRow[] | null {
   return clusters.value?.filter(({ name }) => chosen === null || name === chosen) ?? null;
 }
 
-/** Server's clock less ours. Ages are counted by the server's. */
+/** The server's clock minus ours. Ages are counted by the server's clock. */
 const ahead = signal(0);
-/** When the server was last heard, by our clock. */
+/** When the last message of the server came, by our clock. */
 const heardMs = signal(Date.now());
 const tick = signal(Date.now());
 
@@ -37,10 +37,11 @@ export const now: ReadonlySignal<number> = computed(() => tick.value + ahead.val
 export const quietMs: ReadonlySignal<number> = computed(() => Math.max(0, tick.value - heardMs.value));
 export const paused: ReadonlySignal<boolean> = computed(() => streamState.value === "paused");
 
-/** The server has answered: by `nowMs` where the answer says it. */
+/** Notes that the server has answered, and its time `nowMs` if the answer has it. */
 export function heard(nowMs: number | null): void {
   heardMs.value = Date.now();
-  // The way of an answer takes some ms each time: small differences are left alone, or ages would jump to and fro.
+  // An answer travels for some ms, and not always for the same time. Small differences are ignored, or ages would jump
+  // to and fro.
   if (nowMs !== null && Math.abs(nowMs - Date.now() - ahead.peek()) > 250) ahead.value = nowMs - Date.now();
   tick.value = Date.now();
 }
@@ -50,12 +51,12 @@ type Hears = {
   gone: (ids: readonly string[]) => void;
   changes: (count: number) => void;
   overview: (overview: Overview) => void;
-  /** Ask anew: the stream is (again) there, or cannot be had. */
+  /** Ask anew: the stream has come back, or cannot be opened. */
   ask: () => void;
 };
 const listeners = new Set<Partial<Hears>>();
 
-/** Calls these functions with what the stream brings. The result ends that. */
+/** Calls these functions with what the stream brings. The returned function ends that. */
 export function listen(hears: Partial<Hears>): () => void {
   listeners.add(hears);
   return () => listeners.delete(hears);
@@ -95,7 +96,7 @@ export const stream: LiveStream = new LiveStream(
   { set: (callback, ms) => setTimeout(callback, ms), clear: (timer) => clearTimeout(timer as number) },
 );
 
-/** A failed try is shown by the stream's state; what is known stays. */
+/** A failed request is shown by the stream's state. What is known stays. */
 function quietly(asked: Promise<void>): void {
   asked.catch((error: unknown) => {
     if (error instanceof ApiFailure) meFailure.value = error;
@@ -116,7 +117,7 @@ function askShared(): void {
       findings.value = answer.rows;
     }),
   );
-  // Another sign-in may have other rights, and a restarted server other tokens.
+  // After another sign-in the rights may be other ones, and a restarted server has other tokens.
   quietly(
     get<Me>("me").then((answer) => {
       me.value = answer;
@@ -146,7 +147,7 @@ export function start(): void {
 
 const ranks = { viewer: 0, operator: 1, admin: 2 } as const;
 
-/** Whether the user of the page has this role or a higher one, as far as the page knows; the server decides. */
+/** Whether the user of the page has this role or a higher one, as far as the page knows. The server decides. */
 export function hasRole(role: string): boolean {
   const who = me.value;
   const needed = ranks[role as keyof typeof ranks];
@@ -158,10 +159,13 @@ export function may(role: string): boolean {
   return me.value?.actions === true && hasRole(role);
 }
 
-/** Looking around for places is no action, so that switching those off does not forbid it; but it costs the backend something. */
+/**
+ * Whether the user may search for places with locks. This is no action, so it works where actions are switched off. It
+ * costs the backend something, so it takes the role operator.
+ */
 export const mayDiscover: ReadonlySignal<boolean> = computed(() => hasRole("operator"));
 
-/** The badge in the title bar of the browser: what is critical is worth a look at the tab. */
+/** Marks the tab's title bar if there is a critical finding, so that the user looks at the tab. */
 effect(() => {
   const critical = (findings.value ?? []).filter(
     (each) => each.severity === "critical" && each.muted === null,

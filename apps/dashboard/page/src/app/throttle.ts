@@ -1,4 +1,4 @@
-/** Calls at once, then at most every `ms`, the last wish never lost. */
+/** Calls at once, then at most once in every `ms`. The last request is never lost. */
 export function throttle(ms: number, call: () => void): { (): void; end(): void } {
   let timer: ReturnType<typeof setTimeout> | null = null;
   let wished = false;

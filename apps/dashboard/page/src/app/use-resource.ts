@@ -7,9 +7,9 @@ export interface Resource<T> {
   /** The last answer, kept when a later try fails. */
   readonly data: T | null;
   readonly failure: ApiFailure | null;
-  /** The first answer is still awaited. */
+  /** Whether the first answer has not come yet. */
   readonly loading: boolean;
-  /** Ask now; at most one question is under way. */
+  /** Asks now; at most one request is under way. */
   reload(): void;
 }
 
@@ -20,8 +20,9 @@ interface Held<T> {
 }
 
 /**
- * What `path` of the API gives, asked again every `everyMs` unless paused or hidden, and whenever the stream has come back. `null` asks
- * nothing. Another path starts from nothing, so that no page shows the object of another.
+ * The answer of the API to `path`. It is asked again every `everyMs`, unless the page is paused or hidden, and whenever
+ * the stream has come back. `null` asks nothing. Another path starts with no data, so that no page shows the object of
+ * another.
  */
 export function useResource<T>(path: string | null, everyMs: number | null = null): Resource<T> {
   const [held, setHeld] = useState<Held<T>>({ path, data: null, failure: null });

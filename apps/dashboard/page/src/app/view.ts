@@ -6,14 +6,14 @@ import { base } from "./base.js";
 
 export interface View extends Shared {
   readonly search: string;
-  /** Path below the base, without a slash in front. */
+  /** The path below the base, without a slash in front. */
   readonly path: string;
   href(path: string, query?: Record<string, string>): string;
-  /** Goes there; `replace` leaves no step back. */
+  /** Goes to a page; `replace` leaves no step back. */
   go(path: string, query?: Record<string, string>, replace?: boolean): void;
 }
 
-/** Where the page is, and links that keep what all pages share. */
+/** The present address of the page, and links that keep what all pages share. */
 export function useView(): View {
   const { url, route } = useLocation();
   return useMemo(() => {

@@ -1,12 +1,12 @@
 import { visible } from "@holdfast/collectors/internal";
 import { Fragment, options, type VNode } from "preact";
 
-/** Attributes that are read by people. */
+/** Attributes that people read. */
 const read = ["title", "aria-label", "placeholder"] as const;
 
 /**
- * Every text that the page renders goes through here, so that no name from a backend can hide a character, or turn round what stands
- * beside it, in a place that was forgotten. What is typed into inputs stays as it is.
+ * Every text that the page renders passes through here. So no name from a backend can hide a character, or turn the
+ * text beside it round, even in a place that was forgotten. What users type into inputs is not changed.
  */
 const before = options.vnode;
 options.vnode = (vnode: VNode) => {

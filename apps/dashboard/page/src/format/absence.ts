@@ -1,12 +1,13 @@
 import type { ClusterRow, LockDetail, LockRow } from "../../../src/contract/api.js";
 import { waitersOf } from "./words.js";
 
-// Why a part of a page is empty. That nothing was found and that nothing could be read are never the same sentence.
+// Texts that say why a part of a page is empty. "Nothing was found" and "nothing could be read" are never the same
+// sentence.
 
-/** In place of the holders. */
+/** Shown in place of the holders. */
 export function whyNoHolders({ lock, raw, fromMemory }: LockDetail): string {
   if (lock.denied !== null) return "Who holds it cannot be read.";
-  // Whose permits are out is not in the backend, so what is remembered has no holders of them.
+  // The backend does not keep who has taken permits, so a remembered lock has no holders of them.
   const nameless = lock.backend === "redis" && lock.kind === "semaphore";
   if (fromMemory && (nameless || lock.holderCount > 0))
     return "Its backend cannot be read now. Who held it at the last reading is not known.";
@@ -16,7 +17,7 @@ export function whyNoHolders({ lock, raw, fromMemory }: LockDetail): string {
   return `${free} ${free === "1" ? "permit is" : "permits are"} free. Who has taken others, and how many, is not in the backend.`;
 }
 
-/** In place of the queue. */
+/** Shown in place of the queue. */
 export function whyNoWaiters({ lock, fromMemory }: LockDetail): string {
   if (fromMemory) {
     const before =
@@ -30,34 +31,34 @@ export function whyNoWaiters({ lock, fromMemory }: LockDetail): string {
   return lock.waiterCount > 0 ? `${waitersOf(lock).why}. Who they are could not be read.` : "No waiters.";
 }
 
-/** In place of what an action would do, where it is not offered. */
+/** Shown in place of the effects of an action that is not offered. */
 export function whyNoEffects({ fromMemory }: Pick<LockDetail, "fromMemory">): string {
   return fromMemory
     ? "Its backend cannot be read now, so what this would do is not known."
     : "Nothing: the holder or waiter it was about is no longer there.";
 }
 
-/** In place of the longest wait. `hidden`: waiters cannot be seen. */
+/** Shown in place of the longest wait. `hidden`: waiters cannot be seen. */
 export function noWaitWord(waiters: number, hidden = false): string {
   if (hidden) return "hidden";
   return waiters > 0 ? "unknown" : "none";
 }
 
-/** In place of the holder in a row of the list. `stale`: its backend cannot be read now. */
+/** Shown in place of the holder in a row of the list. `stale`: its backend cannot be read now. */
 export function noHolderWord({ denied, state }: LockRow, stale: boolean): string {
   if (denied !== null) return "not readable";
   if (stale) return "not known now";
-  // Permits that are taken do not say by which client.
+  // Permits that are taken do not show which client has them.
   return state === "idle" ? "none" : "not known";
 }
 
-/** In place of the rows of the audit. `more`: older pages have rows; `older`: this is not the first page. */
+/** Shown in place of the rows of the audit. `more`: older pages have rows. `older`: this is not the first page. */
 export function nothingListed(more: boolean, older: boolean): string {
   if (more) return "None on this page; older ones may be on the next";
   return older ? "Nothing older" : "No actions yet";
 }
 
-/** Names of the clusters of which not everything is known now: that nothing was found there proves nothing. */
+/** The names of the clusters of which not everything is known now. That nothing was found in them proves nothing. */
 export function notKnownNow(clusters: readonly ClusterRow[]): string[] {
   return clusters.filter(({ state }) => state !== "ok").map(({ name, state }) => `${name} is ${state}`);
 }

@@ -6,12 +6,12 @@ import { percent } from "./number.js";
 export interface Line {
   readonly id: string;
   readonly tone: "bad" | "warn" | "info";
-  /** What is read aloud: without the figures that run. */
+  /** What a screen reader reads: without the figures that change all the time. */
   readonly text: string;
   readonly running: string;
 }
 
-/** What an operator must know of a cluster before believing any list. */
+/** What an operator must know about a cluster before trusting any list. */
 export function linesOf(cluster: ClusterRow, nowMs: number): Line[] {
   const { name, backend, state, sources, lastSuccessMs, coverage } = cluster;
   const since =
@@ -39,7 +39,7 @@ export function linesOf(cluster: ClusterRow, nowMs: number): Line[] {
   return lines;
 }
 
-/** Several sources of one backend have the same trouble as a rule: it is said once. */
+/** The reasons, each named once, because several sources of one backend usually have the same trouble. */
 function reasonsOf({ sources }: ClusterRow): string[] {
   const failing = sources.filter(({ state }) => state === "down" || state === "stale");
   const reasons = new Map<string, string[]>();

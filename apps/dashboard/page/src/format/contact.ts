@@ -1,7 +1,10 @@
 import type { LockDetail, LockRow, Participant } from "../../../src/contract/api.js";
 import { span } from "./duration.js";
 
-/** That the connection of a holder is lost, and by when its hold ends; `null` where it is not, or that is not known. */
+/**
+ * Says that the connection of a holder is lost, and by when its hold ends; `null` if it is not lost, or that is not
+ * known.
+ */
 export function lostContact(
   { session }: Participant,
   { contacts }: Pick<LockDetail, "contacts">,
@@ -10,13 +13,13 @@ export function lostContact(
   const contact = contacts.find(({ id }) => id === session);
   if (contact?.state !== "suspended") return null;
   if (contact.endsMs === null) return "connection lost, ends when its session runs out";
-  // The server ends sessions at its ticks, up to one after the time-out.
+  // The server ends sessions at its ticks, so up to one tick after the time-out.
   return contact.endsMs <= nowMs
     ? "connection lost, ends at any moment"
     : `connection lost, ends within ${span(Math.ceil((contact.endsMs - nowMs) / 1_000) * 1_000)}`;
 }
 
-/** The time-out of a holder's session, as text; `null` where it is not known. */
+/** The time-out of a holder's session, as text; `null` if it is not known. */
 export function sessionTimeout(
   { session }: Participant,
   { contacts }: Pick<LockDetail, "contacts">,
@@ -25,7 +28,10 @@ export function sessionTimeout(
   return timeoutMs === null ? null : span(timeoutMs);
 }
 
-/** What is left of a holder's lease since its lock was read, as text; `null` where that is not known, or nothing is left. */
+/**
+ * The rest of a holder's lease, counted from when its lock was read, as text; `null` if it is not known, or nothing is
+ * left.
+ */
 export function leaseLeft(
   { remainingMs }: Pick<Participant, "remainingMs">,
   { readMs }: Pick<LockRow, "readMs">,

@@ -15,7 +15,7 @@ const looks: Readonly<Record<NonNullable<PastHoldRow["reason"]>, EndLook>> = {
   unknown: { icon: "info", tone: "info", text: "ended, cause unknown" },
 };
 
-/** `null`: the hold goes on. */
+/** `null` means that the hold goes on. */
 export function endWords(reason: PastHoldRow["reason"]): EndLook {
   return reason === null ? { icon: "held", tone: "good", text: "still held" } : looks[reason];
 }

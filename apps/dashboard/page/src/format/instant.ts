@@ -26,7 +26,7 @@ export function timeOfDay(atMs: number, zone: Zone): string {
   return `${part.hour}:${part.minute}:${part.second}`;
 }
 
-/** `2026-11-21 14:22:10.004`, and `Z` behind it in UTC. */
+/** `2026-11-21 14:22:10.004`, with `Z` after it in UTC. */
 export function instant(atMs: number, zone: Zone): string {
   const part = fields(atMs, zone);
   const text = `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second}.${part.fractionalSecond}`;

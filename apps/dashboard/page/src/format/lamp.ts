@@ -1,7 +1,7 @@
 import type { ClusterRow } from "../../../src/contract/api.js";
 import type { StreamState } from "../live/live-stream.js";
 
-/** What the head of every page says of how far it can be believed. */
+/** How far a page can be trusted, as the head of every page shows it. */
 export interface Lamp {
   readonly icon: "held" | "syncing" | "stale" | "pause" | "down" | "denied";
   readonly look: "live" | "wait" | "warn" | "bad";
@@ -29,8 +29,9 @@ const ofCluster: Record<ClusterRow["state"], Lamp> = {
 const partly: Lamp = { icon: "denied", look: "warn", word: "not all readable" };
 
 /**
- * The worst of the stream and of the clusters on the page; of two that are equally bad the stream, since without it the state of the
- * clusters is old. `clusters`: `null` while they are not known. A page that is paused says that alone: nothing on it is of now.
+ * The worst state of the stream and of the clusters on the page. If two are equally bad, the stream's is shown, because
+ * without the stream the state of the clusters is old. `clusters` is `null` while they are not known. A paused page
+ * shows only that it is paused, because nothing on it is present.
  */
 export function lampOf(stream: StreamState, clusters: readonly ClusterRow[] | null): Lamp {
   if (stream === "paused" || clusters === null) return ofStream[stream === "live" ? "connecting" : stream];

@@ -6,13 +6,13 @@ export type Moment = Participant["since"];
 export interface Age {
   /** `41 s`, `≥ 1 min 10 s`, or `unknown`. */
   readonly text: string;
-  /** How it is known, in one or two words; empty where there is nothing to be known. */
+  /** How it is known, in one or two words; empty if there is nothing to say. */
   readonly note: string;
-  /** How it is known in a whole sentence, for a reader who asks why. */
+  /** How it is known, in a whole sentence for a reader who asks why. */
   readonly why: string;
 }
 
-/** How long ago, with how that is known. A number is given only where it was measured. */
+/** How long ago the moment was, and how that is known. A number is given only if it was measured. */
 export function age(moment: Moment, nowMs: number): Age {
   if (moment.atMs === null || moment.provenance === "unknown") {
     return {

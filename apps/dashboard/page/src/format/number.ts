@@ -7,7 +7,7 @@ export const count = (value: number): string => grouped.format(value);
 /** `12.5` below a hundred, whole numbers above. */
 export const rate = (value: number): string => (value < 100 ? fine : grouped).format(value);
 
-/** Rounded down: 100 % is said only of all, and 0 % only of nothing. */
+/** Rounded down, so that 100 % means all. 0 % means nothing. */
 export function percent(share: number): string {
   if (share >= 1) return "100 %";
   if (share > 0 && share < 0.01) return "< 1 %";

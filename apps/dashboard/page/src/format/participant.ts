@@ -1,9 +1,9 @@
 import type { Participant } from "../../../src/contract/api.js";
 
 export interface Name {
-  /** The best that is known of who it is. */
+  /** The best name that is known of it. */
   readonly main: string;
-  /** What else is known, in the order in which an operator asks. */
+  /** What else is known, in the order in which an operator asks for it. */
   readonly more: readonly string[];
 }
 
@@ -16,7 +16,7 @@ export function nameOf(participant: Participant): Name {
     address,
     identity?.host ?? null,
     identity?.pid == null ? null : `pid ${identity.pid}`,
-    // Where there is an identity, it was read from the data.
+    // If there is an identity, it was read from the data, so the data adds nothing.
     identity === null ? data : null,
     actor === null ? null : short(actor),
   ].filter((each): each is string => each !== null && each !== "");
@@ -31,12 +31,12 @@ export function nameOf(participant: Participant): Name {
   return { main: main ?? entry, more };
 }
 
-/** A uuid by its beginning, what stands behind it whole: `3f2c91ab…:57`. Anything else unchanged. */
+/** A uuid shortened to its beginning, with what follows it unchanged: `3f2c91ab…:57`. Any other text is unchanged. */
 export function short(id: string): string {
   return id.replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "$1…");
 }
 
-/** A long key by its beginning and its end, which are what tells keys apart. */
+/** A long key shortened to its beginning and its end, because these distinguish keys. */
 export function middle(text: string, longest: number): string {
   if (text.length <= longest) return text;
   const head = Math.ceil((longest - 1) * 0.6);

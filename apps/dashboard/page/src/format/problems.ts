@@ -2,20 +2,20 @@ import type { FindingRow } from "../../../src/contract/api.js";
 
 const ranks = { critical: 0, warning: 1, info: 2 } as const;
 
-/** The worst first; of equally bad ones the one that has been there for longest. */
+/** The most severe first; among equal ones, the oldest first. */
 export function worstFirst(rows: readonly FindingRow[]): FindingRow[] {
   return [...rows].sort((a, b) => ranks[a.severity] - ranks[b.severity] || a.sinceMs - b.sinceMs);
 }
 
 export interface Sorted {
-  /** Critical and warning: what the badge in the head counts. */
+  /** Critical findings and warnings: the badge in the head counts these. */
   readonly problems: readonly FindingRow[];
-  /** What may be as it should be. */
+  /** Findings that may be no problem. */
   readonly hints: readonly FindingRow[];
   readonly muted: readonly FindingRow[];
 }
 
-/** Findings of one cluster, or of all where `cluster` is `null`, in the parts in which every page counts them. */
+/** The findings of one cluster, or of all if `cluster` is `null`, in the groups in which every page counts them. */
 export function sorted(rows: readonly FindingRow[], cluster: string | null): Sorted {
   const here = worstFirst(rows).filter((row) => cluster === null || row.cluster === cluster);
   const open = here.filter(({ muted }) => muted === null);
@@ -26,7 +26,7 @@ export function sorted(rows: readonly FindingRow[], cluster: string | null): Sor
   };
 }
 
-/** Where an operator goes next: a path below the base, and what the link says. */
+/** What an operator can do next: a path below the base, and the text of the link. */
 export interface Step {
   readonly text: string;
   readonly path: string;

@@ -4,11 +4,11 @@ import { percent } from "./number.js";
 type Source = ClusterRow["sources"][number];
 
 interface Meaning {
-  /** What it is for. */
+  /** What the source is for. */
   readonly what: string;
-  /** Before its first time, which is nothing wrong. */
+  /** The words before its first time, when nothing is wrong. */
   readonly idle: string | null;
-  /** What its share is a share of; `null` where it has none that means anything. */
+  /** What its share is a share of; `null` if its share means nothing. */
   readonly share: string | null;
 }
 
@@ -27,12 +27,12 @@ const meanings: readonly (readonly [RegExp, Meaning])[] = [
   [/^servers\b/, { what: "the table above", idle: "not asked yet", share: null }],
 ];
 
-/** How a source is doing, in words that say what its figures are of. */
+/** How a source is doing, in words that say what its figures mean. */
 export function standingOf(source: Source): {
   readonly what: string;
-  /** In place of the state. */
+  /** Shown in place of the state. */
   readonly idle: string | null;
-  /** `null`: there is nothing of which it could have seen a part. */
+  /** `null` if there is nothing of which it could have seen a part. */
   readonly coverage: string | null;
 } {
   const { what, idle, share } = meanings.find(([name]) => name.test(source.source))?.[1] ?? list;
@@ -44,7 +44,7 @@ export function standingOf(source: Source): {
   return { what, idle: untried ? idle : null, coverage };
 }
 
-/** The sources that may keep an answer waiting, a part of a sentence each: not those that are idle by design. */
+/** The sources that may delay an answer, each as a part of a sentence. Sources that are idle by design are left out. */
 export function lateSources(clusters: readonly Pick<ClusterRow, "name" | "sources">[]): string[] {
   return clusters.flatMap(({ name, sources }) =>
     sources
@@ -53,7 +53,7 @@ export function lateSources(clusters: readonly Pick<ClusterRow, "name" | "source
   );
 }
 
-/** A moment in the words of a backend, as collectors give it among the facts of a server; `null` for anything else. */
+/** A moment in the form in which collectors give it among the facts of a server; `null` for anything else. */
 export function momentIn(value: string): number | null {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value) ? Date.parse(value) : null;
 }

@@ -2,7 +2,10 @@ import type { Waits } from "../../../src/contract/api.js";
 
 type Edge = Waits["edges"][number];
 
-/** What a page of one cluster shows of all waits; `null`: of all clusters. A circle through several clusters is shown with each of them. */
+/**
+ * The part of all waits that a page of one cluster shows; `null` means all clusters. A cycle through several clusters
+ * is shown with each of them.
+ */
 export function waitsIn(
   { edges, cycles, blind }: Pick<Waits, "edges" | "cycles" | "blind">,
   cluster: string | null,
@@ -17,12 +20,12 @@ export function waitsIn(
   };
 }
 
-/** A holder that others wait for, and the waiters behind it. */
+/** A holder for which others wait, and the waiters behind it. */
 export interface Blocker {
   readonly actor: string;
-  /** How many actors wait behind it in all, each counted once. */
+  /** How many actors wait behind it in all; each is counted once. */
   readonly behind: number;
-  /** It waits for several holders, and its own locks are shown at another place of the tree. */
+  /** True if it waits for several holders, and its own locks are shown at another place of the tree. */
   readonly again: boolean;
   readonly holds: readonly Held[];
 }
@@ -35,9 +38,9 @@ export interface Held {
 }
 
 /**
- * The waits as a forest: at the top an actor that blocks others, below it the locks that it holds, below these their waiters. Actors that
- * only wait in a circle have no top: the one with the most waiters is taken. The locks of an actor are shown once, and all trees have at
- * most `limit` places; `left` counts the actors that found no place.
+ * The waits as a forest: at the top an actor that blocks others, below it the locks that it holds, below these their
+ * waiters. Actors that only wait in a cycle have no top, so the one with the most waiters is taken. The locks of an
+ * actor are shown once. All trees have at most `limit` places; `left` counts the actors that found no place.
  */
 export function waitForest(edges: readonly Edge[], limit: number): { forest: Blocker[]; left: number } {
   const waits = new Set(edges.map(({ from }) => from));
@@ -75,7 +78,7 @@ export function waitForest(edges: readonly Edge[], limit: number): { forest: Blo
     const locks = new Map<string, Edge[]>();
     for (const edge of blocks.get(actor) ?? []) {
       const own = locks.get(edge.lockId) ?? [];
-      // Two threads of one process are one actor on ZooKeeper: said once.
+      // Two threads of one process are one actor on ZooKeeper, so it is listed once.
       if (!own.some(({ from }) => from === edge.from)) own.push(edge);
       locks.set(edge.lockId, own);
     }

@@ -1,7 +1,7 @@
 import type { LockRow, Participant } from "../../../src/contract/api.js";
 import { count, many } from "./number.js";
 
-/** `fair-mutex` is `fair mutex`. */
+/** `fair-mutex` becomes `fair mutex`. */
 export const plain = (word: string): string => word.replaceAll("-", " ");
 
 export const sentence = (word: string): string => {
@@ -24,10 +24,10 @@ const findingTitles: Record<string, string> = {
   "clock-skew": "Clocks differ",
 };
 
-/** What a finding is called; `deadlock-suspected` is `Deadlock suspected`. */
+/** The title of a finding; `deadlock-suspected` becomes `Deadlock suspected`. */
 export const findingTitle = (kind: string): string => findingTitles[kind] ?? sentence(kind);
 
-/** The kind, or that it is none that is known. */
+/** The kind of a lock, or that it is unknown. */
 export const kindOf = (lock: Pick<LockRow, "kind">): string =>
   lock.kind === null ? "unknown kind" : plain(lock.kind);
 
@@ -41,7 +41,7 @@ const libraryNames: Record<string, string> = {
 };
 export const libraryOf = (name: string): string => libraryNames[name] ?? name;
 
-/** How many wait, in the unit in which that can be seen at all. */
+/** How many wait, in the only unit that can be seen. */
 export function waitersOf(lock: Pick<LockRow, "waiterCount" | "waiterUnit">): { text: string; why: string } {
   if (lock.waiterUnit === "hidden") {
     return { text: "hidden", why: "Waiters of this kind of lock cannot be seen from outside." };

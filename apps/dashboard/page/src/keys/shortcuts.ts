@@ -1,4 +1,4 @@
-// Which key does what. Single keys disturb people who speak to their computer, so all of them can be switched off.
+// The keys and their commands. Single keys disturb people who use speech input, so all of them can be switched off.
 
 export type Command =
   | { readonly do: "search" | "pause" | "help" }
@@ -22,7 +22,7 @@ export interface Press {
   readonly ctrlKey: boolean;
   readonly metaKey: boolean;
   readonly altKey: boolean;
-  /** The user writes text, or a dialog is open. */
+  /** Whether the user writes text, or a dialog is open. */
   readonly busy: boolean;
 }
 

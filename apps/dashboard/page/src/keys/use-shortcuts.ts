@@ -4,7 +4,7 @@ import { type Command, Shortcuts } from "./shortcuts.js";
 
 const writes = "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]";
 
-/** Moves the focus among the rows' links: Enter opens, as of any link. */
+/** Moves the focus among the links of the rows. Enter opens the focused one, as with any link. */
 function moveRow(by: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")];
   const at = rows.indexOf(document.activeElement as HTMLElement);

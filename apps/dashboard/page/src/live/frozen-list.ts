@@ -1,19 +1,19 @@
 import type { LockRow } from "../../../src/contract/api.js";
 
 export interface FrozenList {
-  /** As shown, in the shown order, each as fresh as it is known. */
+  /** The rows that are shown, in their shown order, each with the newest content that is known. */
   readonly rows: readonly LockRow[];
-  /** Ids among them that are no longer there. */
+  /** The ids of shown rows whose locks are gone. */
   readonly gone: ReadonlySet<string>;
-  /** What the list would be now; `null`: as shown. */
+  /** What the list would be now; `null` if that is what is shown. */
   readonly next: readonly LockRow[] | null;
-  /** How many rows would come, go, or move. */
+  /** How many rows would come, go or move. */
   readonly pending: number;
 }
 
 export const emptyList: FrozenList = { rows: [], gone: new Set(), next: null, pending: 0 };
 
-/** The list as the server has just given it. Frozen: rows change where they stand; what would move them waits. */
+/** Takes the list that the server has just given. If it is frozen, rows change only in their place, and moves wait. */
 export function relist(list: FrozenList, rows: readonly LockRow[], frozen: boolean): FrozenList {
   if (!frozen || list.rows.length === 0) return { ...emptyList, rows };
   const fresh = new Map(rows.map((row) => [row.id, row]));
@@ -24,8 +24,9 @@ export function relist(list: FrozenList, rows: readonly LockRow[], frozen: boole
 }
 
 /**
- * Changed rows from the stream: content only, the order stays. What the stream brings counts by its order and not by `readMs`, since the
- * server's clock may be set back; a row that an answer has overtaken is corrected by the event of the change that the answer showed.
+ * Takes changed rows from the stream: only their content changes, the order stays. Rows of the stream are taken in the
+ * order in which they come and not by `readMs`, because the server's clock may be set back. If an answer has overtaken
+ * the stream, a shown row may become older for a moment. The event of the change that the answer showed corrects it.
  */
 export function refresh(list: FrozenList, changed: readonly LockRow[]): FrozenList {
   const fresh = new Map(changed.map((row) => [row.id, row]));
@@ -36,7 +37,7 @@ export function refresh(list: FrozenList, changed: readonly LockRow[]): FrozenLi
   return { ...list, rows, gone, next };
 }
 
-/** Rows that are gone stay in their place, marked, until the list is made anew. */
+/** Marks rows whose locks are gone. They stay in their place until the list is made anew. */
 export function lose(list: FrozenList, ids: readonly string[]): FrozenList {
   const lost = ids.filter((id) => list.rows.some((row) => row.id === id) && !list.gone.has(id));
   if (lost.length === 0) return list;
@@ -45,19 +46,19 @@ export function lose(list: FrozenList, ids: readonly string[]): FrozenList {
   return { ...list, gone, next, pending: difference(list.rows, next) };
 }
 
-/** What was waiting, now. */
+/** Shows now what was waiting. */
 export const apply = (list: FrozenList): FrozenList => ({ ...emptyList, rows: list.next ?? list.rows });
 
-// An answer may overtake an event: the row that was read later counts.
+// An answer may overtake an event, so the row that was read later is taken.
 function newer(shown: LockRow, fresh: LockRow | undefined): LockRow {
   return fresh !== undefined && fresh.readMs >= shown.readMs ? fresh : shown;
 }
 
-/** How many of the next list stand elsewhere than now, or nowhere now; and how many of now go. */
+/** How many rows of the next list are new or stand elsewhere, and how many shown rows would go. */
 function difference(shown: readonly LockRow[], next: readonly LockRow[]): number {
   const coming = new Set(next.map((row) => row.id));
   const leaving = shown.filter((row) => !coming.has(row.id)).length;
-  // Those that leave make others move up: that is not a change of its own.
+  // Rows that go make others move up. That does not count as a change of its own.
   const staying = shown.filter((row) => coming.has(row.id)).map((row) => row.id);
   const places = new Map(staying.map((id, at) => [id, at]));
   let kept = 0;

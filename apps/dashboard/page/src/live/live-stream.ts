@@ -1,7 +1,7 @@
 import type { ClusterRow, FindingRow, LockRow, Overview } from "../../../src/contract/api.js";
 import { silenceMs } from "../../../src/contract/stream.js";
 
-/** What of `EventSource` is needed: tests put another in its place. */
+/** The part of `EventSource` that is needed. Tests replace it. */
 export interface Source {
   addEventListener(type: string, listener: (event: { readonly data: string }) => void): void;
   onerror: ((event: never) => void) | null;
@@ -14,9 +14,9 @@ export interface Timers {
 }
 
 export interface StreamListeners {
-  /** Connected, perhaps again: whatever was missed meanwhile has to be asked for. */
+  /** The stream is connected, perhaps again. Whatever was missed meanwhile has to be asked for. */
   opened(): void;
-  /** Something has come; by the server's clock where it said so. */
+  /** A message has come, with the server's time if it has one. */
   heard(nowMs: number | null): void;
   stateChanged(state: StreamState): void;
   locks(rows: readonly LockRow[]): void;
@@ -25,15 +25,15 @@ export interface StreamListeners {
   overview(overview: Overview): void;
   findings(rows: readonly FindingRow[]): void;
   clusters(rows: readonly ClusterRow[]): void;
-  /** Every 10 s while there is no stream. */
+  /** Called every 10 s while there is no stream. */
   poll(): void;
 }
 
-/** `polling`: three tries failed, so the page asks every 10 s, and tries on. */
+/** `polling`: three tries failed, so the page asks every 10 s, and goes on trying. */
 export type StreamState = "connecting" | "live" | "reconnecting" | "polling" | "paused";
 
 export interface Interest {
-  /** Ids of lock rows, most wanted first. */
+  /** The ids of lock rows, the most important first. */
   readonly rows: readonly string[];
   readonly overview: boolean;
   readonly findings: boolean;
@@ -46,7 +46,9 @@ const pollMs = 10_000;
 const failuresBeforePolling = 3;
 const retriesMs = [1000, 2000, 4000, 10_000];
 
-/** The query of the stream's URL. Rows that do not fit are left out: the list asks for them anew now and then. */
+/**
+ * The query of the stream's URL. Rows that do not fit are left out, because the list asks for them anew now and then.
+ */
 export function streamQuery(interest: Interest): string {
   const ids: string[] = [];
   let length = 0;
@@ -63,8 +65,9 @@ export function streamQuery(interest: Interest): string {
 }
 
 /**
- * The one stream of this tab. It asks for what the pages on screen are interested in, opens anew when that changes, and goes on trying
- * when it breaks. `EventSource`'s own retry is not used: it gives up for good on an error status, without a word.
+ * The one stream of this tab. It asks for what the pages on screen need, opens anew when that changes, and goes on
+ * trying when it breaks. It does not use the retry of `EventSource`, which gives up for good on an error status,
+ * without notice.
  */
 export class LiveStream {
   readonly #open: (query: string) => Source;
@@ -94,7 +97,7 @@ export class LiveStream {
     this.#settleSoon();
   }
 
-  /** `who` wants this from now on; `null`: nothing more. */
+  /** From now on `who` wants this; `null` means nothing more. */
   want(who: object, interest: Interest | null): void {
     if (interest === null) this.#interests.delete(who);
     else this.#interests.set(who, interest);
@@ -134,7 +137,7 @@ export class LiveStream {
     return streamQuery({ rows: [...rows], overview, findings });
   }
 
-  // A page that leaves and one that comes change the interest twice in one breath.
+  // When one page replaces another, the interest changes twice in quick succession, so this waits a moment.
   #settleSoon(): void {
     if (this.#settle !== null) return;
     this.#settle = this.#timers.set(() => {
@@ -152,7 +155,8 @@ export class LiveStream {
     const source = this.#open(query);
     this.#source = source;
     let greeted = false;
-    // One that replaces another has no more time than the other had left: the page has heard nothing since then.
+    // A connection that replaces another gets only the time that the other had left: nothing has come to the page since
+    // then.
     if (this.#silence === null) this.#watchSilence();
     const take = <T>(type: string, listener: (data: T) => void): void => {
       source.addEventListener(type, ({ data }) => {
@@ -213,7 +217,8 @@ export class LiveStream {
     }, pollMs);
   }
 
-  // The server beats. A connection whose other end has vanished or stands still stays open here for minutes.
+  // The server sends regularly. Without this check, a connection whose other end has vanished or hangs would stay open
+  // for minutes.
   #watchSilence(): void {
     this.#stop("silence");
     this.#silence = this.#timers.set(() => {

@@ -6,11 +6,11 @@ import { apply, emptyList, type FrozenList, lose, refresh, relist } from "./froz
 
 export interface LiveList {
   readonly list: FrozenList;
-  /** The answer to this path is in it; before that it has what was shown for another one. */
+  /** Whether the list has the answer to this path. Before that, it has what was shown for another one. */
   readonly isOfPath: boolean;
-  /** Shows what waits. */
+  /** Shows the changes that wait. */
   showNow(): void;
-  /** While a hand or a finger is on the table, nothing in it may move. */
+  /** Nothing in the table may move while the pointer is on it or the focus is in it. */
   touch(by: "pointer" | "focus"): void;
   leave(by: "pointer" | "focus"): void;
 }

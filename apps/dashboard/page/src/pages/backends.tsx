@@ -160,7 +160,7 @@ function Sources({ cluster, view }: { cluster: Cluster["cluster"]; view: View })
   );
 }
 
-/** Looks around only when asked to: it costs the backend something. */
+/** Searches for places with locks only when the user asks for it, because it costs the backend something. */
 function Discover({ cluster, view }: { cluster: string; view: View }): JSX.Element {
   const [asked, setAsked] = useState(false);
   const { data, failure, loading, reload } = useResource<Discoveries>(

@@ -178,7 +178,7 @@ export function FindingsPage(): JSX.Element {
   const wanted = new URLSearchParams(view.search).get("id");
   const there = data !== null;
   useEffect(() => document.querySelector(".wanted")?.scrollIntoView({ block: "center" }), [there, wanted]);
-  // Muting changes no lock, so that it is there where actions are switched off, too.
+  // Muting changes no lock, so it is offered even if actions are switched off.
   const onMute = hasRole("operator") ? setMuting : null;
   return (
     <>

@@ -26,13 +26,13 @@ import { useHandOffAnnounced, useLockChanges } from "./lock/live.js";
 import { Histogram, Past } from "./lock/past.js";
 import { Queue } from "./lock/queue.js";
 
-// Only dashboards that keep a history have it.
+// Only dashboards that keep a history need this script.
 const Story = later(async () => (await import("./lock/story.js")).Story);
 
 const oldestForActionsMs = 10_000;
-/** The stream reports changes; this poll is for what it may have missed. */
+/** The stream reports changes. This poll is for what the stream may have missed. */
 const polledMs = 3_000;
-/** One permit for another is no change of the row: only the ids differ, and those are read here alone. */
+/** If one permit replaces another, the row does not change: only the ids differ, and only this page reads them. */
 const permitsPolledMs = 500;
 
 function NoSuchLock({ reload, view }: { reload: () => void; view: View }): JSX.Element {
@@ -54,7 +54,7 @@ function NoSuchLock({ reload, view }: { reload: () => void; view: View }): JSX.E
   );
 }
 
-/** `children`: the buttons of the actions that are about no participant. */
+/** `children`: the buttons of the actions that concern no participant. */
 function Head(props: { lock: LockRow; view: View; children: ComponentChildren }): JSX.Element {
   const { lock, view, children } = props;
   return (
@@ -83,8 +83,8 @@ function Head(props: { lock: LockRow; view: View; children: ComponentChildren })
 }
 
 /**
- * What a reader has to know before the rest. `off`: why no action can be had. `refused`: the action that a link asks for, where it is not
- * offered.
+ * What a reader has to know before the rest. `off` says why no action is possible. `refused` is the action that a link
+ * asks for and that is not offered.
  */
 function Notices(props: {
   lock: LockRow;
@@ -129,7 +129,7 @@ function Notices(props: {
   );
 }
 
-/** The words of the backend, and how the values above were obtained from them. */
+/** The data of the backend, and how the values above were obtained from it. */
 function Background({ detail, view }: { detail: LockDetail; view: View }): JSX.Element {
   const { lock, raw, explain } = detail;
   return (
@@ -175,7 +175,8 @@ export function LockPage(): JSX.Element {
   const wished = asAction(new URLSearchParams(view.search).get("act") ?? "");
   const offered = data?.actions.find(({ action, role }) => action === wished && may(role));
   useEffect(() => {
-    // A link of a finding asks for an action: its dialog opens once the lock is read, where this holder and this user can have it.
+    // A link of a finding asks for an action. Its dialog opens once the lock is read, if this action is offered to this
+    // user.
     if (wished === null || data === null || offered === undefined) return;
     setChosen({ action: wished, entry: offered.entry, shown: data.lock });
     view.go(path, {}, true);

@@ -76,7 +76,8 @@ function Text(props: {
   onWrite: (value: string) => void;
 }): JSX.Element {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  // The page is drawn again while the user writes: what is written counts, not what was filtered by so far.
+  // The page is drawn again while the user writes. Then the written text counts, and not the text by which it was
+  // filtered so far.
   const [draft, setDraft] = useState<string | null>(null);
   const write = props.onWrite;
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -199,7 +200,7 @@ function Filters({
   );
 }
 
-/** How much of what there is has been looked at: a list is never shown as complete when it is not. */
+/** How much has been read of all that there is. A list is never shown as complete when it is not. */
 function Coverage({ answer }: { answer: Locks }): JSX.Element {
   const { total, known, coverage, lastFullMs } = answer;
   const last =
@@ -235,7 +236,7 @@ function NoRows({ answer, filter, view }: { answer: Locks; filter: LocksView; vi
   );
 }
 
-/** `shown`: how many rows are on screen. */
+/** `shown` is the number of rows on screen. */
 function Pager(props: { answer: Locks; filter: LocksView; shown: number; view: View }): JSX.Element | null {
   const { answer, filter, shown, view } = props;
   const { next, rows, total } = answer;

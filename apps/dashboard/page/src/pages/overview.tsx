@@ -36,7 +36,10 @@ function Tile(props: {
   );
 }
 
-/** A session of ZooKeeper that ends looks from outside like a release, so this is not all that may have been lost. */
+/**
+ * The holds that are known to be lost. More may be lost: a ZooKeeper session that ends looks like a release from
+ * outside.
+ */
 function Lost({ lost, nowMs, view }: { lost: Overview["lost"]; nowMs: number; view: View }): JSX.Element {
   const short = nowMs - lost.sinceMs < 3_600_000;
   return (
@@ -88,7 +91,7 @@ export function OverviewPage(): JSX.Element {
   const view = useView();
   useTitle("Overview");
   const one = view.cluster;
-  // The stream has the figures of all clusters together; those of one cluster are asked for.
+  // The stream has only the figures of all clusters together. Those of one cluster are asked for.
   const { data, failure, loading, reload } = useResource<Overview>(
     one === null ? "overview" : pathWith("overview", { cluster: one }),
     one === null ? 30_000 : 2_000,

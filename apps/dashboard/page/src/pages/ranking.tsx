@@ -52,7 +52,7 @@ function oneOf<T extends string>(of: Readonly<Record<T, unknown>>, text: string 
   return text !== null && Object.hasOwn(of, text) ? (text as T) : null;
 }
 
-/** Whatever stands in the address: what is no choice is no choice, never an error. */
+/** Reads the choices from the address. A value that is no choice counts as none, and is never an error. */
 function shownOf(search: string): Shown {
   const query = new URLSearchParams(search);
   return {

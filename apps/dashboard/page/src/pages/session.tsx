@@ -24,7 +24,7 @@ function Locks({
 }: {
   title: string;
   none: string;
-  /** The first ones of `all`. */
+  /** The first locks of `all`. */
   locks: SessionRow["holds"];
   all: number;
   view: View;

@@ -85,7 +85,7 @@ function Branch(props: {
   );
 }
 
-/** The ring as a picture; the list beside it says the same. */
+/** The cycle as a picture. The list beside it says the same. */
 function Ring({ actors, names }: { actors: readonly string[]; names: Names }): JSX.Element | null {
   if (actors.length > 8) return null;
   const place = (at: number): { x: number; y: number } => {
@@ -104,7 +104,7 @@ function Ring({ actors, names }: { actors: readonly string[]; names: Names }): J
         const to = place((at + 1) % actors.length);
         const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
         const cut = 22 / length;
-        // To the side a little, or two who wait for each other would have one line.
+        // Moved to the side a little, because two actors that wait for each other would otherwise share one line.
         const [dx, dy] = [(-(to.y - from.y) / length) * 5, ((to.x - from.x) / length) * 5];
         return (
           <line

@@ -4,7 +4,7 @@ import { duration } from "../format/duration.js";
 import { instant, timeOfDay, type Zone } from "../format/instant.js";
 import { age, type Moment } from "../format/moment.js";
 
-/** How long since, going on by the second, with how that is known. */
+/** The time since a moment, updated every second, and how it is known. */
 export function Age({ of: moment, zone }: { of: Moment; zone: Zone }): JSX.Element {
   const { text, note, why } = age(moment, now.value);
   const at = moment.atMs === null ? why : `${why} ${instant(moment.atMs, zone)}`;
@@ -30,7 +30,7 @@ export function At({
   ms: number;
   zone: Zone;
   short?: boolean;
-  /** Of what is known to the second alone. */
+  /** For a moment that is known only to the second. */
   toSecond?: boolean;
 }): JSX.Element {
   return (

@@ -6,7 +6,10 @@ import { rate } from "../format/number.js";
 import { At } from "./age.js";
 import type { Point } from "./draw-chart.js";
 
-/** A line over time, drawn by a chunk that is loaded when it is needed; as a table on request, or when that chunk fails. */
+/**
+ * A line over time, drawn by a script that is loaded when it is needed. It becomes a table on request, or if that
+ * script fails.
+ */
 export function Chart(props: {
   title: string;
   unit: string;

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "../app/announce.js";
 import { Icon } from "./icon.js";
 
-/** Copies. Without the clipboard (plain http from another host) it shows the text selected instead. */
+/** Copies a text. Without the clipboard (plain http from another host) it shows the text selected instead. */
 export function Copy({ text, what }: { text: string; what: string }): JSX.Element {
   const [state, setState] = useState<"idle" | "done" | "by-hand">("idle");
   const field = useRef<HTMLInputElement>(null);

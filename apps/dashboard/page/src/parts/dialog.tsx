@@ -13,7 +13,8 @@ export function Dialog(props: {
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    // The first field, or the title: what is read and written first. Without scrolling, since what stands above a field has to be read.
+    // The focus goes to the first field, or to the title. The page does not scroll, because what stands above a field
+    // has to be read.
     const first = dialog.current?.querySelector<HTMLElement>("[data-first]") ?? title.current;
     first?.focus({ preventScroll: true });
     return () => {

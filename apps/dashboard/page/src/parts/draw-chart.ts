@@ -13,7 +13,7 @@ function columns(points: readonly Point[]): uPlot.AlignedData {
   return [points.map(({ atMs }) => atMs / 1000), points.map(({ value }) => value)];
 }
 
-/** Draws into `place`, as wide as that is. Colours are those of the style sheet at this moment. */
+/** Draws into `place`, at its full width. The colours are those of the style sheet at this moment. */
 export function drawChart(
   place: HTMLElement,
   options: { readonly label: string; readonly tone: 1 | 2; readonly zone: Zone },
@@ -44,7 +44,7 @@ export function drawChart(
       cursor: { y: false, drag: { x: false, y: false } },
       ...(options.zone === "utc" && { tzDate: (s: number) => uPlot.tzDate(new Date(s * 1000), "Etc/UTC") }),
       scales: {
-        // A minute at least: around a single point it would be days.
+        // The range is at least a minute. Around a single point it would be days.
         x: { range: (_, first, last) => [Math.min(first, last - 60), last] },
         y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] },
       },

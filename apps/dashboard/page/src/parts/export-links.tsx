@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { pathWith, type Query } from "../api/client.js";
 import { apiUrl } from "../app/base.js";
 
-/** The whole list as a file, under the filters that the page has. */
+/** Links to the whole list as a file, with the filters of the page. */
 export function ExportLinks({ list, query }: { list: string; query: Query }): JSX.Element {
   return (
     <span class="exports">

@@ -28,7 +28,7 @@ export function FindingObject({ finding, view }: { finding: FindingRow; view: Vi
   );
 }
 
-/** Findings as short cards: what, since when, why it is believed, what to do. `more`: what stands below each. */
+/** Findings as short cards: what, since when, the evidence, what to do. `more` gives what stands below each. */
 export function FindingCards(props: {
   rows: readonly FindingRow[];
   view: View;

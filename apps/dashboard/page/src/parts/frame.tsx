@@ -79,7 +79,7 @@ function ClusterChoice({ view }: { view: View }): JSX.Element | null {
   const known = clusters.value ?? [];
   if (known.length < 2 && view.cluster === null) return null;
   const choose = (name: string): void => {
-    // A cursor and a lock belong to the list they came from.
+    // A cursor or a lock belongs to the list that it came from.
     const path = /^(locks|sessions)\//.test(view.path) ? view.path.split("/", 1)[0] : view.path;
     const query = new URLSearchParams(view.search);
     for (const each of ["cluster", "cursor", "from", "of"]) query.delete(each);
@@ -108,7 +108,10 @@ function ClusterChoice({ view }: { view: View }): JSX.Element | null {
   );
 }
 
-/** Schedules are a page where a cluster shows some, and the ranking where a history is kept, or where an address has led to it. */
+/**
+ * The places to show. Schedules are among them if a cluster shows some, and the ranking if a history is kept. Each is
+ * also shown if its address is open.
+ */
 function shownPlaces(here: string | undefined): (typeof places)[string][] {
   const schedules = here === "schedules" || (clusters.value ?? []).some((each) => each.schedules);
   const ranking = here === "ranking" || me.value?.history === true;
@@ -184,7 +187,7 @@ function Menu({ view, onHelp }: { view: View; onHelp: () => void }): JSX.Element
   );
 }
 
-/** How many problems are open; the page Findings counts the same. */
+/** The number of open problems; the page Findings counts the same way. */
 function Badge({ problems }: { problems: readonly FindingRow[] }): JSX.Element | null {
   if (problems.length === 0) return null;
   const bad = problems.some(({ severity }) => severity === "critical");
@@ -196,7 +199,10 @@ function Badge({ problems }: { problems: readonly FindingRow[] }): JSX.Element |
   );
 }
 
-/** The pages, the choice of a cluster and the search: in a row, or behind one button where the window is too narrow for that. */
+/**
+ * The pages, the choice of a cluster and the search: in a row, or behind one button if the window is too narrow for
+ * that.
+ */
 function Pages({ view, here }: { view: View; here: string }): JSX.Element {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
@@ -249,7 +255,7 @@ function Pages({ view, here }: { view: View; here: string }): JSX.Element {
   );
 }
 
-/** What stands around every page. */
+/** The parts around every page. */
 export function Frame({ children }: { children: ComponentChildren }): JSX.Element {
   const view = useView();
   const [help, setHelp] = useState(false);
@@ -264,7 +270,7 @@ export function Frame({ children }: { children: ComponentChildren }): JSX.Elemen
         const filter =
           document.querySelector<HTMLInputElement>("#filter-q") ??
           document.querySelector<HTMLInputElement>("#search");
-        // In a narrow window the search lies behind the button of the pages; the list of locks has a filter of its own.
+        // In a narrow window the search is behind the button of the pages. The list of locks has a filter of its own.
         if (filter?.offsetParent == null) latest.current.go("locks");
         else filter.select();
       }

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-// Drawn for 16 x 16. Each shape differs, so that no two differ by colour alone.
+// Drawn for 16 x 16. Each shape is different, so that no two of them differ only by colour.
 const shapes = {
   held: <circle cx="8" cy="8" r="5.5" fill="currentColor" />,
   contended: (

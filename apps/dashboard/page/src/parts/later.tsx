@@ -5,7 +5,7 @@ import { Failed, Loading } from "./states.js";
 
 type Page = () => JSX.Element;
 
-// A newer server has other scripts than the page that is open.
+// After an update of the server, its scripts are not those that the open page knows.
 const unloaded = new ApiFailure(
   "unreachable",
   0,
@@ -13,7 +13,10 @@ const unloaded = new ApiFailure(
   "The script of this page could not be loaded. If trying again does not help, reload the page in the browser.",
 );
 
-/** A page whose script is loaded when the page is opened; one that cannot be loaded says so and is tried again by a button. */
+/**
+ * A page whose script is loaded when the page is opened. If it cannot be loaded, the page says so and has a button to
+ * try again.
+ */
 export function later(load: () => Promise<Page>): Page {
   let page: Page | null = null;
   return function Later() {

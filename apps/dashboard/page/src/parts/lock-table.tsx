@@ -17,7 +17,7 @@ import { Lease, LockState } from "./marks.js";
 import { Scroll } from "./scroll.js";
 import { Libraries, Who } from "./who.js";
 
-/** `true` for 2 s after `version` has changed: another client holds now. */
+/** `true` for 2 s after `version` has changed, because another client holds the lock now. */
 function useHandOff(version: string): boolean {
   const before = useRef(version);
   const [fresh, setFresh] = useState(false);
@@ -31,7 +31,7 @@ function useHandOff(version: string): boolean {
   return fresh;
 }
 
-/** Cluster or row is too old to be believed as it stands. */
+/** Whether the row's cluster is too old for the row to be trusted. */
 export function isStale(row: LockRow): boolean {
   const cluster = (clusters.value ?? []).find(({ name }) => name === row.cluster);
   return cluster !== undefined && (cluster.state === "stale" || cluster.state === "down");
@@ -100,7 +100,7 @@ function Waiters({ row }: RowProps): JSX.Element {
   );
 }
 
-/** In a narrow window: what an operator asks first stands below the name. */
+/** For a narrow window: what an operator asks first is below the name. */
 function NarrowCells(props: RowProps): JSX.Element {
   const { row, view } = props;
   return (
@@ -215,7 +215,7 @@ const columns = [
   extra?: boolean;
 }[];
 
-/** Locks, a row each. `sorting`: what the server sorted by, and the link that asks for another order. */
+/** Locks, one row each. `sorting` has the present order and the link that asks for another one. */
 export function LockTable(props: {
   label: string;
   rows: readonly LockRow[];

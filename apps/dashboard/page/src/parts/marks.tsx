@@ -5,7 +5,7 @@ import { leaseLeft } from "../format/contact.js";
 import { leaseWords, plain } from "../format/words.js";
 import { Icon, type IconName } from "./icon.js";
 
-/** A state as a picture and a word, with colour as the third. */
+/** A state as a picture and a word; its colour says it a third time. */
 export function Mark({ icon, tone, text }: { icon: IconName; tone: string; text: string }): JSX.Element {
   return (
     <span class={`mark ${tone}`}>
@@ -35,12 +35,12 @@ const sources: Record<string, { icon: IconName; tone: string }> = {
   "too-big": { icon: "warning", tone: "warn" },
   off: { icon: "idle", tone: "quiet" },
 };
-/** Of a cluster or of one of its sources. */
+/** The state of a cluster or of one of its sources. */
 export const SourceState = ({ state }: { state: ClusterRow["state"] | (string & {}) }): JSX.Element => (
   <Mark {...(sources[state] ?? { icon: "info", tone: "info" })} text={plain(state)} />
 );
 
-/** Of a holder of `lock`. `stale`: how long it lasts is not known now. */
+/** The lease of a holder of `lock`. `stale`: how long it lasts is not known now. */
 export function Lease({
   participant,
   lock,

@@ -42,7 +42,7 @@ export function sessionValues({
   };
 }
 
-/** The links of the configuration that lead out of the dashboard. One for which a value is missing is not there. */
+/** The links of the configuration that lead out of the dashboard. A link for which a value is missing is not shown. */
 export function OutsideLinks<P extends LinkPlace>({
   on,
   values,

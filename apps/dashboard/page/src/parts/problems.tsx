@@ -11,7 +11,7 @@ import { FindingObject } from "./finding-list.js";
 import { Icon } from "./icon.js";
 import { Severity } from "./marks.js";
 
-/** All critical ones are shown; of warnings as many as fit below so many lines. */
+/** All critical findings are shown, and as many warnings as fit into so many lines with them. */
 const mostLines = 8;
 
 function Problem({ finding, view }: { finding: FindingRow; view: View }): JSX.Element {
@@ -39,7 +39,7 @@ function Problem({ finding, view }: { finding: FindingRow; view: View }): JSX.El
   );
 }
 
-/** What is wrong now, the worst first, each with its two next steps; one line where nothing is. */
+/** What is wrong now, the most severe first, each with its two next steps. One line if nothing is wrong. */
 export function Problems(props: {
   rows: readonly FindingRow[];
   clusters: readonly ClusterRow[];

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 
-/** A table that may be wider than the window scrolls by itself, by keyboard too. */
+/** A table that may be wider than the window. It scrolls by itself, also by keyboard. */
 export function Scroll({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard

@@ -10,11 +10,11 @@ import { looksForLocks } from "../format/places.js";
 import { lateSources } from "../format/sources.js";
 import { Icon, type IconName } from "./icon.js";
 
-/** A place where there is nothing, and why. */
+/** A place that is empty, and why. */
 export function Nothing(props: {
   title: string;
   icon?: IconName;
-  /** It is all that the page has, so its title is the page's. */
+  /** Whether this is all that the page has, so that its title is the page's. */
   whole?: boolean;
   children?: ComponentChildren;
 }): JSX.Element {
@@ -37,7 +37,7 @@ function useElapsed(ms: number): boolean {
   return elapsed;
 }
 
-/** Grey rows after 200 ms; after 5 s, who is slow. */
+/** Grey rows after 200 ms; after 5 s also the sources that are slow. */
 export function Loading({ rows = 6 }: { rows?: number }): JSX.Element | null {
   const shown = useElapsed(200);
   const slow = useElapsed(5000);
@@ -93,7 +93,7 @@ export function Failed(props: { failure: ApiFailure; retry: () => void; whole?: 
   );
 }
 
-/** Shown above what is known from before, when the last try failed. */
+/** Shown above older data when the last request failed. */
 export function OldNews({ failure }: { failure: ApiFailure }): JSX.Element {
   return (
     <p class="notice warn" role="status">
@@ -105,7 +105,7 @@ export function OldNews({ failure }: { failure: ApiFailure }): JSX.Element {
   );
 }
 
-/** Nothing was found, but not everything is known now. */
+/** Shown when nothing was found, but not everything is known now. */
 function NoneKnown({ what, unknown }: { what: string; unknown: readonly string[] }): JSX.Element {
   return (
     <Nothing title={`No ${what} are known`} icon="stale">
@@ -114,7 +114,10 @@ function NoneKnown({ what, unknown }: { what: string; unknown: readonly string[]
   );
 }
 
-/** A list is empty. `what`: its rows, as one word. `clusters`: those that it is of; `null` while they are not known yet. */
+/**
+ * Shown when a list is empty. `what` names its rows in one word. `clusters` are those that the list covers; `null`
+ * while they are not known yet.
+ */
 export function NoneFound(props: {
   what: string;
   title: string;
@@ -129,7 +132,7 @@ export function NoneFound(props: {
   );
 }
 
-/** Why a list of locks is empty although nothing hides rows: there are five reasons, each with its own text. */
+/** Why a list of locks is empty although no filter hides rows. There are five reasons, each with its own text. */
 export function NoLocks({ view }: { view: View }): JSX.Element {
   const known = clustersOf(view.cluster) ?? [];
   if (known.length === 0) {

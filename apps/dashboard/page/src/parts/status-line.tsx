@@ -5,7 +5,10 @@ import { type Line, linesOf } from "../format/cluster-lines.js";
 import { ago } from "../format/duration.js";
 import { Icon } from "./icon.js";
 
-/** Only what does not run is in the polite live region, so that a screen reader does not speak each second. */
+/**
+ * Only text that does not change all the time is in the polite live region, so that a screen reader does not speak each
+ * second.
+ */
 export function StatusLine({ view }: { view: View }): JSX.Element {
   const lines: Line[] = (clustersOf(view.cluster) ?? []).flatMap((each) => linesOf(each, now.value));
   const failure = meFailure.value;

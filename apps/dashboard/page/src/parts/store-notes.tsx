@@ -5,7 +5,10 @@ import { many } from "../format/number.js";
 import { At } from "./age.js";
 import { Icon } from "./icon.js";
 
-/** What a reader has to know of the store behind the figures: that it cannot be written, or that there was no room for all. */
+/**
+ * What a reader has to know of the store behind the figures: that it cannot be written, or that there was no room for
+ * everything.
+ */
 export function StoreNotes(props: { history: HistoryStatus; fromMs: number; view: View }): JSX.Element {
   const { history, fromMs, view } = props;
   const { failure, dropped, holdsSinceMs } = history;

@@ -4,7 +4,10 @@ import type { View } from "../app/view.js";
 import { nameOf } from "../format/participant.js";
 import { libraryOf } from "../format/words.js";
 
-/** Who holds or waits, by the best that is known, and how little that may be. Linked to its session where `view` is given. */
+/**
+ * A holder or waiter by the best name that is known, however little that is. It links to its session if `view` is
+ * given.
+ */
 export function Who(props: { participant: Participant; cluster: string; view?: View }): JSX.Element {
   const { participant, cluster, view } = props;
   const { main, more } = nameOf(participant);

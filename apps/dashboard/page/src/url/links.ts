@@ -1,6 +1,6 @@
 import type { Zone } from "../format/instant.js";
 
-/** What every page carries along. */
+/** The settings that every link carries along. */
 export interface Shared {
   readonly cluster: string | null;
   readonly zone: Zone;

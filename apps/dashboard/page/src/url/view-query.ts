@@ -1,6 +1,6 @@
 import type { LocksQuery } from "../../../src/contract/api.js";
 
-// What a view shows stands in the query string of its URL, so that every view is a link.
+// What a view shows is in the query string of its URL, so that every view is a link.
 
 export const states = ["held", "contended", "idle"] as const;
 export const sorts = ["waiters", "wait", "hold", "name"] as const;
@@ -44,7 +44,9 @@ function whole(text: string | null): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-/** The view of an address, which may be typed by hand: a value that is not a filter counts as none and is never an error. */
+/**
+ * The view of an address, which may be typed by hand. A value that is no filter counts as none and is never an error.
+ */
 export function parseLocksView(search: string): LocksView {
   const query = new URLSearchParams(search);
   const text = (name: string): string => (query.get(name) ?? "").slice(0, longest);
@@ -63,7 +65,9 @@ export function parseLocksView(search: string): LocksView {
   };
 }
 
-/** The parts of a view that differ from the plain one, without `cluster`: the caller adds what all pages share. */
+/**
+ * The parts of a view that differ from the plain one, without `cluster`, because the caller adds what all pages share.
+ */
 export function locksViewQuery(view: LocksView): Record<string, string> {
   const query: Record<string, string> = {};
   if (view.q !== "") query.q = view.q;
@@ -80,7 +84,7 @@ export function locksViewQuery(view: LocksView): Record<string, string> {
   return query;
 }
 
-/** What to ask the API for. */
+/** The query for the API. */
 export function locksApiQuery(view: LocksView): LocksQuery {
   return {
     ...(view.cluster !== null && { cluster: view.cluster }),
@@ -96,13 +100,13 @@ export function locksApiQuery(view: LocksView): LocksQuery {
   };
 }
 
-/** What to ask the export for: the same rows, of all pages. */
+/** The query for the export: the same rows, of all pages. */
 export function exportQuery(view: LocksView): Omit<LocksQuery, "limit" | "cursor"> {
   const { limit, cursor, ...query } = locksApiQuery(view);
   return query;
 }
 
-/** Whether anything but the cluster hides rows. */
+/** Whether any filter other than the cluster hides rows. */
 export function isFiltered(view: LocksView): boolean {
   const { q, backend, state, kind, owner, minAgeMs } = view;
   return q !== "" || owner !== "" || [backend, state, kind, minAgeMs].some((each) => each !== null);

@@ -3,9 +3,9 @@ import { visible } from "@holdfast/collectors/internal";
 /** One value of a row. A list is one cell. */
 export type Cell = string | number | boolean | null | readonly string[];
 
-/** What spreadsheets take for the beginning of a formula (OWASP, "CSV injection"), in full width too. */
+/** What spreadsheets take for the beginning of a formula (OWASP, "CSV injection"), also in full-width characters. */
 const formula = /^\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
-/** Where a semicolon separates cells, as in some languages, a formula may begin behind one. */
+/** In languages where a semicolon separates cells, a formula may begin after one. */
 const laterFormula = /(;\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 const between = " | ";
 
@@ -20,7 +20,7 @@ function csvCell(cell: Cell): string {
   return quoted(typeof cell === "string" ? harmless(cell) : cell.map(harmless).join(between));
 }
 
-/** Nothing in it is hidden, and no spreadsheet computes it. */
+/** The text with nothing hidden in it, and such that no spreadsheet computes it. */
 function harmless(text: string): string {
   const shown = visible(text).replace(laterFormula, "$1'");
   return formula.test(text) ? `'${shown}` : shown;
@@ -30,7 +30,10 @@ function quoted(text: string): string {
   return /[",;\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** JSON in which no character is hidden: what `visible` writes out is escaped in the way of JSON, so that a parser reads the text as it was. */
+/**
+ * JSON without hidden characters: those that `visible` writes out become JSON escapes, so that a parser reads the
+ * original text.
+ */
 export function visibleJson(value: unknown): string {
   const json = JSON.stringify(value);
   return /^[ -~]*$/.test(json) ? json : json.replace(hidden, escaped);

@@ -14,7 +14,7 @@ import {
   waitColumns,
 } from "./tables.js";
 
-/** All rows of a list, to be walked once. */
+/** All rows of a list. They can be walked once. */
 export interface Exported<R> {
   readonly list: string;
   readonly cluster: string | undefined;
@@ -22,11 +22,11 @@ export interface Exported<R> {
   readonly total: number;
   /** Why rows may be missing. */
   readonly notes: readonly string[];
-  /** `null`: is gone by now. */
+  /** `null`: the row is gone by now. */
   readonly rows: Iterable<R | null>;
 }
 
-/** So many locks of a session are named in a row, as in the list. */
+/** How many locks of a session are named in its row, as in the list. */
 const namedLocks = 20;
 
 export async function exportedLocks(observatory: Observatory, query: LocksQuery) {

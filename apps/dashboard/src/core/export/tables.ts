@@ -54,7 +54,7 @@ export const sessionColumns: Columns<SessionRow> = {
   first_waits: ({ waits }) => waits.map(({ key }) => key),
 };
 
-/** A finding of now, or of the past. */
+/** A finding that is present, or a past one. */
 export type ExportedFinding = FindingRow & { readonly past: boolean };
 
 export const findingColumns: Columns<ExportedFinding> = {

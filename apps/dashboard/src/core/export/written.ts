@@ -7,10 +7,10 @@ export type ExportFormat = "csv" | "json";
 
 const sliceChars = 65_536;
 
-/** What an export is before its rows: for headers and the name of the file. */
+/** What is known of an export before its rows: for the headers and the name of the file. */
 export interface ExportHead {
   readonly total: number;
-  /** The most rows that are written. */
+  /** The largest number of rows that are written. */
   readonly limit: number;
   readonly complete: boolean;
   readonly fileName: string;
@@ -30,7 +30,7 @@ export function exportHead(
   return { total, limit, complete, fileName: `holdfast-${list}-${where}-${time}${part}.${format}` };
 }
 
-/** The file in pieces. Others get their turn in between, and nothing is made before it is asked for. */
+/** The file in pieces. Other work can run in between, and each piece is made only when it is asked for. */
 export async function* writtenExport<R>(
   { columns, rows, list, notes }: Exported<R>,
   { total, limit, complete }: ExportHead,

@@ -6,7 +6,7 @@ import { may } from "../../app/store.js";
 
 export type Offered = LockDetail["actions"][number];
 
-/** The button of an action, for those who may ask for it. `off` says why it cannot be had just now. */
+/** The button of an action, for users who may ask for it. `off` says why it is not possible now. */
 export function Act({
   offered,
   off,

@@ -86,7 +86,7 @@ function Holder(props: {
   );
 }
 
-/** Of a semaphore on ZooKeeper that has waiters. */
+/** True for a semaphore on ZooKeeper that has waiters. */
 function mayShowNext({ kind, backend, limit, waiterCount }: LockRow): boolean {
   return kind === "semaphore" && backend === "zookeeper" && limit === null && waiterCount > 0;
 }

@@ -6,7 +6,7 @@ import { throttle } from "../../app/throttle.js";
 import { whyNoHolders } from "../../format/absence.js";
 import { nameOf } from "../../format/participant.js";
 
-/** Says aloud when the lock has passed to another client. */
+/** Announces to screen readers that the lock has passed to another client. */
 export function useHandOffAnnounced(detail: LockDetail | null): void {
   const before = useRef<LockRow | undefined>(undefined);
   useEffect(() => {

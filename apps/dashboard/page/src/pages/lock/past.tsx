@@ -44,7 +44,7 @@ function Token({ text }: { text: string | null }): JSX.Element {
   return text === null ? <span class="note">not known</span> : <span class="key id">{text}</span>;
 }
 
-/** `holders`: of the lock now. A grant is reported before its token is read. */
+/** `holders` are the present ones. Their tokens are needed, because a grant is reported before its token is read. */
 export function Past(props: {
   history: LockHistory;
   holders: readonly Participant[];

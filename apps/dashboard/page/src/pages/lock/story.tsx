@@ -24,7 +24,7 @@ const pageSize = 100;
 
 interface Shown {
   readonly range: Range;
-  /** `null`: until now. */
+  /** `null` means until now. */
   readonly untilMs: number | null;
 }
 
@@ -37,7 +37,7 @@ function shownOf(search: string): Shown {
   };
 }
 
-/** What the lock did in an hour, a day or a week, as the dashboard's history has it. */
+/** What happened to the lock in an hour, a day or a week, from the dashboard's history. */
 export function Story(): JSX.Element {
   const id = useRoute().params.id ?? "";
   const view = useView();
@@ -92,7 +92,7 @@ function Told(props: { story: StoryAnswer; path: string; query: StoryQuery; view
   const [next, setNext] = useState<string | null | undefined>(undefined);
   const [failure, setFailure] = useState<ApiFailure | null>(null);
   const cursor = next === undefined ? story.next : next;
-  // The first page moves on with each answer: what is below it is read anew then.
+  // The first page moves on with each answer, so the rows below it are read anew then.
   useEffect(() => {
     setOlder([]);
     setNext(undefined);
@@ -140,7 +140,7 @@ function Told(props: { story: StoryAnswer; path: string; query: StoryQuery; view
   );
 }
 
-/** Bars of single holds above columns of the grants; the table below has the same in words. */
+/** Bars of single holds above columns of the grants. The table below has the same in words. */
 function Track({
   story,
   holds,
