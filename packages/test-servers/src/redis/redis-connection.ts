@@ -37,8 +37,8 @@ export interface RedisConnectionOptions {
 export type RedisWord = string | number | Buffer;
 
 /**
- * A minimal client for tests and for the commands of this package. It does not reconnect. It begins with RESP2; `HELLO
- * 3` is understood. After a reply that did not come in time the connection is over.
+ * A minimal client for tests and for the commands of this package. It does not reconnect. It begins with RESP2;
+ * `HELLO 3` is understood. After a reply that did not come in time the connection is over.
  */
 export class RedisConnection {
   readonly #socket: Socket;

@@ -17,9 +17,9 @@ export interface StartRedisReplicaSetOptions extends RedisOptions {
    */
   failoverTimeoutMs?: number;
   /**
-   * Sentinel's inner periods in milliseconds, by the names of SENTINEL DEBUG, for instance `{ "info-period": 1_000,
-   * "publish-period": 500 }`. Default: Sentinel's own. With these, an old master that is back stays a second master for
-   * 10 s and more, as in production.
+   * Sentinel's inner periods in milliseconds, by the names of SENTINEL DEBUG, for instance
+   * `{ "info-period": 1_000, "publish-period": 500 }`. Default: Sentinel's own. With these, an old master that is back
+   * stays a second master for 10 s and more, as in production.
    */
   sentinelPeriods?: Readonly<Record<string, number>>;
   /**
