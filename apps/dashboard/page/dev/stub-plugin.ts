@@ -40,8 +40,8 @@ function handler(html: Html) {
 }
 
 /**
- * Replaces the dashboard's server during work on the page: `npx vite page` or, for the built page, `npx vite preview
- * page`.
+ * Replaces the dashboard's server during work on the page: `npx vite page` or, for the built page,
+ * `npx vite preview page`.
  */
 export function stubPlugin(): Plugin {
   return {

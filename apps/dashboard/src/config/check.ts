@@ -53,7 +53,7 @@ export function checkConfig(value: unknown): DashboardConfig {
   return value;
 }
 
-/** True also for roots that end in `*`, because these include no less than `/` does. */
+/** Whether a root is `/`, or has only `*` segments, which limit it no further. */
 function isEverything(root: Root): boolean {
   return /^\/(\*\/?)*$/.test(typeof root === "string" ? root : root.path);
 }

@@ -47,7 +47,7 @@ export interface ExporterOptions {
    * label. Default 20.
    */
   readonly topLocks?: number;
-  /** The address under which people open the dashboard, with a slash at the end. Without it there are no `finding_page` series. */
+  /** The address at which people open the dashboard, ending in a slash. Without it there are no `finding_page` series. */
   readonly externalUrl?: string;
 }
 

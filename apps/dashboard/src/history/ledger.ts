@@ -33,7 +33,7 @@ import { trimStep } from "./trim.js";
 
 const mostOpen = 200_000;
 const mostTallies = 200_000;
-/** How long after its end the reason of a hold's end may still become known. */
+/** How long after a hold has ended its reason may still become known. */
 const explainedWithinMs = 60_000;
 const mostExplainable = 20_000;
 /** The most rows that one change makes. */

@@ -5,7 +5,7 @@ import { rowOfTally, type Tally } from "./tally.js";
 
 type Row = readonly unknown[];
 
-/** While the file cannot be written, at most this many open holds and this many new subjects wait. */
+/** While the file cannot be written, at most this many holds and this many new subjects wait. */
 const mostWaiting = 50_000;
 
 /** A statement takes many rows in one call, which needs a tenth as many calls. */

@@ -165,7 +165,7 @@ export function may(role: string): boolean {
  */
 export const mayDiscover: ReadonlySignal<boolean> = computed(() => hasRole("operator"));
 
-/** Marks the tab's title bar if there is a critical finding, so that the user looks at the tab. */
+/** Puts the number of critical findings that are not muted into `data-critical` of the document. */
 effect(() => {
   const critical = (findings.value ?? []).filter(
     (each) => each.severity === "critical" && each.muted === null,
