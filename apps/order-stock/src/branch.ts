@@ -1,5 +1,5 @@
-// One part of the shop as a process of its own: `node branch.js <job as JSON>`, started with an IPC channel. It works until the
-// channel closes, gives back what it holds, and exits by itself.
+// One part of the shop as a process of its own: `node branch.js <job as JSON>`, started with an IPC channel. It works
+// until the channel closes, releases what it holds, and exits by itself.
 import { setMaxListeners } from "node:events";
 import { redisLocks } from "@holdfast/redis-recipes";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
@@ -10,14 +10,14 @@ const job = JSON.parse(process.argv[2] ?? "null") as BranchJob;
 const sessionTimeoutMs = 10_000;
 const releaseTimeoutMs = 1_000;
 
-// Ctrl-C reaches every process in the terminal. The one that started us decides when we go.
+// Ctrl-C reaches every process in the terminal. The process that started this one decides when it ends.
 process.on("SIGINT", () => {});
 
 async function main(): Promise<void> {
   const closing = new AbortController();
   process.on("disconnect", () => closing.abort(new Error("dismissed")));
   const { signal } = closing;
-  // Every flow listens to it.
+  // Every flow adds a listener to it.
   setMaxListeners(0, signal);
   const { name, duty } = job;
   const places: Place[] = [

@@ -1,4 +1,5 @@
-// What `npm start` shows: a shop whose branches share locks, and the dashboard that watches them. `--help` lists the options.
+// The program of `npm start`: a shop whose branches share locks, and the dashboard that watches them. `--help` lists
+// the options.
 import { TestServerError } from "@holdfast/test-servers";
 import { UsageError } from "./cli/options.js";
 import { Day } from "./live/day.js";
@@ -11,13 +12,13 @@ async function main(): Promise<number> {
     interruption.signal.addEventListener("abort", () => resolve(), { once: true });
   });
   const interrupt = (): void => {
-    // The second time means now: what is left behind ends by itself when we are gone.
+    // A second signal ends this program at once; its child processes then end by themselves.
     if (interruption.signal.aborted) process.exit(1);
     console.error("order-stock: giving back every lock; once more to stop at once");
     interruption.abort(new Error("interrupted"));
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
-  // The reader of our output has gone (`| head`), and each further line causes the error again.
+  // The reader of our output has gone (`| head`), and each further line would cause the error again.
   process.stdout.on("error", (error) => interruption.abort(error));
   try {
     const { help, port } = parseLiveOptions(process.argv.slice(2));

@@ -53,13 +53,13 @@ async function play(options: Options, signal: AbortSignal): Promise<number> {
 async function main(): Promise<number> {
   const interruption = new AbortController();
   const interrupt = (): void => {
-    // The second time means now: what is left behind ends by itself when we are gone.
+    // A second signal ends this program at once; its child processes then end by themselves.
     if (interruption.signal.aborted) process.exit(interrupted);
     console.error("order-stock: stopping; once more to stop at once");
     interruption.abort(new Error("interrupted"));
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
-  // The reader of our output has gone (`| head`), and each further line causes the error again.
+  // The reader of our output has gone (`| head`), and each further line would cause the error again.
   process.stdout.on("error", (error) => interruption.abort(error));
   try {
     const options = parseOptions(process.argv.slice(2));
@@ -82,7 +82,7 @@ function complain(error: unknown): number {
     console.error(`order-stock: ${error.message}\nOption --help tells what there is.`);
     return 2;
   }
-  // Errors made for people say what to change; for other errors the stack may help.
+  // The messages of errors made for people say what to change. For other errors the stack may help.
   const { message, stack } = error as Error;
   const forPeople = [HoldfastError, TestServerError, WorkerError].some((known) => error instanceof known);
   console.error(`order-stock: ${forPeople ? message : (stack ?? message)}`);

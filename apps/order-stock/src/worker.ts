@@ -1,5 +1,5 @@
 // One customer as a process of its own: `node worker.js <job as JSON>`, started with an IPC channel. It takes the lock,
-// looks at the stock, thinks until the main process lets it go on, sells, and exits by itself.
+// looks at the stock, thinks until the main process lets it continue, sells, and exits by itself.
 import { once } from "node:events";
 import { type LockHandle, LockLostError } from "@holdfast/core";
 import { ShopClient } from "./shop/client.js";
@@ -8,7 +8,7 @@ import type { LockLoss, OrderReport, Word, WorkerJob, WorkerNews } from "./worke
 
 const job = JSON.parse(process.argv[2] ?? "null") as WorkerJob;
 
-// Ctrl-C reaches every process in the terminal. The one that started us decides when we go.
+// Ctrl-C reaches every process in the terminal. The process that started this one decides when it ends.
 process.on("SIGINT", () => {});
 
 function tell(news: WorkerNews): void {
@@ -29,7 +29,8 @@ async function work(shop: ShopClient, locker: Locker): Promise<void> {
   try {
     order = await locker.withLock((lock) => placeOrder(shop, lock));
   } catch (error) {
-    // The order went through to its end, but not under the lock alone: the error brings along what the body returned.
+    // The order was carried out completely, but not under the lock all the time. The error carries what the body
+    // returned.
     if (!(error instanceof LockLostError) || error.value === undefined) throw error;
     order = error.value as OrderReport;
     loss = { name: error.name, code: error.code, reason: error.reason };
@@ -43,8 +44,8 @@ async function placeOrder(shop: ShopClient, lock: LockHandle | null): Promise<Or
   tell({ type: "looked", stock, token });
   if (stock < 1) return { outcome: "sold-out", stock, token, heldCheckError: null, highestToken: null };
   await told("write");
-  // Sells whatever this says. A stop can come right after the check, so that the check alone protects nothing, and
-  // what this worker does then is what the shop's gate is for.
+  // The worker sells whatever this check says. A stop can come right after the check, so the check alone protects
+  // nothing. The shop's gate is there for what this worker does then.
   const heldCheckError = checkHold(lock);
   const sale = await shop.sell(job.name, job.fenced ? (lock?.token ?? null) : null);
   return {
@@ -70,7 +71,8 @@ async function main(): Promise<void> {
   const locker = openLocker(job.locker, job.name);
   let dismissed = false;
   process.on("disconnect", () => {
-    // The process that started us is gone or wants us gone: give the lock back, whatever we were at.
+    // The process that started this one has ended or wants this one to end. The lock is released, whatever is under
+    // way.
     dismissed = true;
     void locker.close().finally(() => shop.close());
   });

@@ -10,15 +10,15 @@ export interface FencedActOptions {
   readonly fenced?: boolean;
 }
 
-/** Three ticks of the stage's own server. Another ensemble may insist on longer sessions. */
+/** Three ticks of the stage's own server. Another ensemble may require longer sessions. */
 const sessionTimeoutMs = 1_500;
 
-/** How long one step may take. The longest is the end of a session: 40 s at ZooKeeper's default settings. */
+/** How long one step may take. The longest step is the end of a session: 40 s at ZooKeeper's default settings. */
 const stepWithinMs = 90_000;
 
 /**
  * Act 3: the holder is stopped in the middle of its order for longer than its session lives. The lock goes to the next
- * worker, rightly. Then the first goes on where it was, and it is the shop that has to refuse it.
+ * worker, as it should. Then the first worker continues where it was stopped, and only the shop can refuse its sale.
  */
 export async function fencedAct(stage: Stage, { fenced = true }: FencedActOptions = {}): Promise<Verdict> {
   const { screen, shop } = stage;

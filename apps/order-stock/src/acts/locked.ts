@@ -6,16 +6,16 @@ import { judge, type Verdict } from "./verdict.js";
 export interface LockedActOptions {
   readonly workers: number;
   readonly items: number;
-  /** How long each holder thinks; default 250 ms, long enough to be watched. */
+  /** How long each holder thinks; default 250 ms, long enough to be seen on the screen. */
   readonly thinkMs?: number;
   /** Default: holdfast's mutex on the stage's ZooKeeper. */
   readonly locker?: LockerChoice;
 }
 
-/** Long enough for a machine that starts many processes at once; the end of a session is act 3's matter. */
+/** Long enough for a machine that starts many processes at once. Only act 3 shows the end of a session. */
 const sessionTimeoutMs = 10_000;
 
-/** Act 2: the same workers, with looking and selling inside `withLock`. No fence: the lock is all that protects. */
+/** Act 2: the same workers look and sell inside `withLock`. No fence is used: only the lock protects the stock. */
 export async function lockedAct(stage: Stage, options: LockedActOptions): Promise<Verdict> {
   const { screen } = stage;
   const { workers, items, thinkMs = 250 } = options;

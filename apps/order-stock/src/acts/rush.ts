@@ -9,13 +9,14 @@ export interface RushOptions {
   readonly items: number;
   readonly locker: LockerChoice;
   /**
-   * How long a worker thinks between looking at the stock and selling. All stop thinking at once as soon as every worker
-   * thinks: that makes the race of act 1 certain rather than likely, and never happens where workers are kept apart.
+   * How long a worker thinks between looking at the stock and selling. As soon as every worker thinks, all stop
+   * thinking at once. This makes the race of act 1 certain rather than likely. It never happens where workers are kept
+   * apart.
    */
   readonly thinkMs: number;
-  /** Shown, with its queue, for as long as it lasts. */
+  /** The lock to show, with its queue, as long as the act lasts. */
   readonly watched?: LockView;
-  /** Called with each order as soon as it has come to its end. */
+  /** Called with each order as soon as the order has ended. */
   readonly onOrder?: (order: RushOrder) => void;
 }
 
@@ -43,7 +44,7 @@ export async function rush(stage: Stage, options: RushOptions): Promise<Rush> {
   }));
   await using cast = await stage.hire(jobs);
   const thinking = new ThinkingTime(workers, thinkMs);
-  // Longer than an order should take to come to its end, that of the last in the queue too.
+  // Longer than any order should take, including that of the last worker in the queue.
   const limitMs = 60_000 + workers * thinkMs;
   const orderOf = async (worker: WorkerProcess): Promise<RushOrder> => {
     worker.tell("order");
@@ -78,7 +79,7 @@ export function figure(stage: Stage, stock: number): string {
   return stock < 0 ? stage.screen.styled("bad", String(stock)) : String(stock);
 }
 
-/** Ends for all when `parties` think at the same time, and for each after `thinkMs`. */
+/** Ends for all when `parties` of them think at the same time, and for each one after `thinkMs`. */
 class ThinkingTime {
   readonly #parties: number;
   readonly #thinkMs: number;

@@ -11,9 +11,9 @@ export interface StageOptions {
   readonly screen: Screen;
   /** The folder of `worker.js` and `shop.js`. */
   readonly programs: URL;
-  /** A ZooKeeper that is there; `null` starts one when it is first asked for. */
+  /** The servers of an existing ZooKeeper; `null` starts one when it is first needed. */
   readonly connect: string | null;
-  /** Whether the one that is started is Apache's, which needs Java; default false: one inside this process. */
+  /** Whether the server that is started is Apache's, which needs Java; default false: one inside this process. */
   readonly real?: boolean;
   /** Ends every wait of an act. */
   readonly signal: AbortSignal;
@@ -22,10 +22,10 @@ export interface StageOptions {
 /** The name of the lock in acts 2 and 3. */
 export const lockName = "order-stock";
 
-/** A server of ours lets sessions be as short as one second, so that an act does not wait long for one to end. */
+/** A server of our own lets sessions be as short as one second, so that an act does not wait long for one to end. */
 const tickTimeMs = 500;
 
-/** What the acts play on: the shop, a ZooKeeper, and the workers. Disposing ends everything it has started. */
+/** What the acts use: the shop, a ZooKeeper, and the workers. Disposing ends everything that it has started. */
 export class Stage implements AsyncDisposable {
   readonly screen: Screen;
   readonly signal: AbortSignal;
@@ -48,7 +48,7 @@ export class Stage implements AsyncDisposable {
     return new Stage(options, await openShop(new URL("shop.js", options.programs)));
   }
 
-  /** The servers of acts 2 and 3, with a provider to look at the lock with. Connected. */
+  /** The servers of acts 2 and 3, with a connected provider for looking at the lock. */
   zookeeper(): Promise<{ connect: string; locks: ZooKeeperLocks }> {
     this.#zookeeper ??= this.#openZooKeeper();
     return this.#zookeeper;
@@ -100,7 +100,7 @@ export class Stage implements AsyncDisposable {
   }
 }
 
-/** Workers of one act. Disposing ends those that have not gone by themselves. */
+/** The workers of one act. Disposing ends those that have not ended by themselves. */
 export class Cast implements AsyncDisposable {
   readonly workers: readonly WorkerProcess[];
   readonly #signal: AbortSignal;

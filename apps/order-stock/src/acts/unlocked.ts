@@ -9,10 +9,10 @@ export async function unlockedAct(
 ): Promise<Verdict> {
   const { screen } = stage;
   screen.line(`  ${workers} workers, ${items} items, no lock: each looks at the stock, thinks, and sells`);
-  // Only a bound: they stop thinking when the last of them has looked.
+  // This is only a bound: the workers stop thinking when the last of them has looked.
   const result = await rush(stage, { workers, items, locker: { kind: "none" }, thinkMs: 10_000 });
   const sales = result.orders.filter((order) => order.outcome === "sold");
-  // The sales are shown afterwards: many reports at once are heard in another order than that of the sales.
+  // The sales are shown afterwards, because many reports at once arrive in another order than the sales happened.
   for (const sale of [...sales].sort((one, other) => other.stock - one.stock)) tellSale(stage, sale);
   return judge([
     {

@@ -1,6 +1,6 @@
 import type { Screen } from "../console/screen.js";
 
-/** One promise of an act, and what was seen of it. */
+/** One promise of an act, and what was observed. */
 export interface Check {
   readonly promise: string;
   readonly kept: boolean;

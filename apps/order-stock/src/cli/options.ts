@@ -6,14 +6,14 @@ export interface Options {
   readonly help: boolean;
   /** `null`: start a server of our own. */
   readonly connect: string | null;
-  /** Whether a server of our own is Apache's, which needs Java, or the one inside this process. */
+  /** Whether our own server is Apache's, which needs Java, or the one inside this process. */
   readonly real: boolean;
   readonly workers: number;
   readonly items: number;
   readonly acts: readonly ActNumber[];
 }
 
-/** What was typed cannot be right. The message names what to change. */
+/** The command line cannot be right. The message names what to change. */
 export class UsageError extends Error {
   override readonly name: string = "UsageError";
 }

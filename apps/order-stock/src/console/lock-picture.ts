@@ -1,7 +1,9 @@
 import type { LockSnapshot, ParticipantInfo } from "@holdfast/core";
 import type { LivePicture } from "./screen.js";
 
-/** Holder and queue of a lock beside the stock, as text. `notes` are shown behind the names they are about. */
+/**
+ * Holder and queue of a lock beside the stock, as text. Each of the `notes` is shown after the name that it belongs to.
+ */
 export function drawLock(
   snapshot: LockSnapshot,
   stock: number,
@@ -24,7 +26,10 @@ export function drawLock(
   };
 }
 
-/** A worker's label is its name, in front of host and pid. Strangers on the lock are shown as well as they are known. */
+/**
+ * The label of a worker is its name, followed by host and pid. An unknown client is shown by the best name that is
+ * known.
+ */
 function nameOf(person: ParticipantInfo): string {
   return person.label?.split(" ")[0] ?? person.address ?? person.session ?? person.backendId;
 }

@@ -6,7 +6,7 @@ import type { Screen } from "./screen.js";
 
 const everyMs = 200;
 
-/** More than fits a screen; the rest of a queue is a number. */
+/** As many as fit on a screen; the rest of a queue is shown as a number. */
 const maxPending = 8;
 
 interface Wait {
@@ -33,7 +33,7 @@ export class LockWatch {
   readonly #waits = new Set<Wait>();
   readonly #notes = new Map<string, string>();
   readonly #watching: Promise<void>;
-  /** Why the lock could not be seen the last time; `null` when it was. */
+  /** Why the lock could not be read the last time; `null` if it could. */
   #blindness: Error | null = null;
 
   constructor({ lock, shop, screen, signal }: LockWatchOptions) {
@@ -44,12 +44,12 @@ export class LockWatch {
     this.#watching = this.#watch();
   }
 
-  /** Something to show behind a name, such as "stopped"; an empty text takes it away. */
+  /** Sets what is shown after a name, such as "stopped"; an empty text removes it. */
   note(name: string, text: string): void {
     this.#notes.set(name, text);
   }
 
-  /** Resolves at the first picture that fulfils the condition; rejects when there is none in time. */
+  /** Resolves at the first picture that fulfils the condition. Rejects if there is none in time. */
   async until(what: string, withinMs: number, condition: Wait["condition"]): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     try {
@@ -76,7 +76,7 @@ export class LockWatch {
   async #watch(): Promise<void> {
     const signal = this.#signal;
     while (!signal.aborted) {
-      // An act keeps its promises or not whether we see it or not, so a failure here is shown and tried again.
+      // Whether an act keeps its promises does not depend on this display. So a failure here is shown, and tried again.
       await this.#look().catch((error: Error) => {
         this.#blindness = error;
         if (signal.aborted) return;

@@ -1,5 +1,5 @@
 export interface ScreenOptions {
-  /** Where to write; `process.stdout` has all of it. */
+  /** Where to write; `process.stdout` has all of these members. */
   readonly out: {
     write(text: string): unknown;
     readonly isTTY?: boolean;
@@ -12,15 +12,15 @@ export type Style = "bold" | "dim" | "good" | "bad";
 
 const styles: Readonly<Record<Style, string>> = { bold: "1", dim: "2", good: "32", bad: "31" };
 
-/** What is shown for as long as it is true: several rows where they can be redrawn in place, else one line. */
+/** What is shown as long as it is true: several rows if they can be redrawn in place, else one line. */
 export interface LivePicture {
   readonly rows: readonly string[];
   readonly line: string;
 }
 
 /**
- * Lines that stay, above a picture that is redrawn in place. Where nothing can be redrawn (a pipe, a file, a CI log)
- * the picture becomes a line for each change of it.
+ * Lines that stay, above a picture that is redrawn in place. If nothing can be redrawn (a pipe, a file, a CI log), each
+ * change of the picture becomes a line.
  */
 export class Screen {
   readonly #out: ScreenOptions["out"];
@@ -52,7 +52,7 @@ export class Screen {
     else if (changed) this.#out.write(`${picture.line}\n`);
   }
 
-  /** Takes the picture away. */
+  /** Removes the picture. */
   clear(): void {
     this.#picture = null;
     if (this.#redraws) this.#out.write(this.#erased());
@@ -64,7 +64,7 @@ export class Screen {
     return erased;
   }
 
-  /** A row that wraps would take two lines on the screen and spoil the count, so rows are cut. */
+  /** Rows are cut to the width of the screen. A row that wraps would take two lines and spoil the count. */
   #drawn(rows: readonly string[]): string {
     this.#rowsShown = rows.length;
     const width = Math.max(20, (this.#out.columns ?? 80) - 1);

@@ -4,15 +4,15 @@ import { WorkerError } from "../worker/worker-process.js";
 import type { BranchJob } from "./messages.js";
 
 const readyWithinMs = 60_000;
-/** Gives back what it holds before that; killed if it takes longer. */
+/** Time in which the process releases what it holds and ends. It is killed if it takes longer. */
 const endWithinMs = 5_000;
 
-/** A part of the shop as seen by the process that started it. */
+/** A part of the shop, as the process that started it sees it. */
 export class BranchProcess {
   readonly #name: string;
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;
-  /** Rejects when it ends by itself, which it never should. */
+  /** Rejects if the process ends by itself, which it never should. */
   readonly failed: Promise<never>;
   #dismissed = false;
 

@@ -7,11 +7,11 @@ import { usualPort } from "./options.js";
 export interface DayOptions {
   /** The folder of `branch.js`. */
   readonly programs: URL;
-  /** `null`: the usual one, or a free one when that is taken. */
+  /** `null`: the usual port, or a free one if that is taken. */
   readonly port: number | null;
-  /** Called with a line for each server: what it is, or that there is none. */
+  /** Called with a line for each server: its address, or that there is none. */
   readonly tell: (line: string) => void;
-  /** Ends the opening. */
+  /** Ends the opening early. */
   readonly signal: AbortSignal;
 }
 
@@ -20,12 +20,12 @@ const shop: readonly Pick<BranchJob, "name" | "duty">[] = [
   { name: "headquarters", duty: "headquarters" },
   ...["office-1", "office-2", "office-3"].map((name) => ({ name, duty: "office" as const })),
 ];
-/** A server of ours lets sessions be short, so that the shop does not wait long for the end of one. */
+/** A server of our own lets sessions be short, so that the shop does not wait long for the end of one. */
 const tickTimeMs = 500;
-/** Short, so that a stocktaking is a finding. */
+/** Short, so that a stocktaking is reported as a finding. */
 const longHoldMs = 15_000;
 
-/** The servers, the shop and the dashboard. Disposing gives back every lock and ends all of them. */
+/** The servers, the shop and the dashboard. Disposing releases every lock and ends all of them. */
 export class Day implements AsyncDisposable {
   readonly url: string;
   /** Rejects when a part of the shop ends by itself. */
@@ -53,7 +53,7 @@ export class Day implements AsyncDisposable {
   }
 }
 
-/** In the order in which it was opened. */
+/** The steps that close what was opened, in the order of the opening. */
 type Closing = (() => Promise<unknown>)[];
 type Opened = Pick<Day, "url" | "failed">;
 

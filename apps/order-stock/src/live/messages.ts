@@ -1,12 +1,12 @@
 import type { Duty } from "./traffic.js";
 
-/** What a part of the shop is given when it is started. */
+/** What a part of the shop gets when it is started. */
 export interface BranchJob {
   readonly name: string;
   readonly duty: Duty;
-  /** Connect string. */
+  /** A connect string. */
   readonly zookeeper: string;
-  /** URL; `null` where there is no Redis. */
+  /** A URL; `null` if there is no Redis. */
   readonly redis: string | null;
 }
 

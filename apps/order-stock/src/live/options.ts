@@ -3,7 +3,7 @@ import { UsageError } from "../cli/options.js";
 
 export interface LiveOptions {
   readonly help: boolean;
-  /** `null`: 8080, or a free one when that is taken. */
+  /** `null`: 8080, or a free port if that is taken. */
   readonly port: number | null;
 }
 

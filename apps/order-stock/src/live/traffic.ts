@@ -2,14 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError, type LockHandle, type LockProvider } from "@holdfast/core";
 
 /**
- * A branch sells, packs and reads prices, all at once. Headquarters change prices and take stock, for which branches have to
- * wait. Offices stand for the night shift, on one backend after the other.
+ * A branch sells, packs and reads prices, all at once. Headquarters change prices and take stock, and branches have to
+ * wait for both. Offices are candidates for the night shift, on one backend after the other.
  */
 export type Duty = "branch" | "headquarters" | "office";
 
 export interface Place {
   readonly locks: LockProvider;
-  /** In front of every name; with it a search finds those of this shop alone. */
+  /** Put in front of every name, so that a search for it finds only the locks of this shop. */
   readonly prefix: string;
 }
 
@@ -17,7 +17,7 @@ export interface TrafficOptions {
   readonly places: readonly Place[];
   readonly name: string;
   readonly duty: Duty;
-  /** Ends everything; what is held is given back. */
+  /** Ends everything; what is held is released. */
   readonly signal: AbortSignal;
 }
 
@@ -28,11 +28,11 @@ const packingStations = 2;
 const stocktakingMs = 25_000;
 const betweenStocktakingsMs = 20_000;
 
-/** What a part of the shop does all day. Resolves when `signal` has aborted. */
+/** Does the daily work of one part of the shop. Resolves when `signal` has aborted. */
 export async function traffic({ places, name, duty, signal }: TrafficOptions): Promise<void> {
   const day = places.map((place) => actsOf(place, name, signal));
-  // A flow that holds something for long waits for nothing else meanwhile: that would look like a deadlock, since
-  // the flows of one process look the same from outside.
+  // A flow that holds something for a long time waits for nothing else meanwhile. Otherwise it would look like a
+  // deadlock, because the flows of one process look the same from outside.
   const flows: Act[] = {
     branch: day.flatMap(({ sell, readPrices, pack, lookAtStock }) => [sell, readPrices, pack, lookAtStock]),
     headquarters: day.flatMap(({ changePrices, takeStock }) => [changePrices, takeStock]),
@@ -54,7 +54,7 @@ function actsOf({ locks, prefix }: Place, label: string, signal: AbortSignal) {
   const election = locks.leaderElection(`${prefix}night-shift`);
   return {
     sell: async () => {
-      // All branches want the first item most.
+      // All branches want the first item most of the time.
       const item = Math.random() < 0.6 ? 1 : Math.ceil(Math.random() * items);
       const mutex = locks.mutex(`${prefix}item-${item}`);
       await mutex.withLock({ ...asking, waitMs: 30_000 }, () => pause(200, 900));
@@ -89,7 +89,7 @@ function actsOf({ locks, prefix }: Place, label: string, signal: AbortSignal) {
   };
 }
 
-/** Operators may end any of these holds and waits: the branch reports no error and goes on. */
+/** Operators may end any of these holds and waits. The branch then reports no error and continues. */
 async function again(act: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
@@ -106,7 +106,7 @@ async function untilAskedBack(lock: LockHandle, ms: number, signal: AbortSignal)
   await restFor(ms, AbortSignal.any([signal, lock.revokeRequested, lock.lost]));
 }
 
-/** Ends early, and plainly, when `signal` aborts. */
+/** Ends early, without an error, when `signal` aborts. */
 async function restFor(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch((error: Error) => {
     if (!signal.aborted) throw error;

@@ -8,7 +8,7 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** A customer of the shop. Every request is answered or rejects when the connection ends. */
+/** A customer of the shop. Every request is answered, or rejects when the connection ends. */
 export class ShopClient {
   readonly #socket: Socket;
   readonly #pending: Pending[] = [];
@@ -21,7 +21,7 @@ export class ShopClient {
     socket.on("close", () => this.#end(new Error("the shop has hung up")));
     const lines = createInterface({ input: socket });
     lines.on("line", (line) => this.#pending.shift()?.resolve(JSON.parse(line)));
-    // readline passes errors of its input on.
+    // readline passes on the errors of its input.
     lines.on("error", (error) => this.#end(error));
   }
 

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import type { ShopAnswers, ShopRequest } from "./protocol.js";
 import { Shop } from "./shop.js";
 
-/** Opens a shop on a fresh port of 127.0.0.1. Closing the server does not hang up on customers. */
+/** Opens a shop on a free port of 127.0.0.1. Closing the server does not end the connections of customers. */
 export async function serveShop(): Promise<{ server: Server; port: number }> {
   const shop = new Shop();
   const server = createServer((socket) => serve(shop, socket));
@@ -15,7 +15,7 @@ export async function serveShop(): Promise<{ server: Server; port: number }> {
 
 function serve(shop: Shop, socket: Socket): void {
   socket.setNoDelay(true);
-  // A worker that was killed resets its connection. Its sales count all the same, and there is no client left to answer.
+  // A worker that was killed resets its connection. Its sales count all the same, and no client is left to answer.
   socket.on("error", () => socket.destroy());
   const lines = createInterface({ input: socket });
   lines.on("line", (line) => {
@@ -23,11 +23,11 @@ function serve(shop: Shop, socket: Socket): void {
     if (request === null) socket.destroy();
     else socket.write(`${JSON.stringify(answer(shop, request))}\n`);
   });
-  // readline passes errors of its input on.
+  // readline passes on the errors of its input.
   lines.on("error", () => socket.destroy());
 }
 
-/** `null` for what is no request, such as the beginning of one whose worker was killed in the middle of writing it. */
+/** `null` if the line is no request, for instance the beginning of one whose worker was killed while it wrote. */
 function requestOf(line: string): ShopRequest | null {
   try {
     return JSON.parse(line) as ShopRequest;

@@ -4,8 +4,8 @@ import type { Sale, ShopReport } from "./protocol.js";
 /**
  * The protected resource: a stock of one article and the orders for it.
  *
- * `sell()` trusts its caller to have looked, as an `update stock set n = n - 1` does. Between looking and selling lies
- * the race that this example is about. A sale that carries a fencing token passes the gate first.
+ * `sell()` trusts its caller to have looked, as an `update stock set n = n - 1` does. The race that this example shows
+ * lies between looking and selling. A sale that carries a fencing token passes the gate first.
  */
 export class Shop {
   readonly #gate: TokenGate = tokenGate({ group: "order-stock" });
@@ -15,7 +15,7 @@ export class Shop {
   #buyers: string[] = [];
   #refused = 0;
 
-  /** A new stock and an empty order book. The gate remembers: a token from before is still too old. */
+  /** Sets a new stock and empties the order book. The gate remembers its tokens: an earlier token is still too old. */
   restock(items: number): void {
     this.#stock = items;
     this.#lowestStock = items;
@@ -27,7 +27,7 @@ export class Shop {
     return this.#stock;
   }
 
-  /** Takes one item, even the one that is not there. With a token: unless a larger one was seen. */
+  /** Takes one item, even one that is not there. With a token, it refuses the sale if it has seen a larger token. */
   sell(buyer: string, token: bigint | null): Sale {
     const admitted = token === null || this.#gate.admit("stock", token);
     if (admitted) {

@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
-// Wakes the process when the pipe breaks without a word: the program that stopped it has died then, and no other would wake it.
+// Wakes the process when the pipe breaks without the word "done": the program that stopped the process has died, and no
+// other would wake it.
 const alarm = `trap '' HUP INT TERM; read -r word; [ "$word" = done ] || kill -CONT "$1"`;
 
-/** Stops a process as a long pause of its machine would (SIGSTOP). Returns what lets it go on (SIGCONT). */
+/** Stops a process by SIGSTOP, like a long pause of its machine. Returns a function that lets it continue (SIGCONT). */
 export async function freeze(pid: number): Promise<() => void> {
   const guard = spawn("/bin/sh", ["-c", alarm, "sh", String(pid)], { stdio: ["pipe", "ignore", "ignore"] });
   await once(guard, "spawn");

@@ -2,7 +2,9 @@ import { closeOnSignals, type LockHandle } from "@holdfast/core";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import type { LockerChoice } from "./messages.js";
 
-/** Runs a body while others are kept out, or not: then the body gets no handle. */
+/**
+ * Runs a body while other workers are kept out. A locker without a lock keeps out none, and its body gets no handle.
+ */
 export interface Locker {
   ready(): Promise<void>;
   withLock<T>(body: (lock: LockHandle | null) => Promise<T>): Promise<T>;
@@ -15,7 +17,9 @@ const nobodyKeptOut: Locker = {
   close: async () => {},
 };
 
-/** Bounds a worker's end when ZooKeeper is already gone; its session gives the lock back then. */
+/**
+ * Limits how long a worker takes to end if ZooKeeper is already gone. The end of its session then releases the lock.
+ */
 const releaseTimeoutMs = 1_000;
 
 /** @param label shown beside the lock by `inspect()`. */

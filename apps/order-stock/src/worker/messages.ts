@@ -1,4 +1,4 @@
-/** How a worker keeps others out while it orders. */
+/** How a worker keeps other workers out while it orders. */
 export type LockerChoice =
   | { readonly kind: "none" }
   | {
@@ -17,21 +17,21 @@ export interface WorkerJob {
   readonly fenced: boolean;
 }
 
-/** The words for a worker: to queue for its order, and that it has thought long enough. */
+/** The words sent to a worker: to queue for its order, and that it has thought long enough. */
 export type Word = "order" | "write";
 
 export interface OrderReport {
   readonly outcome: "sold" | "sold-out" | "refused";
-  /** The stock as the worker knew it last. */
+  /** The stock as the worker last knew it. */
   readonly stock: number;
   readonly token: string | null;
-  /** What `assertHeld()` threw right before the sale; `null` when it passed. */
+  /** What `assertHeld()` threw right before the sale; `null` if it passed. */
   readonly heldCheckError: string | null;
-  /** The largest token that the shop had admitted by then; `null` when the worker did not sell. */
+  /** The largest token that the shop had admitted by then; `null` if the worker did not sell. */
   readonly highestToken: string | null;
 }
 
-/** What `withLock` rejected with although the order was finished: the hold was lost on the way. */
+/** The error of `withLock` although the order was finished: the hold was lost meanwhile. */
 export interface LockLoss {
   readonly name: string;
   readonly code: string;

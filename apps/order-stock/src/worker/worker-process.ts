@@ -18,15 +18,15 @@ export interface WorkerProcessOptions {
 
 const stderrKept = 4_096;
 
-/** Gives the lock back and closes its session before that; killed if it takes longer. */
+/** Time in which the process releases its lock, closes its session and ends. It is killed if it takes longer. */
 const endWithinMs = 5_000;
 
-/** A worker did not do its part. The message says which and how, with the end of its standard error. */
+/** A worker failed. The message says which one and how, with the end of its standard error. */
 export class WorkerError extends Error {
   override readonly name: string = "WorkerError";
 }
 
-/** A worker as seen by the process that started it. */
+/** A worker, as the process that started it sees it. */
 export class WorkerProcess {
   readonly name: string;
   readonly #child: ChildProcess;
@@ -55,7 +55,7 @@ export class WorkerProcess {
         if (child.pid === undefined) resolve(); // it never started
       });
     });
-    // Not "exit": what it said before it ended has been heard by then.
+    // Not "exit": at "close" everything that the worker sent before its end has arrived.
     child.once("close", (code, by) => this.#end(this.#failure(`ended with ${by ?? code}`)));
   }
 
@@ -70,7 +70,9 @@ export class WorkerProcess {
     });
   }
 
-  /** The first news of that type, also if it came before. Rejects when the worker ends, fails or takes longer. */
+  /**
+   * The first news of that type, even if it came before the call. Rejects if the worker ends, fails or takes longer.
+   */
   said<T extends WorkerNews["type"]>(type: T, withinMs: number): Promise<News<T>> {
     const known = this.#news.find((news): news is News<T> => news.type === type);
     if (known !== undefined) return Promise.resolve(known);
@@ -98,7 +100,7 @@ export class WorkerProcess {
     });
   }
 
-  /** Every wait for news, present and future, rejects with the reason. */
+  /** Makes every wait for news, present and future, reject with the reason. */
   interrupt(reason: Error): void {
     this.#end(reason);
   }
@@ -112,14 +114,16 @@ export class WorkerProcess {
     this.#thaw = null;
   }
 
-  /** Resolves when the process is gone. One that has finished goes by itself; others give back what they hold first. */
+  /**
+   * Resolves when the process is gone. A worker that has finished ends by itself; others first release what they hold.
+   */
   async end(): Promise<void> {
     this.thaw();
     if (this.#child.connected) this.#child.disconnect();
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), endWithinMs);
     await this.#exited;
     clearTimeout(timer);
-    // Node emits no "close" for a child from which we have disconnected.
+    // Node emits no "close" for a child from which this process has disconnected.
     this.#end(this.#failure("was dismissed"));
   }
 
