@@ -3,7 +3,10 @@ import pg from "pg";
 import { Latencies } from "./latencies.js";
 
 export interface FenceOptions {
-  /** `postgres://user@host:port/database` of a server, whose user may create databases: one is made for the run, and dropped at its end. */
+  /**
+   * `postgres://user@host:port/database` of a server. Its user must be allowed to create databases: one is made for the
+   * run, and dropped at its end.
+   */
   readonly database: string;
   /** Transactions of each kind. Default 20,000. */
   readonly pairs?: number;
@@ -13,22 +16,25 @@ export interface FenceOptions {
 /** Medians, in microseconds. */
 export interface WriteCost {
   readonly what: string;
-  /** From the update to its answer. */
+  /** The time from the update to its answer. */
   readonly updateUs: number;
-  /** From the borrowing of the connection to the end of the transaction with that update. */
+  /** The time from borrowing the connection to the end of the transaction with that update. */
   readonly transactionUs: number;
 }
 
 export interface FenceReport {
   readonly pairs: number;
-  /** The version that the server gives. */
+  /** The version that the server reports. */
   readonly serverVersion: string;
   readonly costs: readonly WriteCost[];
 }
 
 const resource = "bench";
 
-/** What a guard adds to a write: one connection updates one row by its key in transactions, without a guard and with it, in turns. */
+/**
+ * Measures what a guard adds to a write. One connection updates one row by its key in transactions, in turns without a
+ * guard and with it.
+ */
 export async function measureFence(options: FenceOptions): Promise<FenceReport> {
   const { database, pairs = 20_000, onProgress = () => {} } = options;
   const name = `holdfast_bench_${process.pid}`;
@@ -74,7 +80,8 @@ async function compare(
   ];
   const warmUp = Math.ceil(pairs / 10);
   for (let round = 0; round < warmUp + pairs; round++) {
-    // What each kind leaves behind, such as a row to clean up, is met by all.
+    // The order of the kinds rotates, so that each of them meets what the others leave behind, such as a row to clean
+    // up.
     for (let turn = 0; turn < kinds.length; turn++)
       await kinds[(round + turn) % kinds.length]?.once(round >= warmUp);
     if ((round + 1) % 5_000 === 0) onProgress(`${round + 1} of ${warmUp + pairs} rounds`);
@@ -114,7 +121,7 @@ function kind(
   };
 }
 
-/** Like `withFence`, without a fence. An error ends the run, and its connection with it. */
+/** Like `withFence`, without a fence. An error ends the run, and the connection ends with it. */
 async function inTransaction(pool: pg.Pool, body: (client: pg.PoolClient) => Promise<void>): Promise<void> {
   const client = await pool.connect();
   try {

@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-/** Bytes of live objects, after a full collection. */
+/** The bytes of live objects, after a full garbage collection. */
 export function liveHeapBytes(): number {
   collect();
   return process.memoryUsage().heapUsed;

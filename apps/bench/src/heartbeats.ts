@@ -8,9 +8,9 @@ export interface HeartbeatsOptions {
   readonly server: RedisNode;
   /** Locks that one client holds and renews. Default 2,000. */
   readonly holds?: number;
-  /** Requests of one client that wait and send heartbeats. Default 2,000. */
+  /** Waiting requests of one client, each of which sends heartbeats. Default 2,000. */
   readonly waiters?: number;
-  /** How long each workload is measured. Default 20,000. */
+  /** How long each workload is measured, in milliseconds. Default 20,000. */
   readonly phaseMs?: Millis;
   readonly onProgress?: (what: string) => void;
 }
@@ -22,7 +22,7 @@ export interface HeartbeatCost {
   readonly cpuMs: number;
   /** Calls of scripts. */
   readonly calls: number;
-  /** Commands, those inside of scripts included. */
+  /** Commands, including those inside scripts. */
   readonly commands: number;
 }
 
@@ -32,12 +32,12 @@ interface Work {
   begin(client: RedisLocks, holder: RedisLocks): Promise<unknown>;
 }
 
-/** Each hold is renewed three times in its lease, each waiter sends one heartbeat in a second. */
+/** Each hold is renewed three times in its lease. Each waiter sends one heartbeat in a second. */
 const leaseMs: Millis = 6_000;
-/** What the beginning has left is over by then, and the first renewals have been spread. */
+/** After this time the work of the beginning is over, and the first renewals have been spread. */
 const settleMs: Millis = leaseMs;
 
-/** What renewals and heartbeats cost one Redis server. */
+/** Measures what renewals and heartbeats cost one Redis server. */
 export async function measureHeartbeats(options: HeartbeatsOptions): Promise<readonly HeartbeatCost[]> {
   const { server, holds = 2_000, waiters = 2_000, phaseMs = 20_000, onProgress = () => {} } = options;
   const costs: HeartbeatCost[] = [];

@@ -10,14 +10,14 @@ export interface HerdOptions {
   readonly onProgress?: (what: string) => void;
 }
 
-/** What the server has to do for one hand-off while all the others wait. */
+/** What the server has to do for one hand-off while all other clients wait. */
 export interface HandOffCost {
   readonly what: string;
-  /** Requests that it is sent, keep-alives apart. */
+  /** Requests that the server gets, without keep-alives. */
   readonly requests: number;
   /** Watch events that it sends. */
   readonly events: number;
-  /** Requests, their answers and events, of a whole drain divided by its hand-offs; `null` where nothing is drained. */
+  /** Requests, their answers and events of a whole drain, divided by its hand-offs; `null` if nothing is drained. */
   readonly packetsPerHandOff: number | null;
 }
 
@@ -27,13 +27,14 @@ export interface HerdReport {
 }
 
 const settleWithinMs: Millis = 120_000;
-/** Nothing is under way any more when no frame has passed for so long. */
+/** Nothing is under way any more when no frame has passed for this time. */
 const quietMs: Millis = 300;
 const quietLooks = 10;
 
 /**
- * Server packets for each hand-off with many waiters: of the naive lock, whose waiters all wake up, of the fair one, where
- * one does, and of readers behind a second writer, whom the hand-off to that writer is none of their business.
+ * Measures server packets for each hand-off with many waiters, for three locks: the naive lock, whose waiters all wake
+ * up; the fair lock, where one wakes up; and readers behind a second writer, which the hand-off to that writer does not
+ * concern.
  */
 export async function measureHerd(options: HerdOptions): Promise<HerdReport> {
   const { server, waiters = 200, onProgress = () => {} } = options;
@@ -71,7 +72,7 @@ class Stage {
     this.waiters = waiters;
   }
 
-  /** Frames of requests and of events since the last call, once nothing is under way. */
+  /** The frames of requests and events since the last call, counted once nothing is under way. */
   async count(): Promise<{ requests: number; events: number }> {
     let seen = -1;
     let sinceMs = performance.now();
@@ -85,7 +86,7 @@ class Stage {
           sinceMs = performance.now();
           looks = 0;
         }
-        // A loop that was too busy to look has not seen that it was quiet.
+        // If the event loop was too busy to call this often enough, it has not seen that the wire was quiet.
         return looks >= quietLooks && performance.now() - sinceMs >= quietMs;
       },
       { what: "the wire to be quiet", withinMs: settleWithinMs },
@@ -104,7 +105,7 @@ async function fair(stage: Stage): Promise<HandOffCost> {
   return await drain("fair mutex", stage, (locks) => locks.mutex("/herd/fair"));
 }
 
-/** One hand-off with all in place, then all of them, one after the other. */
+/** One hand-off while all waiters are in place, then all others, one after the other. */
 async function drain(
   what: string,
   stage: Stage,
@@ -136,7 +137,7 @@ async function drain(
   return { what, ...one, packetsPerHandOff: packets / released };
 }
 
-/** A second writer waits, and all the readers behind it. */
+/** A second writer waits, and all the readers wait behind it. */
 async function readersBehindWriters(stage: Stage): Promise<HandOffCost> {
   const lockOf = (locks: ZooKeeperLocks) => locks.readWriteLock("/herd/read-write");
   const held = await lockOf(stage.holder).write.acquire();

@@ -1,4 +1,4 @@
-/** Milliseconds. */
+/** The times are in milliseconds. */
 export interface LatencySummary {
   readonly count: number;
   readonly p50Ms: number;
@@ -6,7 +6,10 @@ export interface LatencySummary {
   readonly maxMs: number;
 }
 
-/** Keeps every sample: a run has a few hundred thousand, and the one that counts is the last percentile's last. */
+/**
+ * Keeps every sample. A run has a few hundred thousand, and the most important one is the largest of the last
+ * percentile.
+ */
 export class Latencies {
   #samples = new Float64Array(1 << 16);
   #count = 0;

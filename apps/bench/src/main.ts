@@ -1,4 +1,4 @@
-// What locks cost. `--help` lists the commands.
+// Measures what locks cost. `--help` lists the commands.
 import { HoldfastError } from "@holdfast/core";
 import { startEnsemble, startRedis, startZooKeeper, TestServerError } from "@holdfast/test-servers";
 import { help, type Options, parseOptions, UsageError } from "./cli/options.js";

@@ -8,12 +8,15 @@ export interface MemoryOptions {
   readonly connect: string;
   /** Locks held at once. Default 10,000. */
   readonly holds?: number;
-  /** Waiters, at most 1,000 on one lock: each that comes reads the queue ahead of it. Default 1,000. */
+  /** Waiters, at most 1,000 on one lock, because each new one reads the queue ahead of it. Default 1,000. */
   readonly waiters?: number;
   readonly onProgress?: (what: string) => void;
 }
 
-/** Bytes of heap in our process, all that belongs to one hold or waiter: handle, promises, queue entry, watches. */
+/**
+ * Bytes of heap in our process for everything that belongs to one hold or waiter: handle, promises, queue entry,
+ * watches.
+ */
 export interface MemoryReport {
   readonly holds: number;
   readonly bytesPerHold: number;
@@ -24,18 +27,18 @@ export interface MemoryReport {
 const settleWithinMs = 240_000;
 const mostInQueue = 1_000;
 
-/** Heap for each hold and each waiter of one provider, once their watches are in place. */
+/** Measures the heap for each hold and each waiter of one provider, once their watches are in place. */
 export async function measureMemory(options: MemoryOptions): Promise<MemoryReport> {
   const { connect, ...sizes } = options;
   await using locks = zookeeperLocks({ connect, sessionTimeoutMs: 30_000 });
   return await measureHeap(locks, sizes, {
     held: (count) => countAnswers(locks, "getData", count),
-    // One request watches the own node and the nodes ahead.
+    // One request watches the waiter's own node and the nodes ahead.
     waiting: (count) => countAnswers(locks, "setWatches", count),
   });
 }
 
-/** Heartbeats of waiters on Redis do not matter for the heap, and at their usual pace would keep the server busy with nothing else. */
+/** Heartbeats of waiters on Redis do not matter for the heap. At their usual pace they would keep the server busy. */
 const aliveMs: Millis = 600_000;
 
 /** Like `measureMemory`, for a client of Redis; `url` is `redis://host:port`. */
@@ -50,7 +53,10 @@ export async function measureRedisMemory(
   });
 }
 
-/** Begins to look whether so many holds, or waiters in so many queues, are complete; what it returns waits for that. */
+/**
+ * Prepares to check whether so many holds, or waiters in so many queues, are complete. The returned function waits for
+ * that.
+ */
 interface Settling {
   held(count: number): () => Promise<void>;
   waiting(count: number, queues: number): () => Promise<void>;
@@ -71,7 +77,7 @@ async function measureHeap(
 }
 
 async function perHold(locks: LockProvider, count: number, { held }: Settling): Promise<number> {
-  // Not measured: what is made once for all holds.
+  // What is made only once for all holds is made before the measurement.
   await (await locks.mutex("memory/first").acquire()).release();
   const settled = held(count);
   const before = liveHeapBytes();
@@ -111,7 +117,7 @@ async function queued(locks: LockProvider, each: number, queues: number): Promis
   }
 }
 
-/** Counts answers to requests that set watches from now on. What it returns resolves when there were so many. */
+/** From now on counts answers to requests that set watches. The returned function resolves when there were so many. */
 function countAnswers(
   locks: LockProvider,
   watching: "getData" | "setWatches",

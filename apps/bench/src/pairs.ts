@@ -2,16 +2,16 @@ import type { Millis } from "@holdfast/core";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { Latencies, type LatencySummary } from "./latencies.js";
 
-/** An answer this late is a stall, not load. */
+/** An answer this late is a stall, and not an effect of load. */
 export const lateAfterMs: Millis = 1_000;
-/** The session chases an answer that is outstanding for so long with a ping. */
+/** The session sends a ping when an answer has been outstanding for this time. */
 export const chasedAfterMs: Millis = 100;
 
 export interface PairsOptions {
   readonly connect: string;
   /** How many times the lock is acquired and released. */
   readonly pairs: number;
-  /** Default 30,000: with a stock client an answer that is forgotten comes after a third of it. */
+  /** Default 30,000. With a stock client, a forgotten answer comes after a third of it. */
   readonly sessionTimeoutMs?: Millis;
   /** Default 30,000. One acquire or release that takes longer ends the run with its error. */
   readonly waitMs?: Millis;
@@ -30,9 +30,9 @@ export interface PairsReport {
   readonly pairs: number;
   readonly tookMs: Millis;
   readonly pairsPerSecond: number;
-  /** Every request on the wire, from the moment it was handed over to its answer. Keep-alives are among them. */
+  /** Every request on the wire, from handing it over to its answer. Keep-alives are among them. */
   readonly answers: LatencySummary;
-  /** Answers that took longer than `chasedAfterMs`: each of them was chased with pings. */
+  /** Answers that took longer than `chasedAfterMs`. The session sent pings to get each of them. */
   readonly chased: number;
   /** Answers that took longer than `lateAfterMs`. */
   readonly late: number;
@@ -41,7 +41,7 @@ export interface PairsReport {
 }
 
 /**
- * One session, alone, acquires and releases one free lock again and again. Alone is the point: on an ensemble of 3.6.0 to
+ * One session, alone, acquires and releases one free lock again and again. It must be alone: on an ensemble of 3.6.0 to
  * 3.8.0 a server may forget a finished answer until something else arrives (ZOOKEEPER-4537), and with other traffic
  * something always does.
  *

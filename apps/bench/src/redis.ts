@@ -6,9 +6,9 @@ import { Latencies, type LatencySummary } from "./latencies.js";
 export interface RedisOptions {
   /** `redis://host:port` of one server. */
   readonly url: string;
-  /** How many times one client takes and gives back a free lock, one after the other. Default 20,000. */
+  /** How many times one client acquires and releases a free lock, one after the other. Default 20,000. */
   readonly pairs?: number;
-  /** Waits of as many clients on one lock. Default 200. */
+  /** The number of clients that wait for one lock. Default 200. */
   readonly waiters?: number;
   readonly onProgress?: (what: string) => void;
 }
@@ -17,13 +17,13 @@ export interface RedisReport {
   readonly pairs: number;
   readonly pairsPerSecond: number;
   readonly waiters: number;
-  /** From the moment that a holder asks for the release until the next one has its handle. */
+  /** The time from when a holder calls release until the next one has its handle. */
   readonly handOffs: LatencySummary;
 }
 
 const settleWithinMs: Millis = 120_000;
 
-/** What a lock on Redis costs: pairs of a lone client, and hand-offs with many waiting, each a client of its own. */
+/** Measures what a lock on Redis costs: pairs of a single client, and hand-offs while many clients wait. */
 export async function measureRedis(options: RedisOptions): Promise<RedisReport> {
   const { url, pairs = 20_000, waiters = 200, onProgress = () => {} } = options;
   const name = `bench-${process.pid}`;

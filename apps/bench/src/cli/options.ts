@@ -33,28 +33,28 @@ export interface Options {
   readonly streams: number;
   readonly historyMegabytes: number;
   readonly users: number;
-  /** 0: as fast as it goes. */
+  /** 0: as fast as possible. */
   readonly changesPerSecond: number;
   readonly phaseMs: number;
-  /** `null`: as the dashboard has it. */
+  /** `null`: the dashboard's own default. */
   readonly longHoldMs: number | null;
   readonly json: boolean;
-  /** What `peers` takes. */
+  /** The options of `peers`. */
   readonly peers: {
     readonly backends: readonly Backend[];
     readonly names: readonly string[];
     readonly workloads: readonly string[];
     readonly rounds: number;
     readonly quick: boolean;
-    /** Measures what targets need, and fails when one is missed. */
+    /** Measures only what targets need, and fails if a target is missed. */
     readonly targets: boolean;
     readonly write: boolean;
-    /** Files with what `--json` printed; empty: measure. */
+    /** Files with the output of `--json`; empty: measure. */
     readonly from: readonly string[];
   };
 }
 
-/** What was typed cannot be right. The message names what to change. */
+/** The command line cannot be right. The message names what to change. */
 export class UsageError extends Error {
   override readonly name: string = "UsageError";
 }

@@ -8,9 +8,9 @@ import type { Inside } from "./messages.js";
 
 const startWithinMs = 30_000;
 
-/** The dashboard's own program, as an operator starts it, and what it reports of its process. */
+/** The dashboard's own program, started as an operator starts it, and what it reports of its process. */
 export class DashboardProcess implements AsyncDisposable {
-  /** Where it listens, with a slash at the end. */
+  /** The address at which it listens, with a slash at the end. */
   readonly url: string;
   readonly #child: ChildProcess;
   readonly #folder: string;
@@ -23,7 +23,7 @@ export class DashboardProcess implements AsyncDisposable {
     this.url = url;
   }
 
-  /** `tokens`: of its viewers, who come in without any where there are none. */
+  /** `tokens`: those of its viewers. Without any, viewers need no credentials. */
   static async start(config: object, tokens: readonly string[] = []): Promise<DashboardProcess> {
     const folder = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
     const file = join(folder, "dashboard.json");
@@ -58,7 +58,7 @@ export class DashboardProcess implements AsyncDisposable {
     return (response.headers.get("content-type")?.includes("json") === true ? JSON.parse(text) : text) as T;
   }
 
-  /** What its process reports of itself, since it was asked last. */
+  /** What the process reports of itself, for the time since the last question. */
   async inside(): Promise<Inside> {
     const answer = once(this.#child, "message");
     this.#child.send("tell");

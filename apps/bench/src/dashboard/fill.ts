@@ -4,7 +4,7 @@ import type { RedisNode } from "@holdfast/test-servers";
 import { CreateFlags, openAcl } from "@holdfast/zk-protocol";
 import { openSession, parseConnectString, type ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 
-/** One lock in so many has a queue. */
+/** One lock in this many has a queue. */
 const queuedEvery = 200;
 const waitersOfQueued = 4;
 const sessions = 20;
@@ -13,7 +13,7 @@ const keysPerScript = 10_000;
 
 export const root = "/locks";
 
-/** Curator's locks, the holders and queues of 20 clients. They stay until the sessions are closed. */
+/** Locks of Curator, with the holders and queues of 20 clients. They stay until the sessions are closed. */
 export class ZooKeeperLocks implements AsyncDisposable {
   readonly #sessions: readonly ZooKeeperSession[];
   #names = 0;
@@ -64,8 +64,8 @@ export class ZooKeeperLocks implements AsyncDisposable {
   }
 
   /**
-   * Contenders come to and leave the first `rows` locks for as long as `going` says so, `perSecond` of them at most. The result is how
-   * many did.
+   * Contenders come to the first `rows` locks and leave them as long as `going` returns true, at most `perSecond` of
+   * them. Returns how many did.
    */
   async churn(rows: number, perSecond: number, going: () => boolean): Promise<number> {
     let pairs = 0;
@@ -108,7 +108,10 @@ function create(path: string, flags: number) {
 
 export const pattern = "order:*";
 
-/** Holders as Redisson's: one client for each thousand locks. The queues are ours, whose waiters have names. */
+/**
+ * Holders as those of Redisson, with one client for each thousand locks. The queues are ours, because our waiters have
+ * names.
+ */
 const locksScript = `
 for i = tonumber(ARGV[1]), tonumber(ARGV[2]) do
   local client = string.format('%08x-3b0a-4c5d-9e6f-112233445566', math.floor(i / 1000))

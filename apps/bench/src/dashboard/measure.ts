@@ -16,31 +16,36 @@ import { fillRedis, pattern, root, ZooKeeperLocks } from "./fill.js";
 import type { Inside, ReadersReport } from "./messages.js";
 
 export interface DashboardOptions {
-  /** Locks on ZooKeeper, and as many on Redis. Default 100,000. */
+  /** Locks on ZooKeeper, and the same number on Redis. Default 100,000. */
   readonly locks?: number;
   /** Keys on Redis that are no locks. Default 0. */
   readonly others?: number;
-  /** Clients of the stream, a tenth of which takes nothing. Default 500; 0: that part is left out. */
+  /** Clients of the stream, of which a tenth reads nothing. Default 500; with 0 that part is left out. */
   readonly streams?: number;
-  /** How long streams are open. The phases before, with and without a viewer, take as long, 20,000 at most. Default 20,000. */
+  /**
+   * How long streams are open. The phases before, with and without a viewer, take as long, but at most 20,000. Default
+   * 20,000.
+   */
   readonly phaseMs?: Millis;
-  /** From which age on a hold counts as long: all of these, if it is short. Default: that of the dashboard. */
+  /** The age from which on a hold counts as long; if it is short, all holds do. Default: that of the dashboard. */
   readonly longHoldMs?: Millis;
-  /** The size of the store of a history that the dashboard keeps. Default 0: it keeps none. */
+  /** The size of the store of the dashboard's history. Default 0: it keeps none. */
   readonly historyMegabytes?: number;
-  /** Viewers with tokens of their own, who share the streams. Default 0: all streams are of one caller without credentials. */
+  /**
+   * Viewers with tokens of their own, who share the streams. Default 0: one caller without credentials has all streams.
+   */
   readonly users?: number;
-  /** Contenders that come or leave in a second, at most, while streams are open. Default: as fast as it goes. */
+  /** The most contenders that come or leave in a second while streams are open. Default: as fast as possible. */
   readonly changesPerSecond?: number;
   readonly onProgress?: (what: string) => void;
 }
 
-/** The first phase: until the dashboard says that it serves. */
+/** The first phase: until the dashboard reports that it serves. */
 export const startPhase = "start";
 
 export interface DashboardPhase extends Inside {
   readonly what: string;
-  /** What the dashboard has asked of the backends in a second; the contenders' own requests are subtracted. */
+  /** The requests of the dashboard at the backends in a second. Requests of the contenders are subtracted. */
   readonly zookeeperPerSecond: number;
   readonly redisPerSecond: number;
 }
@@ -48,20 +53,20 @@ export interface DashboardPhase extends Inside {
 export interface DashboardReport {
   readonly locks: number;
   readonly others: number;
-  /** From the start of its process until all were known. */
+  /** The time from the start of its process until all locks were known. */
   readonly zookeeperMs: Millis;
   readonly redisMs: Millis;
-  /** What a viewer waited for a page, by query. */
+  /** How long a viewer waited for a page, by query. */
   readonly pages: ReadonlyMap<string, LatencySummary & { readonly firstMs: Millis }>;
   readonly phases: readonly DashboardPhase[];
-  /** Contenders that came and left while streams were open, and what came of it. */
+  /** The contenders that came and left while streams were open, and what the streams received. */
   readonly streams: {
     readonly clients: number;
     readonly pairs: number;
     readonly received: number;
     readonly least: number;
   } | null;
-  /** The store of its history, at the end. */
+  /** The store of its history at the end. */
   readonly history: {
     readonly usedBytes: number;
     readonly maxBytes: number;
@@ -83,7 +88,9 @@ const queries = ["", "sort=hold", "sort=wait", "sort=name", "q=*9*&sort=name", "
 const rowsOnScreen = 100;
 const longestLookMs: Millis = 20_000;
 
-/** What the dashboard's process weighs and how long its event loop stands still, with many locks behind it. */
+/**
+ * Measures the memory of the dashboard's process and how long its event loop stands still, with many locks behind it.
+ */
 export async function measureDashboard(options: DashboardOptions = {}): Promise<DashboardReport> {
   const { onProgress = () => {} } = options;
   onProgress("starting one ZooKeeper and one Redis");
@@ -149,7 +156,7 @@ class Measuring {
           },
           { name: "red", redis: { url: this.#redis.url, patterns: [pattern] } },
         ],
-        // One process reads them all.
+        // One process reads all streams.
         ...(this.#streams === 0 ? {} : { streamsPerCaller: this.#streams }),
         ...(this.#longHoldMs === undefined ? {} : { thresholds: { longHoldMs: this.#longHoldMs } }),
         ...(this.#historyMegabytes === 0
@@ -158,7 +165,7 @@ class Measuring {
       },
       this.#tokens,
     );
-    // Loading the modules and making the server: no request is served yet.
+    // This phase loads the modules and makes the server; no request is served yet.
     await this.#phase(dashboard, startPhase);
     const known = await this.#sync(dashboard, beganMs);
     await this.#phase(dashboard, "sync");
@@ -180,7 +187,7 @@ class Measuring {
     };
   }
 
-  /** `others`: requests at ZooKeeper that were not the dashboard's. */
+  /** `others`: requests at ZooKeeper that did not come from the dashboard. */
   async #phase(dashboard: DashboardProcess, what: string, others = 0): Promise<void> {
     const inside = await dashboard.inside();
     const { zookeeper, redis } = await this.#asked();
@@ -194,7 +201,7 @@ class Measuring {
     this.#tell(what);
   }
 
-  /** Requests that each server has had. */
+  /** How many requests each server has had. */
   async #asked(): Promise<{ readonly zookeeper: number; readonly redis: number }> {
     const number = (text: string, line: RegExp): number => Number(line.exec(text)?.[1] ?? Number.NaN);
     const [words, info] = await Promise.all([

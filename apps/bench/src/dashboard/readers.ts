@@ -1,4 +1,4 @@
-// Readers of the dashboard's stream, in a process of their own. Every tenth takes nothing.
+// Readers of the dashboard's stream, in a process of their own. Every tenth one reads nothing.
 import { request } from "node:http";
 import type { ReadersReport } from "./messages.js";
 
@@ -15,7 +15,7 @@ for (let n = 0; n < Number(count); n++) {
       if (response.statusCode !== 200) return reject(new Error(`the stream answered ${response.statusCode}`));
       const reader = { chunks: 0, stalled: stalling !== "" && n % stalledEvery === 0 };
       readers.push(reader);
-      // A reader that takes nothing is cut off by the server, as it should be.
+      // The server cuts off a reader that reads nothing, as it should.
       response.on("error", () => {});
       if (reader.stalled) response.pause();
       else

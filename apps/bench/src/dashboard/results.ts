@@ -2,7 +2,7 @@ import { type DashboardReport, startPhase } from "./measure.js";
 
 export interface Result {
   readonly what: string;
-  /** `null`: a figure without one. */
+  /** `null` for a figure without an aim. */
   readonly aim: string | null;
   readonly met: boolean;
 }
@@ -19,7 +19,7 @@ const aims = {
 const mb = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MB`;
 const whole = (ms: number): string => `${ms.toFixed(0)} ms`;
 
-/** What was found, and what it should have been. */
+/** The measured figures, each with its aim. */
 export function dashboardResults(report: DashboardReport): readonly Result[] {
   const { locks, others, pages, phases, streams, history } = report;
   const results: Result[] = [];

@@ -1,4 +1,5 @@
-// Loaded into the dashboard's process before its own program: reports what it weighs and for how long its event loop stood still.
+// Loaded into the dashboard's process before its own program. It reports the memory of the process, and for how long
+// its event loop stood still.
 import { openSync, readSync } from "node:fs";
 import { monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
@@ -7,8 +8,9 @@ import type { Inside } from "./messages.js";
 const everyMs = 5;
 
 /**
- * Processor time of the main thread, ms: on a machine that is busy with other things the wall clock would count those too. Linux has it for each
- * thread; elsewhere it is that of the whole process, helpers of the garbage collector and compiler included.
+ * Processor time of the main thread in ms. On a busy machine the wall clock would also count the time of other
+ * processes. Linux has this time for each thread. Elsewhere it is that of the whole process, which includes helpers of
+ * the garbage collector and of the compiler.
  */
 function workClock(): () => number {
   try {

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 
-/** A program of this folder in a process of its own. Ends with this one, or when it is disposed of. */
+/** A program of this folder in a process of its own. It ends with this process, or when it is disposed of. */
 export class Child implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #ended: Promise<void>;

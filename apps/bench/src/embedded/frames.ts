@@ -10,7 +10,7 @@ import {
   type RequestOf,
 } from "@holdfast/zk-protocol";
 
-/** Frames behind one another, built before the clock starts. */
+/** Frames one after the other, built before the clock starts. */
 export interface Prebuilt {
   readonly bytes: Buffer;
   /** Where each frame ends; the frame i begins at `ends[i - 1]`. */
@@ -29,7 +29,7 @@ export function hello(): Buffer {
   return encodeFrame(encodeConnectRequest(request));
 }
 
-/** Create and delete of one node after another. */
+/** Create and delete, for one node after another. */
 export function pairFrames(pairs: number, firstXid: number): Prebuilt {
   const frames: Buffer[] = [];
   for (let pair = 0; pair < pairs; pair++) {

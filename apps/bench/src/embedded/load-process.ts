@@ -1,4 +1,4 @@
-// What loads the embedded server, in a process of its own so that it takes no time of the server's.
+// The load on the embedded server, in a process of its own, so that it takes no time of the server's process.
 import { createFrame, nodeFrames, pairFrames } from "./frames.js";
 import type { Load, LoadDone } from "./messages.js";
 import { Pump } from "./pump.js";
@@ -26,7 +26,7 @@ async function populate({ port, sessions, znodes }: Extract<Load, { kind: "popul
     const pump = await Pump.open(port);
     const share = Math.floor(((at + 1) * znodes) / sessions) - Math.floor((at * znodes) / sessions);
     if (share === 0) continue;
-    // The parent is one of them.
+    // The parent counts as one of the nodes.
     const parent = `/service-${String(at).padStart(5, "0")}`;
     await pump.run(one(createFrame(1, parent)), 1);
     if (share > 1) await pump.run(nodeFrames(parent, share - 1, 2), populateInFlight);

@@ -10,10 +10,10 @@ export interface EmbeddedOptions {
 }
 
 export interface EmbeddedReport {
-  /** Medians of fresh processes. */
+  /** Medians over fresh processes. */
   readonly startMs: number;
   readonly loadMs: number;
-  /** The best start, for a machine that does other things as well. */
+  /** The shortest start, for a machine that does other work as well. */
   readonly leastStartMs: number;
   readonly pairsPerSecond: number;
   readonly empty: Footprint;
@@ -22,7 +22,7 @@ export interface EmbeddedReport {
 
 const starts = 7;
 
-/** What the embedded server costs. Each figure is of a server in a fresh process that does nothing else. */
+/** Measures what the embedded server costs. Each figure is of a server in a fresh process that does nothing else. */
 export async function measureEmbedded(options: EmbeddedOptions): Promise<EmbeddedReport> {
   const { pairs, inFlight, znodes, sessions, onProgress = () => {} } = options;
   onProgress(`${starts} starts`);
@@ -49,9 +49,9 @@ async function ratePairs(pairs: number, inFlight: number): Promise<number> {
   await using load = new Child("load-process");
   const { tookMs } = await load.ask<LoadDone>({ kind: "pairs", port, pairs, inFlight });
   const left = await server.ask<Footprint>({});
-  // The parent of all pairs: whatever else is left was created and not deleted.
+  // One node is the parent of all pairs. Any other was created and not deleted.
   if (left.znodes !== 1) throw new Error(`${left.znodes - 1} nodes were left by the pairs`);
-  // Each create and each delete is one, those before the clock started included.
+  // Each create and each delete is one transaction, including those before the clock started.
   if (left.transactions < 2 * pairs) throw new Error(`only ${left.transactions} transactions`);
   return (pairs / tookMs) * 1_000;
 }

@@ -1,14 +1,14 @@
 /** What the server's process reports once it serves. */
 export interface Serving {
   readonly port: number;
-  /** Loading the module, which an application pays once. */
+  /** The time for loading the module, which an application pays once. */
   readonly loadMs: number;
-  /** From the call until connections are accepted. */
+  /** The time from the call until connections are accepted. */
   readonly startMs: number;
   readonly footprint: Footprint;
 }
 
-/** What the server's process takes, after a full collection. */
+/** The memory of the server's process, after a full garbage collection. */
 export interface Footprint {
   readonly rssBytes: number;
   readonly heapBytes: number;
@@ -18,7 +18,7 @@ export interface Footprint {
   readonly transactions: number;
 }
 
-/** What a load process is to do, on one connection or many. */
+/** What a load process has to do, on one connection or on many. */
 export type Load =
   | { readonly kind: "pairs"; readonly port: number; readonly pairs: number; readonly inFlight: number }
   | { readonly kind: "populate"; readonly port: number; readonly sessions: number; readonly znodes: number };

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { FrameReader } from "@holdfast/zk-protocol";
 import { hello, type Prebuilt } from "./frames.js";
 
-/** A connection that sends frames as they are and counts answers. */
+/** A connection that sends frames unchanged and counts answers. */
 export class Pump {
   readonly #socket: Socket;
   readonly #reader = new FrameReader();
@@ -26,7 +26,7 @@ export class Pump {
     return new Pump(socket);
   }
 
-  /** Sends all frames, never with more than `inFlight` unanswered. @throws Error at an answer that is an error. */
+  /** Sends all frames, never with more than `inFlight` unanswered. @throws Error if an answer is an error. */
   run({ bytes, ends }: Prebuilt, inFlight: number): Promise<void> {
     const total = ends.length;
     return new Promise((resolve, reject) => {

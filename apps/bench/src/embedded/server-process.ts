@@ -1,4 +1,4 @@
-// The embedded server in a process of its own, for figures that nothing else is part of.
+// The embedded server in a process of its own, so that nothing else is part of the figures.
 import { liveHeapBytes } from "../heap.js";
 import type { Footprint, Serving } from "./messages.js";
 

@@ -13,7 +13,7 @@ import { heapRow, quick, workloads } from "./workloads.js";
 
 const page = fileURLToPath(new URL("../../../../docs/performance.md", import.meta.url));
 
-/** `bench peers`: measures, prints what was asked for, and prints what is there when it is interrupted. */
+/** `bench peers`: measures and prints what was asked for. When it is interrupted, it prints what it has. */
 export async function comparePeers(
   options: Options["peers"] & { readonly json: boolean },
   tell: (line: string) => void,

@@ -1,4 +1,5 @@
-// Heap for each hold and each waiter, in a process of its own: node heap-process.js <backend> <host:port> <holds> <waiters>
+// Measures heap for each hold and each waiter, in a process of its own:
+// node heap-process.js <backend> <host:port> <holds> <waiters>
 import { measureMemory, measureRedisMemory } from "../memory.js";
 
 const [backend, address, holds, waiters] = process.argv.slice(2);

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const folder = fileURLToPath(new URL("../../java/", import.meta.url));
 const downloadWithinMs = 180_000;
 
-/** Debian's. @throws MissingPeer */
+/** The class path of Debian's Curator. @throws MissingPeer */
 export async function curatorClassPath(): Promise<string> {
   const install = findCurator();
   if (install === undefined) throw new MissingPeer("no Curator: npx holdfast-servers ensure --only curator");
@@ -34,12 +34,15 @@ export async function redissonClassPath(): Promise<string> {
   }
 }
 
-/** Compiles one main class of `java/src/bench` and what all share into `output`. @throws MissingPeer without a JDK. */
+/**
+ * Compiles one main class of `java/src/bench`, and the classes that all share, into `output`. @throws MissingPeer
+ * without a JDK.
+ */
 export async function javaCommand(main: string, classPath: string, output: string): Promise<Command> {
   const [java, javac] = [findJava(), findJavac()];
   if (java === undefined || javac === undefined) throw new MissingPeer("no JDK");
   const sources = join(folder, "src/bench");
-  // The main class of another peer needs another library.
+  // The main class of another peer is left out, because it needs another library.
   const files = (await readdir(sources)).filter(
     (file) => !/.Peer\.java$/.test(file) || file === `${main}.java`,
   );

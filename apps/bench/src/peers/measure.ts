@@ -14,18 +14,18 @@ import type { Backend, Workload } from "./workloads.js";
 export interface PeersOptions {
   readonly steps: readonly Step[];
   readonly rounds: number;
-  /** How long a loop runs unmeasured before one is measured: a JVM compiles meanwhile. Milliseconds. */
+  /** How long a loop runs unmeasured before one is measured, so that a JVM can compile. Milliseconds. */
   readonly warmUpMs: number;
-  /** Ends the measurement; what is there so far is the result. */
+  /** Ends the measurement. The result is what was measured so far. */
   readonly signal: AbortSignal;
   readonly onProgress: (what: string) => void;
 }
 
-/** Why there are no figures of a peer, or of a peer in one workload. */
+/** Why there are no figures of a peer, in one workload or in all. */
 export interface Absence {
   readonly backend: Backend;
   readonly peer: string;
-  /** `null`: in all. */
+  /** `null`: in all workloads. */
   readonly workload: string | null;
   readonly why: string;
 }
@@ -35,16 +35,16 @@ export interface PeersResult {
   readonly absences: readonly Absence[];
   /** The versions of servers, libraries and languages, by their names. */
   readonly versions: Readonly<Record<string, string>>;
-  /** Whether all was measured that was asked for. */
+  /** Whether everything that was asked for was measured. */
   readonly complete: boolean;
 }
 
-/** To connect, and to drain a queue. */
+/** The limit for connecting, and for draining a queue. */
 const patienceMs = 180_000;
 
 /**
- * Each workload in some rounds, and in each round all peers one after the other, on one server. The first of a round is another
- * one each time, so that none always comes behind the same.
+ * Measures each workload in several rounds. In each round all peers run one after the other on one server. Each round
+ * begins with another peer, so that none always comes after the same one.
  */
 export async function measurePeers(options: PeersOptions): Promise<PeersResult> {
   const stage = new Stage(options);
@@ -118,7 +118,7 @@ class Stage {
     }
   }
 
-  /** False: this peer is not to try again. */
+  /** Returns false if this peer must not try again. */
   async #round(workload: Workload, round: number, runner: Runner): Promise<boolean> {
     const { rounds, warmUpMs, signal, onProgress } = this.#options;
     const { name: peer, backend } = runner.peer;
@@ -176,7 +176,7 @@ class Runner {
     this.#signal = signal;
   }
 
-  /** Starts the process if there is none. Its versions. @throws MissingPeer */
+  /** Starts the process if there is none. Returns its versions. @throws MissingPeer */
   async ready(): Promise<Readonly<Record<string, string>>> {
     if (this.#missing !== undefined) throw this.#missing;
     if (this.#process === undefined) {
@@ -242,7 +242,7 @@ class Runner {
     return { samples, before, after: await readMeter(this.#server, process.pid) };
   }
 
-  /** Resolves when all stand. */
+  /** Resolves when all owners stand in the queue. */
   async #queue(process: PeerProcess, name: string, owners: number): Promise<void> {
     await this.#server.queued(owners, this.#signal, () =>
       process.ask({ do: "queue", name, owners }, patienceMs),

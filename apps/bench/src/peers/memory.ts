@@ -9,7 +9,9 @@ export interface Memory extends MemoryReport {
 
 const sizes = { holds: 100_000, waiters: 100_000 } as const;
 
-/** Heap for each hold and each waiter, on a server of its own. Rejects at an abort, with its process killed. */
+/**
+ * Measures heap for each hold and each waiter, on a server of its own. At an abort it kills its process and rejects.
+ */
 export async function measureHeap(
   backend: Backend,
   options: { readonly quick: boolean; readonly signal: AbortSignal },

@@ -1,13 +1,13 @@
 import { figuresMarkdown, type PeersReport } from "./report.js";
 
-/** From here on other work took so much of the machine that it shows in each figure. */
+/** From this load on, other work took so much of the machine that it shows in each figure. */
 const busyLoad = 1;
 const busyNote = `
 **Other work ran on this machine meanwhile.** Rates, latencies and processor time say little, and ratios of them are coarse: rounds
 differ by several times. Requests and overtaking are not touched.
 `;
 
-/** `docs/performance.md`. */
+/** The text of `docs/performance.md`. */
 export function pageOf(report: PeersReport): string {
   const machines = new Set(report.runs.map(({ machine }) => machine));
   const commands = report.runs.map(

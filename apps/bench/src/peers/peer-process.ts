@@ -8,7 +8,7 @@ export interface Command {
   readonly args: readonly string[];
 }
 
-/** A peer cannot run on this machine. The message says what is not there. */
+/** A peer cannot run on this machine. The message says what is missing. */
 export class MissingPeer extends Error {
   override readonly name: string = "MissingPeer";
 }
@@ -28,7 +28,9 @@ type Message = {
   readonly error?: string;
 };
 
-/** A process with one peer in it, which is asked one thing at a time. It ends when its input does, so also with this process. */
+/**
+ * A process with one peer in it. It gets one request at a time. It ends when its input ends, so also with this process.
+ */
 export class PeerProcess {
   readonly pid: number;
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -58,7 +60,7 @@ export class PeerProcess {
     });
   }
 
-  /** @throws MissingPeer where the process says so. */
+  /** @throws MissingPeer if the process reports that its library is missing. */
   static async start(command: Command): Promise<PeerProcess> {
     const process = new PeerProcess(command);
     try {
@@ -78,7 +80,7 @@ export class PeerProcess {
     return this.#versions;
   }
 
-  /** Rejects with what the peer says, with its end, or when it does not answer in time; it is to be killed then. */
+  /** Rejects with the peer's error, with its end, or if it does not answer in time. After that, kill it. */
   async ask<T>(request: Request, withinMs: number): Promise<T> {
     const answer = this.#next(withinMs, request.do);
     this.#child.stdin.write(`${JSON.stringify(request)}\n`);

@@ -8,11 +8,11 @@ import type { Backend } from "./workloads.js";
 export interface Peer {
   readonly name: string;
   readonly backend: Backend;
-  /** Others are set in relation to it. One for each backend. */
+  /** The figures of other peers are set in relation to it. There is one for each backend. */
   readonly reference?: true;
-  /** Takes part only where a workload names it. */
+  /** Takes part only in workloads that name it. */
   readonly named?: true;
-  /** What starts its process. Files that it makes go to `scratch`. @throws MissingPeer */
+  /** The command that starts its process. Files that it makes go to `scratch`. @throws MissingPeer */
   command(scratch: string): Promise<Command>;
 }
 
@@ -35,7 +35,7 @@ const kazoo: Peer = {
     const install = findKazoo();
     if (install === undefined) throw new MissingPeer("no kazoo: npx holdfast-servers ensure --only kazoo");
     const file = fileURLToPath(new URL("../../python/kazoo_peer.py", import.meta.url));
-    // -B: the sources lie in the repository, which is to stay free of compiled files.
+    // -B: the sources are in the repository, which must stay free of compiled files.
     return { program: install.python, args: ["-B", file] };
   },
 };

@@ -19,13 +19,13 @@ export interface Circumstances {
 }
 
 export interface PeersReport extends PeersResult {
-  /** The circumstances of each run of the command that figures come from. */
+  /** The circumstances of each run of the command from which figures come. */
   readonly runs: readonly Circumstances[];
-  /** Empty where it was not asked for. */
+  /** Empty if it was not asked for. */
   readonly memory: readonly Memory[];
 }
 
-/** What several runs measured, as if it were one. Rounds of a later run come behind those of an earlier one. */
+/** What several runs measured, as if it were one run. Rounds of a later run come after those of an earlier one. */
 export function together(reports: readonly PeersReport[]): PeersReport {
   const samples: Sample[] = [];
   for (const report of reports) {
@@ -54,11 +54,11 @@ export function thisMachine(): Pick<Circumstances, "machine" | "load"> {
 interface Column {
   readonly figure: FigureName;
   readonly title: string;
-  /** What stands behind the title, but not where it is a ratio. */
+  /** The unit after the title. It is left out for a ratio. */
   readonly unit?: string;
-  /** What the figure is multiplied with for its unit. */
+  /** The factor that converts the figure to its unit. */
   readonly scale?: number;
-  /** Whether it is set in relation to the reference. */
+  /** Whether the figure is set in relation to the reference. */
   readonly compared: boolean;
 }
 
@@ -86,7 +86,7 @@ const titleOf = ({ title, unit }: Column): string => (unit === undefined ? title
 
 const backendTitles: Readonly<Record<Backend, string>> = { zookeeper: "ZooKeeper", redis: "Redis" };
 
-/** All figures and the ratios, without a word on how to read them. */
+/** All figures and ratios, without an explanation of how to read them. */
 export function figuresMarkdown(report: PeersReport): string {
   const backends = (["zookeeper", "redis"] as const).filter((backend) =>
     report.samples.some((sample) => sample.backend === backend),
@@ -155,7 +155,9 @@ interface MeasuredWorkload {
 const byPeer = (samples: readonly Sample[], name: string): Sample[] =>
   samples.filter(({ peer }) => peer === name);
 
-/** Ours, and as floor the rate of the shortest exchange, in all workloads that the reference has too. */
+/**
+ * The ratios of holdfast in all workloads that the reference has too, and as a floor the rate of the shortest exchange.
+ */
 function overview(measured: readonly MeasuredWorkload[], reference: string): string[] {
   const columns = workColumns.filter(({ compared }) => compared);
   const rows = measured

@@ -18,7 +18,7 @@ export interface Choice {
   wanted(backend: Backend, workload: Workload): boolean;
 }
 
-/** What is to be measured, in its order. */
+/** The steps to measure, in their order. */
 export function stepsOf({ backends, peers, workloads, wanted }: Choice): Step[] {
   return backends.flatMap((backend) =>
     workloads
@@ -33,12 +33,15 @@ export function stepsOf({ backends, peers, workloads, wanted }: Choice): Step[] 
   );
 }
 
-/** What a peer of middle speed needs to connect and close one client, to call acquire in a queue, and for a hand-off while it drains. */
+/**
+ * What a peer of middle speed needs to connect and close one client, to call acquire in a queue, and for a hand-off
+ * while it drains.
+ */
 const eachMs = { client: 10, waiter: 1, handOff: 1 } as const;
 const connectMs: Millis = 200;
 const queueMs: Millis = 300;
 
-/** How long one round of one peer may take, as far as that is known before it ran here. */
+/** How long one round of one peer may take, as far as that can be known before it has run here. */
 export function guessMs(workload: Workload, warmUpMs: Millis): Millis {
   const { kind, clients, owners, locks, forMs, drains } = workload;
   const connecting = connectMs + clients * eachMs.client;
@@ -56,7 +59,7 @@ interface Row {
   done: number;
 }
 
-/** How many measurements are left, and how long they take: as long as before, and where there was none before, as guessed. */
+/** How many measurements are left, and how long they take: as long as earlier ones, or as guessed if there was none. */
 export class Progress {
   readonly #rows = new Map<string, Row>();
 

@@ -10,25 +10,27 @@ export interface BenchServer {
   readonly pid: number;
   /** `host:port`. */
   readonly address: string;
-  /** Requests since its start. ZooKeeper: packets received. Redis: commands, those in scripts too. */
+  /** Requests since its start. ZooKeeper: packets received. Redis: commands, including those in scripts. */
   requests(): Promise<number>;
-  /** Resolves when as many owners as `queue` has made to call acquire stand behind a holder. */
+  /** Resolves when `owners` owners, which `queue` has made to call acquire, stand behind a holder. */
   queued(owners: number, signal: AbortSignal, queue: () => Promise<unknown>): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Each that comes lists those that stand there, so that a long queue takes long. */
+/** Each new owner lists those that stand there already, so that a long queue takes long. */
 const queuedWithinMs = (owners: number): Millis => 60_000 + 10 * owners;
-/** The shortest exchange has a connection for each of ten thousand owners. */
+/** The peer `shortest` has a connection for each of ten thousand owners. */
 const mostConnections = 12_000;
-/** When the last node of a queue is there, its owner still asks for a watch. */
+/** When the last node of a queue is there, its owner still has to ask for a watch. */
 const watchedAfterMs: Millis = 300;
 
 export function startServer(backend: Backend): Promise<BenchServer> {
   return backend === "zookeeper" ? zookeeper() : redis();
 }
 
-/** ZooKeeper with a wait for the disk at each write, and the compiler and file sizes of a server that is to last. */
+/**
+ * ZooKeeper that waits for the disk at each write, with the compiler and file sizes of a server that is meant to last.
+ */
 async function zookeeper(): Promise<BenchServer> {
   const node = await startZooKeeper({
     forceSync: true,
@@ -36,7 +38,7 @@ async function zookeeper(): Promise<BenchServer> {
     heapMb: 1_024,
     javaOptions: ["-XX:TieredStopAtLevel=4", "-Dzookeeper.preAllocSize=65536"],
     logLevel: "error",
-    // Curator's locks are containers. One that goes while nodes are counted would hide one that came.
+    // Curator's locks are containers. If one were removed while nodes are counted, it would hide one that was added.
     containerCheckIntervalMs: 86_400_000,
   });
   const nodes = async (): Promise<number> => (await node.srvr()).nodeCount;
@@ -73,20 +75,20 @@ async function redis(): Promise<BenchServer> {
     address: node.address,
     async requests() {
       const commands = Object.entries(await node.info("commandstats"));
-      // INFO itself is how this is asked.
+      // INFO is the command of this request, so it does not count.
       const others = commands.filter(([name]) => name.startsWith("cmdstat_") && name !== "cmdstat_info");
       return others.reduce((sum, [, text]) => sum + Number(/calls=(\d+)/.exec(text)?.[1]), 0);
     },
     async queued(owners, signal, queue) {
       await queue();
-      // What stands in which queue is another key or none with each peer.
+      // Each peer keeps its queue under another key, or has none, so the queue cannot be read.
       await delay(200 + owners, undefined, { signal });
     },
     stop: () => node.stop(),
   };
 }
 
-/** `body` with an address from which the way to the server and back takes so much longer. */
+/** Runs `body` with an address from which the way to the server and back takes this much longer. */
 export async function atDistance<T>(
   { address }: BenchServer,
   roundTripMs: Millis,
@@ -102,7 +104,7 @@ export async function atDistance<T>(
   }
 }
 
-/** What server and client have done so far. */
+/** What the server and the client have used so far. */
 export interface Meter {
   readonly atMs: Millis;
   readonly requests: number;
@@ -120,11 +122,12 @@ export async function readMeter(server: BenchServer, clientPid: number): Promise
   };
 }
 
-/** The processor time of a process in all its threads, in steps of 10 ms; not a number where there is no `/proc`. */
+/** The processor time of a process in all its threads, in steps of 10 ms; NaN if there is no `/proc`. */
 export function processorTimeMs(pid: number): Millis {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The program's name comes second, in parentheses, and may hold anything. User and system time are fields 14 and 15.
+    // The program's name comes second, in parentheses, and may hold any character. User and system time are fields 14
+    // and 15.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return (Number(fields[11]) + Number(fields[12])) * 10;
   } catch (error) {

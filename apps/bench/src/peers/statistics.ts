@@ -3,21 +3,24 @@ import { Latencies } from "../latencies.js";
 import type { Grant, Samples } from "./protocol.js";
 import type { Meter } from "./server.js";
 
-/** What one peer did in one round of one workload. `null`: it is nothing that this workload has. */
+/** What one peer did in one round of one workload. `null`: this workload does not have that figure. */
 export interface Figures {
-  /** Pairs a second; where owners wait for each other, grants a second, whichever owner had the lock before. */
+  /** Pairs a second. If owners wait for each other: grants a second, whichever owner had the lock before. */
   readonly rate: number | null;
   /** Grants a second that went to another owner than the one before. */
   readonly handOffRate: number | null;
-  /** Time of a pair, from the call of acquire until release is done; for a hand-off, from the call of release to the grant. */
+  /**
+   * The time of a pair, from the call of acquire until release is done; of a hand-off, from the call of release to the
+   * grant.
+   */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
   /** Seconds of processor time for 1,000 operations. */
   readonly clientCpu: number | null;
   readonly serverCpu: number | null;
-  /** Requests at the server for each operation; where owners only wait, for each second. */
+  /** Requests at the server for each operation; if owners only wait, for each second. */
   readonly requests: number | null;
-  /** Share of one core. */
+  /** The share of one core. */
   readonly clientShare: number | null;
   readonly serverShare: number | null;
   /** How many later calls were granted before an acquire was, on average and at most. */
@@ -41,7 +44,7 @@ const nothing: Figures = {
   passedByMost: null,
 };
 
-/** One stretch of work, and what server and client had done before and after it. */
+/** One stretch of work, and the meters of server and client before and after it. */
 export interface Measured {
   readonly samples: Samples;
   readonly before: Meter;
@@ -49,8 +52,9 @@ export interface Measured {
 }
 
 /**
- * The figures of operations, in one stretch or in several that count as one. `untilMs` is when owners that loop stop calling: those that wait then
- * are served one after the other, which is a queue that drains and no crowd, so that rates and hand-offs end with it.
+ * The figures of operations, in one stretch or in several that count as one. At `untilMs` owners that loop stop
+ * calling. Those that still wait are then served one after the other, which is a queue that drains and no crowd. So
+ * rates and hand-offs are counted only until then.
  */
 export function figuresOfWork(
   stretches: readonly Measured[],
@@ -75,7 +79,7 @@ export function figuresOfWork(
     handOffRate: contended ? handOffsUs.length / seconds : null,
     p50Ms,
     p99Ms,
-    // Milliseconds for one are seconds for 1,000.
+    // Milliseconds for one operation are seconds for 1,000.
     clientCpu: sum(({ before, after }) => after.clientCpuMs - before.clientCpuMs) / operations,
     serverCpu: sum(({ before, after }) => after.serverCpuMs - before.serverCpuMs) / operations,
     requests: sum(({ before, after }) => after.requests - before.requests) / operations,
@@ -95,7 +99,10 @@ export function figuresOfIdling(before: Meter, after: Meter): Figures {
   };
 }
 
-/** Grants from the beginning of the work until then, and how long those of them took that went to another owner than the one before. */
+/**
+ * The grants from the beginning of the work until `untilMs`, and the times of those that went to another owner than the
+ * one before.
+ */
 export function crowdOf(
   grants: readonly Grant[],
   untilMs: Millis,
@@ -114,8 +121,8 @@ export function crowdOf(
 }
 
 /**
- * How many later calls were granted before an earlier one, in all and at most. `grants`: the acquires, numbered by their calls, in the
- * order of their grants. A Fenwick tree counts those that were granted already.
+ * How many later calls were granted before an earlier one, in all and at most. `grants` has the acquires, numbered by
+ * their calls, in the order of their grants. A Fenwick tree counts those that were granted already.
  */
 export function passedByOf(grants: readonly number[]): { readonly all: number; readonly most: number } {
   const calls = grants.reduce((most, call) => Math.max(most, call + 1), 0);
@@ -133,14 +140,14 @@ export function passedByOf(grants: readonly number[]): { readonly all: number; r
   return { all, most };
 }
 
-/** The middle of several rounds, the smallest and the largest. */
+/** The median of several rounds, the smallest and the largest. */
 export interface Spread {
   readonly median: number;
   readonly least: number;
   readonly most: number;
 }
 
-/** `null` of nothing: figures that are `null` or not numbers count as nothing. */
+/** `null` if there is no value. Values that are `null` or not numbers do not count. */
 export function spreadOf(values: readonly (number | null)[]): Spread | null {
   const sorted = values.filter((value): value is number => value !== null && Number.isFinite(value));
   if (sorted.length === 0) return null;
@@ -168,7 +175,9 @@ export function spread(samples: readonly Sample[], figure: FigureName): Spread |
   return spreadOf(samples.map(({ figures }) => figures[figure]));
 }
 
-/** To the reference, each within its round: what changes from round to round is the same for both. */
+/**
+ * The ratio to the reference, taken within each round, because what changes from round to round is the same for both.
+ */
 export function ratio(
   samples: readonly Sample[],
   reference: readonly Sample[],

@@ -2,13 +2,13 @@ import { peers } from "./peers.js";
 import { type FigureName, ratio, type Sample, type Spread, spread } from "./statistics.js";
 import type { Backend } from "./workloads.js";
 
-/** What one figure of ours is to reach on a machine that does nothing else. */
+/** What one figure of ours has to reach on a machine that does nothing else. */
 export interface Target {
   readonly backend: Backend;
   readonly workload: string;
   readonly figure: FigureName;
   readonly peer: "holdfast" | "holdfast+keepMs";
-  /** `ratio`: to the reference peer, within a round. `value`: the figure itself. */
+  /** `ratio`: relative to the reference peer, within a round. `value`: the figure itself. */
   readonly of: "ratio" | "value";
   readonly must: number;
   readonly aim: number;
@@ -16,11 +16,11 @@ export interface Target {
 
 export type Reached = "aim" | "must" | "missed" | "not measured";
 
-/** Decided by the median of the rounds. */
+/** The median of the rounds decides. */
 export interface Judged {
   readonly target: Target;
   readonly measured: Spread | null;
-  /** The same of the shortest exchange, which is the floor. */
+  /** The same figure of the shortest exchange, which is the floor. */
   readonly shortest: Spread | null;
   readonly reached: Reached;
 }
@@ -66,7 +66,7 @@ export const targets: readonly Target[] = [
   ]),
 ];
 
-/** The peers that targets need: ours, what they are set in relation to, and the floor. */
+/** The peers that targets need: ours, the references, and the floor. */
 export const targetPeers: readonly string[] = [
   ...new Set([
     ...peers.filter(({ reference }) => reference === true).map(({ name }) => name),
@@ -92,7 +92,7 @@ export function judge(target: Target, samples: readonly Sample[]): Judged {
   return { target, measured, shortest: measure("shortest"), reached: reachedBy(measured, must, aim) };
 }
 
-/** Whether more is better is seen from which of the two asks for more. */
+/** `aim` and `must` show whether more is better: if `aim` is larger, it is. */
 function reachedBy(measured: Spread | null, must: number, aim: number): Reached {
   if (measured === null) return "not measured";
   const meets = (bound: number): boolean =>

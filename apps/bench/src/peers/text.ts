@@ -12,7 +12,7 @@ export function table(titles: readonly string[], rows: readonly (readonly string
   return [line(titles), line(rule), ...rows.map(line)].join("\n");
 }
 
-/** `1,130 (1,100-1,210)`; the middle alone where all rounds agree. */
+/** `1,130 (1,100-1,210)`; only the median if all rounds agree. */
 export function spreadText(values: Spread | null, scale = 1): string {
   if (values === null) return "-";
   const [median, least, most] = [values.median, values.least, values.most].map((value) =>
@@ -21,7 +21,7 @@ export function spreadText(values: Spread | null, scale = 1): string {
   return least === most ? (median as string) : `${median} (${least}-${most})`;
 }
 
-/** Whole from 100 on, else with three significant digits: ratios reach from thousandths to hundreds. */
+/** A whole number from 100 on, else three significant digits, because ratios range from thousandths to hundreds. */
 export function numberText(value: number): string {
   if (Number.isInteger(value) || Math.abs(value) >= 100)
     return value.toLocaleString("en-US", { maximumFractionDigits: 0 });

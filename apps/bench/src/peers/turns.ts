@@ -1,7 +1,7 @@
 import type { Millis } from "@holdfast/core";
 import type { Grant, Request, Samples } from "./protocol.js";
 
-/** One lock as one owner sees it. Acquired and released by turns. */
+/** One lock as one owner sees it. It is acquired and released alternately. */
 export interface BenchLock {
   acquire(): Promise<void>;
   release(): Promise<void>;
@@ -25,7 +25,7 @@ export interface NodePeer {
 type Loop = Extract<Request, { do: "loop" }>;
 type Queue = Extract<Request, { do: "queue" }>;
 
-/** What owners do with the locks of one peer, and when. `Turns.java` and `kazoo_peer.py` do the same. */
+/** The work of owners with the locks of one peer, and its timing. `Turns.java` and `kazoo_peer.py` do the same. */
 export class Turns {
   readonly #clients: readonly BenchClient[];
   #queue: { holder: BenchLock; record: Recorder; served: Promise<void>[] } | undefined;
@@ -100,7 +100,7 @@ class Recorder {
     this.#operations++;
   }
 
-  /** One turn of an owner that others wait for. */
+  /** One turn of an owner for which others wait. */
   async turn(lock: BenchLock, owner: number): Promise<void> {
     await this.acquire(lock, owner);
     await this.release(lock);
@@ -113,7 +113,7 @@ class Recorder {
     this.#turns.push({ call, owner, grantedMs: performance.now(), releasedMs: Number.NaN });
   }
 
-  /** Releases for the owner that was granted last: all others wait for it. */
+  /** Releases for the owner that was granted last, because all others wait for it. */
   async release(lock: BenchLock): Promise<void> {
     (this.#turns.at(-1) as Turn).releasedMs = performance.now();
     await lock.release();
@@ -136,7 +136,7 @@ class Recorder {
   }
 }
 
-/** To a tenth. */
+/** To a tenth of a microsecond. */
 function microseconds(ms: Millis): number {
   return Math.round(ms * 10_000) / 10;
 }

@@ -11,7 +11,7 @@ async function load(file: string): Promise<NodePeer | undefined> {
     return module.peer;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    // The rest of the message says where on this machine it was looked for.
+    // The rest of the message contains paths of this machine, so it is cut off.
     tell({ missing: (error as Error).message.split(" imported from")[0] });
     return undefined;
   }

@@ -5,10 +5,11 @@ export type Backend = "zookeeper" | "redis";
 /**
  * What owners do:
  *
- * - `loop`: each acquires and releases again and again. With a lock for each owner nothing waits, and the latency is that of a
- *   pair. With fewer locks than owners it is that of a hand-off, from the call of a release to the grant of another owner.
- * - `queue`: all call acquire behind a holder, and once they stand the queue drains. Only the draining is measured.
- * - `idle`: all call acquire behind a holder, and what they cost is measured while they stand there.
+ * - `loop`: each acquires and releases again and again. With a lock for each owner, none waits, and the latency is that
+ *   of a pair. With fewer locks than owners it is that of a hand-off, from the call of a release to the grant of
+ *   another owner.
+ * - `queue`: all call acquire behind a holder. Once they stand in the queue, it drains. Only the draining is measured.
+ * - `idle`: all call acquire behind a holder. What they cost is measured while they wait.
  */
 export type WorkloadKind = "loop" | "queue" | "idle";
 
@@ -17,18 +18,20 @@ export interface Workload {
   readonly name: string;
   readonly what: string;
   readonly kind: WorkloadKind;
-  /** Sessions or connections, which owners share in turn. The holder of a queue or of idle waiters uses the first. */
+  /**
+   * Sessions or connections, which owners share in turn. The holder of a queue or of idle waiters uses the first one.
+   */
   readonly clients: number;
   /** How many owners loop or wait. The holder of a queue is not among them. */
   readonly owners: number;
   readonly locks: number;
-  /** How long loops run, or how long idle waiters are watched. A queue takes as long as it takes. */
+  /** How long loops run, or how long idle waiters are measured. A queue takes as long as it needs. */
   readonly forMs: Millis;
-  /** Queues that drain in one round, one after the other. */
+  /** The number of queues that drain in one round, one after the other. */
   readonly drains: number;
-  /** What is added to the way to the server and back. */
+  /** What is added to the time of the way to the server and back. */
   readonly roundTripMs: Millis;
-  /** The peers that it is for; left out: all. The others say nothing here, or would take hours. */
+  /** The peers that run it; if left out, all. The other peers would say nothing here, or would take hours. */
   readonly only?: readonly string[];
 }
 
@@ -41,7 +44,10 @@ function crowd(owners: number, forMs: Millis): Workload {
   return { ...base, name: `crowd-${owners}`, what, kind: "loop", clients: owners, owners, forMs };
 }
 
-/** Ours keeps a lock only for an owner that takes it twice in a row: this shows that the option costs a crowd nothing. */
+/**
+ * Our lock is kept only for an owner that takes it twice in a row. This row shows that the option costs a crowd
+ * nothing.
+ */
 function keptCrowd(owners: number): Workload {
   const what = `${owners} owners on one lock as in \`crowd-16\`, and ours may keep it (\`keepMs\`)`;
   return { ...crowd(owners, 1_500), name: `kept-${owners}`, what, only: keeping };
@@ -49,7 +55,7 @@ function keptCrowd(owners: number): Workload {
 
 function handOff(owners: number): Workload {
   const what = `${owners === 1 ? "one waiter" : `${owners} waiters`} of one process and client behind a holder, drained`;
-  // Short queues are drained more often.
+  // Shorter queues are drained more often.
   const drains = Math.max(1, Math.min(20, Math.floor(500 / owners)));
   return { ...base, name: `hand-off-${owners}`, what, kind: "queue", owners, drains, only: ours };
 }
@@ -73,7 +79,7 @@ export const workloads: readonly Workload[] = [
     locks: 64,
   },
   crowd(16, 1_500),
-  // A slow peer needs the time for more grants than it has owners.
+  // A slow peer needs this time to give more grants than there are owners.
   crowd(128, 3_000),
   keptCrowd(2),
   keptCrowd(16),
@@ -114,10 +120,12 @@ export const workloads: readonly Workload[] = [
   ...[1, 10, 100, 1_000, 10_000].map(handOff),
 ];
 
-/** The heap of ours at 100,000 holds and waiters; chosen like a workload, and no process of a peer runs it. */
+/**
+ * The heap of our library at 100,000 holds and waiters. It is chosen like a workload, but no process of a peer runs it.
+ */
 export const heapRow = "heap";
 
-/** Small enough for a test of the command: the figures say nothing. */
+/** A workload small enough for a test of the command. Its figures say nothing. */
 export function quick(workload: Workload): Workload {
   const owners = Math.min(workload.owners, 8);
   return {

@@ -1,7 +1,7 @@
 import type { LockHandle, LockProvider } from "@holdfast/core";
 import type { BenchClient } from "../turns.js";
 
-/** A client of ours, on any backend. */
+/** A client made of one of our providers, on any backend. */
 export async function clientOf(locks: LockProvider): Promise<BenchClient> {
   await locks.ready({ waitMs: 120_000 });
   return {

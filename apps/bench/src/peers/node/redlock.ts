@@ -3,7 +3,10 @@ import type { NodePeer } from "../turns.js";
 import { closeRedis, connectRedis } from "./redis-client.js";
 import { versionOf } from "./version-of.js";
 
-/** Over one server, as its readme has it, apart from the number of tries, which has no end here. It tries again after 200 ms. */
+/**
+ * Over one server, as its readme shows it, except the number of tries, which has no limit here. It tries again after
+ * 200 ms.
+ */
 export const peer: NodePeer = {
   versions: { redlock: versionOf("redlock"), ioredis: versionOf("ioredis") },
   async connect(server) {

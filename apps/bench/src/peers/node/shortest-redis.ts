@@ -4,8 +4,8 @@ import { closeRedis, connectRedis } from "./redis-client.js";
 import { versionOf } from "./version-of.js";
 
 /**
- * The shortest exchanges that exclude others: SET NX and DEL where no owner waits; where owners wait, a list with one element,
- * BLPOP and LPUSH. They are unsafe: a holder that dies keeps the lock, or takes it with it.
+ * The shortest exchanges that give exclusion: SET NX and DEL if no owner waits. If owners wait, a list with one
+ * element, BLPOP and LPUSH. They are unsafe: if a holder dies, the lock stays taken, or is gone.
  */
 export const peer: NodePeer = {
   versions: { ioredis: versionOf("ioredis") },
@@ -15,7 +15,7 @@ export const peer: NodePeer = {
     return {
       lock(name, contended) {
         if (!contended) return flag(redis, `shortest-${name}`);
-        // BLPOP stops all that is behind it on its connection.
+        // BLPOP holds up everything behind it on its connection, so each lock has a connection of its own.
         const own = redis.duplicate();
         blocking.push(own);
         return baton(own, `shortest-${name}`);

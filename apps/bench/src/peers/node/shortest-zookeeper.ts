@@ -3,8 +3,9 @@ import type { BenchClient, BenchLock, NodePeer } from "../turns.js";
 import { versionOf } from "./version-of.js";
 
 /**
- * The shortest exchange that excludes others, over the stock client: create and list in one write, wait for the deletion of the
- * node ahead, delete. It is unsafe: a lost answer leaves a lock behind, and the event alone counts as the grant.
+ * The shortest exchange that gives exclusion, over the stock client: create and list in one write, wait for the
+ * deletion of the node ahead, delete. It is unsafe: a lost answer leaves a lock behind, and the event alone counts as
+ * the grant.
  */
 export const peer: NodePeer = {
   versions: { "node-zookeeper-client": versionOf("node-zookeeper-client") },
@@ -51,7 +52,7 @@ function lockOver(client: Client, folder: string): BenchLock {
   };
 }
 
-/** The last name before the own one, found without sorting, which would be most of the work where thousands wait. */
+/** The last name before our own. It is found without sorting, which would be most of the work if thousands wait. */
 function lastBefore(own: string, names: readonly string[]): string | undefined {
   let last: string | undefined;
   for (const name of names) if (name < own && (last === undefined || name > last)) last = name;
@@ -65,7 +66,7 @@ function gone(client: Client, path: string): Promise<void> {
       () => resolve(),
       (error, stat) => {
         if (error) reject(error);
-        // The watch that is left behind fires when the node is made, which it never is again.
+        // The watch that is left behind would fire if the node were made, but it is never made again.
         else if (!stat) resolve();
       },
     );

@@ -2,7 +2,10 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** What the `package.json` of an installed package says. Its `exports` may hide that file, so it is looked for from the entry up. */
+/**
+ * The version in the `package.json` of an installed package. Its `exports` may hide that file, so it is searched upward
+ * from the entry.
+ */
 export function versionOf(packageName: string): string {
   let folder = dirname(fileURLToPath(import.meta.resolve(packageName)));
   for (;;) {
