@@ -23,8 +23,8 @@ export interface StartRedisReplicaSetOptions extends RedisOptions {
    */
   sentinelPeriods?: Readonly<Record<string, number>>;
   /**
-   * Puts a proxy in front of each server, which `cutReplication` and `isolate` need; default false. The proxies run in this process:
-   * while its event loop is blocked, the servers do not reach the Sentinels. Not with TLS.
+   * Puts a proxy in front of each server, which `cutReplication` and `isolate` need; default false. The proxies run in this
+   * process: while its event loop is blocked, the servers do not reach the Sentinels. Not with TLS.
    */
   replicationProxies?: boolean;
   /**
