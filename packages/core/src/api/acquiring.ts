@@ -8,11 +8,12 @@ import type { AnyToken, FenceBy, Millis } from "./values.js";
  */
 export interface AcquireOptions {
   /**
-   * Longest wait for the grant, in milliseconds. `Infinity` (the default) waits for `signal`. `0` asks once: the server may take up to
-   * the provider's `connectTimeoutMs` for its answer, connecting included.
+   * Longest wait for the grant, in milliseconds. `Infinity` (the default) sets no limit; `signal` can end the wait. `0` asks
+   * once: connecting and the answer of the server may together take up to the provider's `connectTimeoutMs`.
    *
-   * Bounds the whole call, whatever the server does: the promise settles at its time, and what is left of the request is taken back
-   * behind it. The next acquire of this name by this provider waits for that, so nothing is granted twice.
+   * The limit is on the whole call, whatever the server does: the promise settles when it is reached, and what is left of the
+   * request is taken back in the background. The next acquire of this name by this provider waits for that, so nothing is
+   * granted twice.
    *
    * `AcquireTimeoutError` means contention. A call in which no server has answered, or that has no connection, rejects with
    * `BackendError`: after `waitMs` or `connectTimeoutMs`, whichever is shorter.
@@ -27,8 +28,8 @@ export interface AcquireOptions {
 
   /**
    * How long the backend keeps the hold after the last renewal that reached it. Milliseconds, finite; on Redis 100 or more,
-   * on RedLock at most `maxLeaseMs`. Default: the provider's `leaseMs`, which is 30,000 unless it is set. Only where `capabilities.lease` is `"ttl"`:
-   * elsewhere, as on ZooKeeper and in memory, giving it is an `UnsupportedError`.
+   * on RedLock at most `maxLeaseMs`. Default: the provider's `leaseMs`, which is 30,000 unless it is set. Only where
+   * `capabilities.lease` is `"ttl"`: elsewhere, as on ZooKeeper and in memory, giving it is an `UnsupportedError`.
    */
   leaseMs?: Millis;
 
@@ -42,24 +43,24 @@ export interface AcquireOptions {
   revocable?: boolean;
 
   /**
-   * How long the lock stays taken after its grant at least, although its holder is done earlier. Milliseconds, finite;
-   * default 0. For jobs that several replicas start by their own clocks: with a time longer than the clocks differ, only one
-   * of them runs the job.
+   * The shortest time for which the lock stays taken after its grant, even if its holder releases it earlier. Milliseconds,
+   * finite; default 0. For jobs that several replicas start by their own clocks: with a time longer than the clocks differ,
+   * only one of them runs the job.
    *
-   * A `release()` before that time ends the handle and resolves at once, to `"still-held"`. The provider gives the lock
-   * back when the time is over, and `close()` gives it back at once. What remains when the process ends without
-   * `close()`: on Redis the lease, which is extended at the release where it would end earlier; on ZooKeeper and in memory
-   * nothing, since the node goes with the session. An error of the holder's work changes nothing: the lock stays taken.
+   * A `release()` before that time ends the handle and resolves at once, to `"still-held"`. The provider gives the lock back
+   * when the time is over, and `close()` gives it back at once. If the process ends without `close()`, the lease remains on
+   * Redis; the release extends it where it would end earlier. On ZooKeeper and in memory nothing remains, since the node goes
+   * with the session. An error in the holder's work changes nothing: the lock stays taken.
    *
-   * A re-entry counts its time from when it entered, and the later end applies. `downgrade()` hands the time on to the read.
-   * Elections and multi-locks refuse it with `InvalidArgumentError`, as does `renew: false` with a shorter `leaseMs`.
+   * A re-entry counts its time from its own start, and the later end applies. `downgrade()` passes the time on to the read.
+   * The option is an `InvalidArgumentError` for elections and multi-locks, and with `renew: false` and a shorter `leaseMs`.
    */
   holdAtLeastMs?: Millis;
 
   /**
-   * Asks the backend for a grant of its own, also where the provider keeps the lock (`ProviderOptions.keepMs`): what is kept
-   * is given back first. For a caller that needs a fencing token of its own, or must know that the lock was free. Default
-   * `false`. Makes no difference where nothing is kept.
+   * `true`: asks the backend for a new grant, also where the provider keeps the lock (`ProviderOptions.keepMs`). The kept
+   * lock is given back first. For a caller that needs a fencing token of its own, or must know that the lock was free.
+   * Default `false`. Makes no difference where nothing is kept.
    */
   fresh?: boolean;
 
@@ -73,31 +74,32 @@ export interface AcquireOptions {
 /** What a view of a mutex or of a read-write lock takes: defaults for its calls, and how its locks are kept. */
 export interface LockViewOptions extends AcquireOptions {
   /**
-   * The `ProviderOptions.keepMs` of this view. `0`: the view keeps nothing, and is lent nothing. Milliseconds, finite; default: that of
-   * the provider. A view can change it and not introduce it: with a provider whose `keepMs` is 0 it is an `InvalidArgumentError`. Of
-   * a read-write lock it applies to the write side.
+   * The `ProviderOptions.keepMs` of this view. `0`: the view keeps nothing, and is lent nothing. Milliseconds, finite;
+   * default: that of the provider. A view can change the value but cannot turn keeping on: where the provider's `keepMs` is
+   * 0, a value above 0 is an `InvalidArgumentError`. On a read-write lock it applies to the write side.
    */
   keepMs?: Millis;
   /** The `ProviderOptions.fenceBy` of this view. Default: that of the provider. */
   fenceBy?: FenceBy;
 }
 
-/** What the body of a scope (`withLock`, `withPermit`, `lead`) gets beside its handle. */
+/** What the body of a scope (`withLock`, `withPermit`, `lead`) gets besides its handle. */
 export interface ScopeContext {
-  /** Aborts on loss, or when the caller's own `signal` aborts. Pass it to everything the body awaits. */
+  /** Aborts when the hold is lost, or when the caller's own `signal` aborts. Pass it to everything that the body awaits. */
   readonly signal: AbortSignal;
 }
 
-/** Options of an acquire whose hold is given back when a body has ended. */
+/** Options of an acquire whose hold is given back when the body has ended. */
 export interface WithLockOptions extends AcquireOptions {
   /**
-   * What the promise does when the hold was lost while the body ran and the body still fulfilled.
-   * `"reject"` (default): `LockLostError` carrying the body's value. `"ignore"`: the body's value.
+   * What the promise does when the hold was lost while the body ran, and the body fulfilled nevertheless. `"reject"`
+   * (default): it rejects with a `LockLostError` that carries the body's value. `"ignore"`: it resolves with the body's
+   * value.
    */
   onLoss?: "reject" | "ignore";
 }
 
-/** The verbs every exclusive lock has. Options come before the body, so that they are read first. */
+/** The methods of every exclusive lock. Options come before the body, so that people read them first. */
 export interface Acquirable<Token extends AnyToken = AnyToken> {
   /**
    * Waits for the lock and resolves with a handle, which the caller has to release. Rejects with
@@ -108,7 +110,7 @@ export interface Acquirable<Token extends AnyToken = AnyToken> {
    *   `waitMs` where that is shorter and not 0; an outage has cost the place in the queue; or the server refuses
    *   (`retryable` is then `false`);
    * - `QuorumError`: RedLock did not have the answers of a majority of its nodes in time;
-   * - `EvictedError`: the entry in the queue was deleted by another client while the own session lived;
+   * - `EvictedError`: another client deleted the entry in the queue while our own session lived;
    * - `DeadlockError`: the caller's own scope holds what this call would wait for (see `Mutex` and `ReentrantMutex`);
    * - `LockLostError`: a re-entrant owner enters again, and its hold is lost;
    * - `LayoutConflictError`: another kind of lock, or something foreign, uses this name in the backend;
@@ -147,12 +149,12 @@ export interface Acquirable<Token extends AnyToken = AnyToken> {
   /** `withLock(options, body)` with the options of the view and of the provider alone. */
   withLock<T>(body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
   /**
-   * Acquires, runs `body`, and releases whatever the body does. Resolves with the value of the body.
+   * Acquires the lock, runs `body`, and releases the lock whatever the body does. Resolves with the value of the body.
    *
    * Rejects as `acquire()` does, and with `InvalidArgumentError` when `body` is not a function: the body has not run then.
-   * Rejects with the body's own error, which wins over all that follows, and with `LockLostError` when the hold was lost
-   * while the body ran and the body fulfilled all the same (its value is `LockLostError.value`; see `onLoss`). A release
-   * that fails never replaces a result: the event `release-failed` reports it.
+   * Rejects with the body's own error, which takes precedence over everything that follows. Rejects with `LockLostError` when
+   * the hold was lost while the body ran, and the body fulfilled nevertheless (its value is `LockLostError.value`; see
+   * `onLoss`). A release that fails never replaces a result: the event `release-failed` reports it.
    *
    * @example
    * ```ts
@@ -171,8 +173,9 @@ export interface Acquirable<Token extends AnyToken = AnyToken> {
     body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T | null>;
   /**
-   * Like `withLock()`, but resolves to `null`, without running the body, where `tryAcquire()` does: the lock was not granted within
-   * `waitMs`, which defaults to 0 here. A `null` from the body cannot be distinguished from that: let such a body return something else.
+   * Like `withLock()`, but resolves to `null`, without running the body, where `tryAcquire()` does: the lock was not granted
+   * within `waitMs`, which defaults to 0 here. A `null` from the body cannot be distinguished from that: let such a body
+   * return something else.
    *
    * @example
    * ```ts

@@ -14,8 +14,9 @@ export interface Capabilities {
    */
   readonly fencing: "durable" | "best-effort" | "none";
   /**
-   * `"fifo"`: clients hold in the order in which they asked. `"none"`: the backend promises no order. On Redis, clients of holdfast
-   * still get a mutex or a write lock in the order in which they asked, except `spinMutex`; Java clients may pass them. RedLock has no order.
+   * `"fifo"`: clients get the lock in the order in which they asked. `"none"`: the backend promises no order. On Redis, clients
+   * of holdfast still get a mutex or a write lock in the order in which they asked, except `spinMutex`; Java clients may
+   * overtake them. RedLock has no order.
    */
   readonly fairness: "fifo" | "none";
   /** `true`: the server sends waiters a message when their turn may have come (watch, pub/sub). `false`: waiters poll. */

@@ -2,7 +2,7 @@ import type { Capabilities, PrimitiveKind } from "./capabilities.js";
 import type { InspectOptions, LockSnapshot } from "./inspect.js";
 import type { FencingToken, KeepingEndReason, LockMode, LossReason, Millis } from "./values.js";
 
-/** What core asks of a driver: one entry in one queue. */
+/** One request of core to a driver: for one entry in one queue. */
 export interface GrantRequest {
   /** The kind of the lock, by the method that made its view. */
   readonly kind: PrimitiveKind;
@@ -10,28 +10,31 @@ export interface GrantRequest {
   readonly name: string;
   /** `"shared"` for reads and permits. */
   readonly mode: LockMode;
-  /** How many permits; 1 for all that is no semaphore. */
+  /** How many permits are asked for; 1 for locks that are not semaphores. */
   readonly permits: number;
-  /** The lease that was asked for, in milliseconds. Only drivers with `capabilities.lease` `"ttl"` look at it. */
+  /** The lease that was asked for, in milliseconds. Only drivers with `capabilities.lease` `"ttl"` use it. */
   readonly leaseMs: Millis;
-  /** What operators are shown of the caller; `null` for nothing. */
+  /** The caller's text for operators; `null` when the caller gave none. */
   readonly label: string | null;
-  /** Whether requests to let go are listened for. */
+  /** Whether the driver has to listen for requests to release the lock. */
   readonly revocable: boolean;
-  /** `false`: the request asks once. Nothing of it may stay in the queue, except for `ProviderOptions.keepAskMs` behind an entry that may be kept. */
+  /**
+   * `false`: the request asks once, and nothing of it may stay in the queue. One exception: behind an entry that may be kept it
+   * may stay for `ProviderOptions.keepAskMs`.
+   */
   readonly mayWait: boolean;
   /** Semaphores: how many permits there are. `null` for other kinds, and where the backend keeps the number itself. */
   readonly limit: PermitLimit | null;
-  /** Which layout to use where the driver has several for a kind, in its own words; `null`: its default. */
+  /** The driver's own name for the layout to use, where it has several for a kind; `null`: its default. */
   readonly variant: string | null;
   /**
-   * The provider may keep the grant after its release, see `ProviderOptions.keepMs`. The driver marks the entry, so that other clients
-   * see that it may be held for no owner. Only drivers with `keeps` look at it.
+   * Whether the provider may keep the grant after its release, see `ProviderOptions.keepMs`. If so, the driver marks the entry:
+   * other clients see that the lock may be held while no owner has it. Only drivers with `keeps` use it.
    */
   readonly keepable: boolean;
 }
 
-/** The limit as given by the client, or the name of a counter in the backend that keeps it. */
+/** The limit of a semaphore as the client gave it, or the name of the counter in the backend that keeps it. */
 export type PermitLimit =
   | number
   | {
@@ -45,63 +48,72 @@ export type PermitLimit =
  */
 export interface Attempt {
   /**
-   * Takes back all that this attempt has made or may have made, a grant included. Core withdraws every attempt that it gives up, whether
-   * or not it was granted meanwhile: nothing else then ends such a grant. Called once at most, at any time; after it the listener
-   * is not called any more. Runs on its own, never on the caller's aborted signal, through outages too. Resolves when nothing is left,
-   * at the latest when the session or lease is over. Rejects with what the server refuses.
+   * Takes back everything that this attempt has made or may have made, including a grant. Core withdraws every attempt that it
+   * gives up. Such an attempt may have been granted meanwhile, and then only this call ends the grant. Core calls it at most
+   * once, at any time; after it the driver does not call the listener any more. The caller's aborted signal does not stop it,
+   * and it goes on through outages. Resolves when nothing is left, at the latest when the session or lease is over. Rejects
+   * with the server's refusal.
    */
   withdraw(): Promise<void>;
 }
 
 /**
- * Core's side of one attempt. Exactly one of `granted`, `unavailable`, `failed` and `sessionEnded` is called, once, and none after a
- * withdrawal. The others may be called until then. Core never calls back into the attempt from inside any of them, except that a
- * listener of an event may abort the call, which withdraws it. `granted` may be called before `LockDriver.attempt` has returned, the
- * other three only afterwards.
+ * Core's side of one attempt. The driver calls exactly one of `granted`, `unavailable`, `failed` and `sessionEnded`, once, and
+ * none of them after a withdrawal. It may call the other methods until then. Core does not call the attempt from inside any of
+ * these methods, with one exception: a listener of an event may abort the caller's signal, which withdraws the attempt. The
+ * driver may call `granted` before `LockDriver.attempt` has returned, and the other three only afterwards.
  */
 export interface AttemptListener {
   /**
-   * One grant for each request, in their order. Returns core's side of each: from now on the driver reports there what happens to the
-   * hold. The caller gets it a microtask later, so that what has arrived already is heard first.
+   * Reports one grant for each request, in the order of the requests. Returns core's side of each grant: from now on the driver
+   * reports there what happens to the hold. The caller gets the grant a microtask later, so that core first processes what has
+   * already arrived.
    *
-   * `first`: something that the caller has to find done, such as a subscription. The caller gets the grant after it, however it ends;
-   * what the driver reports meanwhile counts. Default: there is nothing to wait for.
+   * `first`: work that has to be over before the caller gets the grant, such as a subscription. The caller gets the grant when
+   * it settles, also when it rejects. What the driver reports meanwhile counts. Default: the caller does not wait.
    */
   granted(
     grants: readonly [Grant, ...Grant[]],
     first?: Promise<unknown>,
   ): readonly [GrantState, ...GrantState[]];
-  /** Not free, and the request must not wait. Nothing of the attempt is left. */
+  /** The lock is not free, and the request must not wait. Nothing of the attempt is left. */
   unavailable(): void;
   /**
-   * An `EvictedError` when the entry was deleted by another client or an operator. A retryable `BackendError` for trouble in transport:
-   * core then withdraws the attempt and makes another by the retry policy, once the link is connected. Any other error is final.
+   * The attempt failed. `error` is an `EvictedError` when another client or an operator deleted the entry. It is a retryable
+   * `BackendError` or `QuorumError` for trouble in transport: core then withdraws the attempt and makes another by the retry
+   * policy, once the link is connected. Any other error is final.
    */
   failed(error: unknown): void;
   /**
-   * The session is over, and all that the attempt had made went with it: core makes another attempt on the next session.
-   * `queued`: it had a place in the queue. `roundTrips`: how many it took so far.
+   * The session is over, and everything that the attempt had made is gone with it. Core makes another attempt on the next
+   * session. `queued`: whether the attempt had a place in the queue. `roundTrips`: how many round trips it took so far.
    */
   sessionEnded(lost: { readonly queued: boolean; readonly roundTrips: number }): void;
   /**
-   * The backend has answered that the request has to wait. Without this call a wait that comes to its limit counts as an outage and
-   * rejects with `BackendError`. `blockedBy`: where no hold of another client is in the way but something that a person has to change
-   * or wait for, what that is; it becomes the `cause` of a time-out. May be called again; the last call counts.
+   * The backend has answered that the request has to wait. Without this call, a wait that reaches its limit counts as an outage
+   * and rejects with `BackendError`. `blockedBy`: what is in the way, if it is no hold of another client but something that a
+   * person has to change or wait for. It becomes the `cause` of a time-out. May be called again; the last call counts.
    */
   waiting(blockedBy?: Error): void;
-  /** The wake-up of a waiter was seen: hand-off time counts from here. */
+  /** A message has woken the waiter. The time of a hand-off is measured from here. */
   notified(): void;
-  /** The place in the queue was gone, and the attempt has taken another at the tail. */
+  /** The place in the queue was gone, and the attempt has taken a new one at the tail. */
   requeued(reason: "entry-gone"): void;
   /** The counter behind this lock's entries nears the end of its range. */
   sequenceHigh(sequence: number): void;
 }
 
-/** Core's side of a grant. The driver reports here what happens to the hold without its holder. Calls after the end are ignored. */
+/**
+ * Core's side of a grant. The driver reports here what its holder did not do itself. Calls after the end of the hold are
+ * ignored.
+ */
 export interface GrantState {
-  /** The caller has it. Before that core proves what was in doubt, and gives back what is gone. */
+  /**
+   * Whether the caller has the grant. Until then core itself proves a grant that was in doubt, and takes back one that is
+   * gone.
+   */
   readonly delivered: boolean;
-  /** `uncertain()` was the last that was reported. */
+  /** Whether `uncertain()` was reported and no confirmation came after it. */
   readonly doubted: boolean;
   /** Contact is broken, or the backend may have forgotten the hold. */
   uncertain(): void;
@@ -115,146 +127,168 @@ export interface GrantState {
 
 /** Core's side of a grant that may be kept. */
 export interface KeepingState extends GrantState {
-  /** The answer has come for which `mayLend()` said `"soon"`. */
+  /** The answer has come that `mayLend()` announced by `"soon"`. */
   answered(): void;
   /**
-   * Another client wants the lock, or may want it: anything was heard of the lock or of its entry that is not known to be our own doing.
-   * Never taken back. Called only after `keep()` has returned `true`.
+   * Another client wants the lock, or may want it. The driver calls this for any sign from the lock or its entry, unless it
+   * knows that our own requests caused that sign. It is never taken back, and called only after `keep()` has returned `true`.
    */
   wanted(): void;
 }
 
-/** Which grant of its lock this is: core keeps a lock only if the last two grants were both its own, with none in between. */
+/**
+ * Which grant of its lock this is. Core keeps a lock only if its last two grants were both for this provider, with none in
+ * between.
+ */
 export interface GrantPlace {
-  /** Names this grant among all of the same lock. */
+  /** The name of this grant, unique among all grants of the same lock. */
   readonly at: string;
-  /** The name that the grant before this one had, if nothing else has happened to the lock since that one was made. */
+  /** The `at` of the grant before this one, if nothing else has happened to the lock since that grant. */
   readonly after: string;
 }
 
-/** A hold as the backend has it. Core reads the clock against `validUntilMs()`; it trusts nothing else. */
+/** A hold as the backend has it. Core compares the clock with `validUntilMs()` and trusts nothing else. */
 export interface Grant {
-  /** The fencing token; `null` where the backend has none. After `lend()` that of the latest owner. */
+  /** The fencing token; `null` where the backend has none. After `lend()` it is the token of the latest owner. */
   readonly token: FencingToken | null;
-  /** The `HoldInfo.backendId` of this grant in `inspect`: that is how core finds its own holds in a snapshot. */
+  /** The `HoldInfo.backendId` of this grant in `inspect`. Core finds its own holds in a snapshot by it. */
   readonly backendId: string;
   /**
-   * One id for each permit of a semaphore; empty for other kinds. When one of several is gone the driver reports `lost` for all;
-   * core then calls `release()`, which gives back what is left.
+   * One id for each permit of a semaphore; empty for other kinds. When one of several permits is gone, the driver reports `lost`
+   * for the whole grant. Core then calls `release()`, which gives back the permits that are left.
    */
   readonly permitIds: readonly string[];
-  /** How many round trips it took to the grant. */
+  /** How many round trips the attempt took up to the grant. */
   readonly roundTrips: number;
-  /** Whether the lock was taken, or others were ahead. */
+  /** Whether the lock was taken, or other waiters were ahead, when the request came. */
   readonly contended: boolean;
   /**
-   * Monotonic time up to which the hold may be relied on, always finite. Read at every check; moved on by each confirmed
-   * renewal or, on ZooKeeper, by each answered sync or write, counted from when that request was *sent*. Goes on while a
-   * `release()` is under way: a release whose hold runs out first has lost it.
+   * The monotonic time up to which the hold may be relied on; always finite. Core reads it at every check. Each confirmed
+   * renewal moves it on, and on ZooKeeper each answered sync or write. The new time counts from when that request was *sent*.
+   * It still counts while a `release()` is under way: if it passes before the answer, that release has the outcome `lost`.
    */
   validUntilMs(): Millis;
   /**
-   * Up to when less is sure than `validUntilMs()` says: bounds what `remainingMs()` promises and ends nothing. For a driver
-   * that suspects by itself that the machine slept. Default: as `validUntilMs()`.
+   * A stricter time than `validUntilMs()`, for a driver that itself suspects that the machine slept. It limits what
+   * `remainingMs()` promises, and does not end the hold. Default: as `validUntilMs()`.
    */
   sureUntilMs?(): Millis;
   /**
-   * Where the backend grants for a short time first and the driver itself extends that to the lease asked for: when that lease
-   * ends. Bounds a hold with `renew: false`; without it `validUntilMs()` at the grant does.
+   * When the lease that was asked for ends. For a backend that first grants a short lease, which the driver itself extends to
+   * the one that was asked for. It is the end of a hold with `renew: false`. Default: `validUntilMs()` at the grant.
    */
   leaseUntilMs?(): Millis;
   /**
-   * The holder looks at `lost` or `revokeRequested` now: start listening for the end of this hold, if that was put off.
-   * May be called more than once.
+   * The holder has read `lost` or `revokeRequested`. A driver that has put off listening for the end of this hold has to start
+   * now. May be called more than once.
    */
   attend?(): void;
   /**
-   * Asks the backend, also where there is nothing to renew. Resolves to the new `validUntilMs()`, or to `null` when the
-   * backend says that it is no longer ours. Rejects when there was no answer. Never called after `release()`. `due`: the renewal is
-   * due, and no caller waits for its answer; the driver may put it together with others within a sixtieth of the lease.
+   * Asks the backend whether the hold still stands, also where there is no lease to renew. Resolves to the new
+   * `validUntilMs()`, or to `null` when the backend says that the hold is no longer ours. Rejects when there was no answer.
+   * Never called after `release()`. `due`: this is a regular renewal, and no caller waits for its answer. The driver may put it
+   * together with others within a sixtieth of the lease.
    */
   prove(leaseMs: Millis, options?: { readonly due: boolean }): Promise<Millis | null>;
   /**
-   * `false` when it was not ours any more. Called again after a renewal that came too late. Goes on through outages and
-   * settles at the latest when the session or lease is over: core lets no acquire of this name pass before. Rejects with a
-   * `BackendError` that is not retryable when the backend refuses. `ended`: of a grant that was kept, why it is kept no longer.
+   * Ends the hold at the backend. Resolves to `false` when the hold was not ours any more. Core calls it again after a renewal
+   * whose answer came too late. It goes on through outages and settles at the latest when the session or lease is over; core
+   * lets no acquire of this name pass before. Rejects with a `BackendError` that is not retryable when the backend refuses.
+   * `ended`: for a grant that was kept, why the provider stopped keeping it.
    */
   release(ended?: KeepingEndReason): Promise<boolean>;
-  /** Left out where the grant was waited for, where it is not known, and by drivers without `keeps`. */
+  /**
+   * Which grant of its lock this is. Left out when the request had to wait, when it is not known, and by drivers without
+   * `keeps`.
+   */
   readonly place?: GrantPlace | undefined;
   /**
-   * The holder has released, and core asks whether the grant may be kept for the next owner of this provider. `false`: no, and the
-   * driver does nothing. `true`: from now on the driver listens for other clients and reports each sign of one by `KeepingState.wanted()`.
-   * `false` whenever a sign may have been missed since the grant: contact was broken, or the entry has changed. Called once at
-   * most, and only for requests with `keepable`: what `AttemptListener.granted` has returned for those is a `KeepingState`.
+   * The holder has released the lock, and core asks whether it may keep the grant for the next owner of this provider. `true`:
+   * from now on the driver listens for other clients, and reports each sign of one by `KeepingState.wanted()`. `false`: no, and
+   * the driver does nothing. The result is `false` whenever the driver may have missed a sign since the grant: contact was
+   * broken, or the entry has changed. Core calls it at most once, and only for requests with `keepable`. For those,
+   * `AttemptListener.granted` has returned a `KeepingState`.
    */
   keep?(): boolean;
   /**
-   * Read in the very step in which a kept grant is lent to its next owner. `"no"`: what the driver knows is too old, and core gives the
-   * grant back. `"soon"`: an answer is on its way, after which `KeepingState.answered()` is called.
+   * Whether the kept grant may be lent now. Core calls it in the same synchronous step in which it lends the grant to the next
+   * owner. `"no"`: what the driver knows is too old, and core gives the grant back. `"soon"`: an answer is on its way, and the
+   * driver calls `KeepingState.answered()` when it has come.
    */
   mayLend?(): "yes" | "soon" | "no";
   /**
-   * The kept grant is lent, in the step in which `mayLend()` has said `"yes"`. Returns the token of its next owner, above those of all
-   * owners before. Left out: the owners share one token, and `LockHandle.turn` tells them apart.
+   * Lends the kept grant, in the same step in which `mayLend()` has returned `"yes"`. Returns the token of the next owner, which
+   * is above those of all owners before. Left out: all owners share one token, and `LockHandle.turn` tells them apart.
    */
   lend?(): FencingToken;
 }
 
 /**
- * The whole of what a backend has to do for grants: mutex, re-entrant, read, write, semaphore, leadership. Core adds
- * deadlines, aborts, renewal, re-entrancy, scopes, events and errors, once, for all of them. Latches, barriers, counts
- * and groups are not grants: a provider implements their interfaces itself with core's deadline and scope helpers.
+ * Everything that a backend has to implement for grants: mutex, re-entrant, read, write, semaphore, leadership. Core adds
+ * deadlines, aborts, renewal, re-entrancy, scopes, events and errors once for all of them. Latches, barriers, counts and
+ * groups are not grants: a provider implements their interfaces itself, with core's deadline and scope helpers.
  */
 export interface LockDriver {
   /** What this backend can do; constant. */
   readonly capabilities: Capabilities;
-  /** Its grants have `keep` and `mayLend`, and its factory lets users set `ProviderOptions.keepMs`. Default `false`. */
+  /** Whether its grants have `keep` and `mayLend`, and its factory lets users set `ProviderOptions.keepMs`. Default `false`. */
   readonly keeps?: boolean;
-  /** `close()` of the driver ends all that its clients still hold at the backend. Default `false`: core gives back each kept grant. */
+  /**
+   * Whether `close()` of the driver ends all holds that are left at the backend. Default `false`: core gives back each kept
+   * grant.
+   */
   readonly closeReleasesAll?: boolean;
-  /** Throws `InvalidArgumentError` for a name that this backend cannot have; core has checked type and length. */
+  /** Throws `InvalidArgumentError` for a name that this backend cannot have; core has already checked type and length. */
   checkName?(name: string): void;
   /**
-   * Begins one attempt, and returns at once; the attempt reports its end to `listener` later. Several requests are for locks of one `jointGroup`: all or none,
-   * queued in one atomic step. Core asks only while the link is connected. What goes wrong at once is thrown, and leaves nothing.
+   * Begins one attempt, and returns at once; the attempt reports its end to `listener`. Several requests are for locks of one
+   * `jointGroup`: they are queued in one atomic step and granted all or none. Core calls it only while the link is connected.
+   * An error that occurs at once is thrown, and then nothing of the attempt is left.
    */
   attempt(requests: readonly [GrantRequest, ...GrantRequest[]], listener: AttemptListener): Attempt;
-  /** Which locks may be asked for together: those of the same group, never those of `null`. Left out: never several. */
+  /**
+   * The group of a lock. Core asks together only for locks of one group, never for those of `null`. Left out: never for
+   * several.
+   */
   jointGroup?(kind: PrimitiveKind, name: string): string | number | null;
   /**
-   * Like `attempt`, for a read beside a write that is still held; core releases the write when asked to. Same token. Fails with
-   * `LockLostError` when the write is not held any more: then no read is left either.
+   * Like `attempt`, for a read beside a write that is still held. The read has the token of the write. Core releases the write
+   * when the caller asks for that. The attempt fails with `LockLostError` when the write is not held any more; then no read is
+   * left either.
    */
   attemptBeside?(
     write: Grant,
     read: Pick<GrantRequest, "leaseMs" | "label" | "revocable">,
     listener: AttemptListener,
   ): Attempt;
-  /** Semaphores: the limit as the backend keeps it; `given` is the limit that the client was given, and the answer where there is no other. */
+  /**
+   * Semaphores: the limit as the backend keeps it. `given` is the client's own limit, and the result where the backend has
+   * none.
+   */
   limit?(name: string, given: PermitLimit | null, kind: PrimitiveKind): Promise<number>;
   /**
-   * Semaphores: how many permits one call may ask for. Default 10,000: each permit has an id of its own, in this process and at the
-   * backend, and a million ids take seconds in which the event loop does nothing else.
+   * Semaphores: how many permits one call may ask for. Default 10,000, because each permit has an id of its own, in this process
+   * and at the backend: to make a million ids takes seconds in which the event loop does nothing else.
    */
   mostPermits?(kind: PrimitiveKind): number;
-  /** Leadership: changes what other participants read of this grant. Rejects when it is not held any more. */
+  /** Leadership: changes the label that other participants see for this grant. Rejects when it is not held any more. */
   announce?(grant: Grant, label: string): Promise<void>;
   /**
-   * Calls `changed`, never before `watch` has returned, whenever `inspect` of this name may give another picture; how
-   * often is the driver's choice, also after an outage. The result ends it. Errors of the backend come out of `inspect`.
+   * Calls `changed` whenever `inspect` of this name may give another result, and never before `watch` has returned. The driver
+   * decides how often, also after an outage. The returned function ends the watch. Errors of the backend appear in `inspect`.
    */
   watch?(kind: PrimitiveKind, name: string, changed: () => void): () => void;
   /**
-   * Asks all present holders of a lock to let go. `false` when there is none that can be asked. Left out where no
-   * holder can be asked.
+   * Asks all present holders of a lock to release it. Resolves to `false` when there is no holder that can be asked. Left out
+   * where no holder can ever be asked.
    */
   requestRevoke?(kind: PrimitiveKind, name: string): Promise<boolean>;
   /**
-   * Semaphores: one entry in `held` for each permit, with its id from `Grant.permitIds`; `limit` is how many permits there are, where the
-   * driver needs that number to distinguish holders from waiters. Elections: leader and candidates in order.
+   * Shows the holders and waiters of a lock. Semaphores: `held` has one entry for each permit, with its id from
+   * `Grant.permitIds`; `limit` is how many permits there are, where the driver needs that number to tell holders from waiters.
+   * Elections: leader and candidates in order.
    */
   inspect(kind: PrimitiveKind, name: string, options: InspectOptions, limit?: number): Promise<LockSnapshot>;
-  /** Ends what the driver has opened. Called once, after the holds have been given back or that time is over. */
+  /** Closes what the driver has opened. Called once, after the holds have been given back or the time for that is over. */
   close(): Promise<void>;
 }

@@ -4,14 +4,14 @@ import type { AnyToken } from "./values.js";
 
 /** A client that leads, or is a candidate, as all other clients see it. */
 export interface Participant {
-  /** The backend's own name for this candidacy: another one for each term, and for each client. */
+  /** The backend's own name for this candidacy; each client has another one, and each term too. */
   readonly id: string;
   /**
-   * The `label` of its candidacy or its last `announce()`; the id of a Curator participant. Left out where it has
+   * The `label` of its candidacy or of its last `announce()`; for a participant of Curator, its id. Left out where it has
    * none.
    */
   readonly label?: string;
-  /** Whether it led when the picture was taken. */
+  /** Whether it was the leader when the backend was asked. */
   readonly leader: boolean;
 }
 
@@ -19,16 +19,16 @@ export interface Participant {
 export type CandidacyOptions = Omit<AcquireOptions, "holdAtLeastMs">;
 
 /**
- * Chooses one leader among the clients that campaign under one name. On ZooKeeper on the nodes of Curator's
- * `LeaderLatch`, or of its `LeaderSelector` by the option `layout`; Redisson has none.
+ * Chooses one leader among the clients that campaign under one name. On ZooKeeper it uses the nodes of Curator's
+ * `LeaderLatch`, or with the option `layout` those of its `LeaderSelector`. Redisson has no election.
  */
 export interface LeaderElection<Token extends AnyToken = AnyToken> {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
-   * Stands for election once, and resolves when elected. The handle is the term of office; `lost` is deposition;
-   * `release()` is resignation. Here `label` is what all other clients see, so unlike that of a lock it always leaves the
-   * process. Rejects as `Acquirable.acquire()` does.
+   * Stands for election once, and resolves when elected. The handle is the term of office: `lost` aborts on deposition,
+   * `release()` resigns. All other clients see `label` here, so unlike the label of a lock it always leaves the process.
+   * Rejects as `Acquirable.acquire()` does.
    *
    * Curator: `LeaderLatch.start()` and `await()`.
    *
@@ -42,11 +42,11 @@ export interface LeaderElection<Token extends AnyToken = AnyToken> {
   campaign(options?: CandidacyOptions): Promise<LeadershipHandle<Token>>;
 
   /**
-   * Leads whenever elected until `signal` aborts or the provider closes, which are its normal ends, and resolves once
-   * the body has ended and nothing is held. The process stands again, at the tail of the queue, after each loss and each
-   * time the body returns. The signal of the body's context says when to stop. `close({ graceMs })` aborts that signal when it is
-   * called, and the term stays until the body ends or the grace is over. On a provider that is closed already it resolves
-   * at once. Rejects with
+   * Runs `body` for each term to which this process is elected, until `signal` aborts or the provider closes. Those are its
+   * normal ends: it then resolves, once the body has ended and nothing is held. After each loss, and each time the body
+   * returns, the process stands for election again, at the tail of the queue. The signal of the body's context says when to
+   * stop. `close({ graceMs })` aborts that signal when it is called, and the term stays until the body ends or the grace is
+   * over. On a provider that is closed already `lead()` resolves at once. Rejects with
    *
    * - the body's own error, after the term was given back. An error that only repeats that the term is over or that the
    *   provider closes does not count: the reason of the context's signal, Node's `AbortError` caused by it, or this
@@ -57,7 +57,7 @@ export interface LeaderElection<Token extends AnyToken = AnyToken> {
    * - `LayoutConflictError` and `UnsupportedError`, as `campaign()`;
    * - `InvalidArgumentError`: `signal` or the body is missing, or an option is unknown or wrong.
    *
-   * Once `signal` has aborted it resolves, unless the body has failed by an error of its own.
+   * Once `signal` has aborted it resolves, unless the body has failed with an error of its own.
    *
    * Curator: `LeaderSelector` with `autoRequeue()`.
    *
@@ -75,9 +75,9 @@ export interface LeaderElection<Token extends AnyToken = AnyToken> {
   ): Promise<void>;
 
   /**
-   * Shows who leads; `null` when there is no leader. This picture and those of the methods below are already old: never a basis
-   * for deciding who may act. Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the
-   * server refuses, and with `ProviderClosedError`.
+   * Shows who leads; `null` when there is no leader. The answer is already old when it arrives, as are those of the methods
+   * below: never a basis for deciding who may act. Rejects with `BackendError` when there is no connection within
+   * `connectTimeoutMs` or the server refuses, and with `ProviderClosedError`.
    *
    * Curator: `LeaderLatch.getLeader()`.
    *
@@ -95,8 +95,8 @@ export interface LeaderElection<Token extends AnyToken = AnyToken> {
   participants(): Promise<readonly Participant[]>;
 
   /**
-   * Yields the present leader at once, then each change, also of the leader's label. A reader that is slower than the
-   * changes gets the latest one and not all. Goes on through outages. Ends without an error when `signal` aborts, and with
+   * Yields the present leader at once, then each change, also of the leader's label. A reader that is slower than the changes
+   * gets only the latest one. The iteration goes on through outages. It ends without an error when `signal` aborts, and with
    * `ProviderClosedError` when the provider closes. Throws `UnsupportedError` at once where the backend does not report
    * changes, and `InvalidArgumentError` for an option that is unknown or wrong.
    *
@@ -110,13 +110,13 @@ export interface LeaderElection<Token extends AnyToken = AnyToken> {
   observe(options?: { signal?: AbortSignal }): AsyncIterable<Participant | null>;
 }
 
-/** A term of office. `lost` is deposition, `release()` is resignation. */
+/** A term of office. `lost` aborts on deposition, `release()` resigns. */
 export interface LeadershipHandle<Token extends AnyToken = AnyToken> extends LockHandle<Token> {
   /**
-   * Changes the label that all others see, without an election. Rejects with `NotHeldError` after the release, with
-   * `LockLostError` after or upon the loss, and with `UnsupportedError` where the backend shows no labels, and with
-   * `InvalidArgumentError` for a label that is no string. After a retryable `BackendError` the label may or may not
-   * have changed.
+   * Changes the label that all other clients see, without an election. Rejects with `NotHeldError` after the release, with
+   * `LockLostError` when the term is lost before or during the call, with `UnsupportedError` where the backend shows no
+   * labels, and with `InvalidArgumentError` for a label that is no string. After a retryable `BackendError` the label may or
+   * may not have changed.
    */
   announce(label: string): Promise<void>;
 }

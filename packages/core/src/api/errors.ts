@@ -2,8 +2,8 @@ import type { Capabilities } from "./capabilities.js";
 import type { FencingToken, LossReason, Millis } from "./values.js";
 
 /**
- * `HoldfastError.code`: stable, for code that cannot use `instanceof`, such as a log filter. `QuorumError` has its
- * own, not that of `BackendError`.
+ * The values of `HoldfastError.code`. They are stable, for code that cannot use `instanceof`, such as a log filter.
+ * `QuorumError` has a code of its own, not that of `BackendError`.
  */
 export type ErrorCode =
   | "HF_ACQUIRE_TIMEOUT"
@@ -51,7 +51,7 @@ export function branded(errorClass: ErrorClass, name: string): void {
       );
     },
   });
-  // On the prototype rather than from `constructor.name`: minifiers rename classes.
+  // The name is on the prototype and not taken from `constructor.name`, because minifiers rename classes.
   Object.defineProperty(errorClass.prototype, "name", { value: name, writable: true, configurable: true });
 }
 
@@ -116,7 +116,7 @@ export class LockLostError extends HoldfastError {
   readonly reason: LossReason;
   /** The fencing token of the hold that ended; `null` where it had none. */
   readonly token: FencingToken | null;
-  /** Set by `withLock` when the body had fulfilled all the same. */
+  /** The value of the body; set by `withLock` when the body fulfilled although the hold was lost. */
   declare readonly value?: unknown;
   constructor(
     message: string,
@@ -133,7 +133,7 @@ export class LockLostError extends HoldfastError {
   }
 }
 
-/** The handle was released before, or its hold is good for a shorter time than the caller of `assertHeld()` asked for. */
+/** The handle was released before, or its hold is good for less time than the caller of `assertHeld()` asked for. */
 export class NotHeldError extends HoldfastError {
   readonly code = "HF_NOT_HELD";
 }
@@ -143,12 +143,12 @@ export class EvictedError extends HoldfastError {
   readonly code = "HF_EVICTED";
 }
 
-/** Waiting would never end, because the caller itself holds what it waits for. */
+/** The wait would never end, because the caller itself holds what it would wait for. */
 export class DeadlockError extends HoldfastError {
   readonly code = "HF_DEADLOCK";
 }
 
-/** The backend cannot be reached or said no. Names the servers tried and the last cause. */
+/** The backend cannot be reached, or it refused. Names the servers that were tried and the last cause. */
 export class BackendError extends HoldfastError {
   readonly code = "HF_BACKEND";
   /** `host:port` of the servers that were tried; empty where that is not known. */
@@ -171,7 +171,7 @@ export interface NodeVote {
   readonly vote: "for" | "against" | "error" | "late";
   /** Milliseconds from the question to the answer, or to the end of the wait for it. */
   readonly tookMs: Millis;
-  /** Why the node did not vote `"for"`, where it said so. */
+  /** Why the node did not vote `"for"`, where the node gave a reason. */
   readonly error?: unknown;
 }
 
@@ -192,7 +192,10 @@ export class QuorumError extends HoldfastError {
   }
 }
 
-/** Something on this name would break exclusion: another kind of lock, a foreign child in front, a spent sequence counter. */
+/**
+ * Something under this name would break exclusion: another kind of lock, a foreign child in front, a used-up sequence
+ * counter.
+ */
 export class LayoutConflictError extends HoldfastError {
   readonly code = "HF_LAYOUT_CONFLICT";
 }
@@ -208,8 +211,8 @@ export class ProviderClosedError extends HoldfastError {
 }
 
 /**
- * A guarded resource has refused a write: it has seen a later holder of the lock, or the write has no token of it. Thrown by
- * `@holdfast/fence`; `lockName` is the resource.
+ * A guarded resource has refused a write: it has seen a later holder of the lock, or the write has no token of that lock.
+ * Thrown by `@holdfast/fence`; `lockName` is the resource.
  */
 export class FencedOutError extends HoldfastError {
   readonly code = "HF_FENCED_OUT";

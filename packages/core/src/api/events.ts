@@ -30,16 +30,16 @@ export interface LockEventBase extends ProviderEventBase {
   readonly owner: Owner;
 }
 
-/** What every event about one side of a hold says: a re-entrant owner may read and write at once. */
+/** What every event about a hold says. It names the side, because a re-entrant owner may read and write at once. */
 export interface HoldEventBase extends LockEventBase {
   /** Which side. */
   readonly mode: LockMode;
 }
 
 /**
- * One `acquire-settled` with the outcome `granted` is followed by exactly one `released` or `lost`. Both are about holds of
- * the backend: entering a hold again, and leaving it again, is no event. A release that is refused ends the hold for us
- * as `unconfirmed`, and `release-failed` says why.
+ * One `acquire-settled` with the outcome `granted` is followed by exactly one `released` or `lost`. Both are about holds at
+ * the backend: entering a hold again, and leaving it again, emits no event. A release that the backend refuses ends the hold
+ * on our side with the outcome `unconfirmed`, and `release-failed` says why.
  */
 export interface LockEventMap {
   /** The connection has changed. */
@@ -71,8 +71,8 @@ export interface LockEventMap {
     readonly sequence: number;
   };
   /**
-   * Redis: a message gave this provider a lock for an owner that it never had. Ignored: its sender may publish on the
-   * provider's channel and should not, or is another client under the same id.
+   * Redis: a message granted a lock to an owner that this provider never had. The message is ignored. Its sender has a
+   * permission to publish on the provider's channel that it should not have, or it is another client with the same id.
    */
   "unknown-grant": ProviderEventBase & {
     /** The lock's key, as the message says. */
@@ -81,8 +81,9 @@ export interface LockEventMap {
     readonly owner: string;
   };
   /**
-   * Redis: a setting of the server, of its user or of a given client endangers locks or slows them. Once for each and each server, when
-   * it is connected. A process warning (`HoldfastWarning`) with the same code and message goes with it.
+   * Redis: a setting of the server, of its user or of a given client endangers locks or slows them. Emitted once for each
+   * such setting and each server, when that server is connected. A process warning (`HoldfastWarning`) with the same code and
+   * message is emitted too.
    */
   "server-warning": ProviderEventBase & {
     /** Stable name of the warning. */
@@ -115,18 +116,18 @@ export interface LockEventMap {
     readonly waitedMs: Millis;
     /** Round trips up to the grant, as the backend counts them; 0 unless granted. */
     readonly roundTrips: number;
-    /** The lock was taken, or others were ahead, when it asked. */
+    /** Whether the lock was taken, or other waiters were ahead, when it asked. */
     readonly contended: boolean;
     /** The fencing token of the grant; `null` where there is none. */
     readonly token: FencingToken | null;
-    /** The grant was lent by this provider, which had kept the lock (`keepMs`): no request was sent. */
+    /** Whether this provider lent the grant, because it had kept the lock (`keepMs`): then no request was sent. */
     readonly kept: boolean;
     /** See `LockHandle.turn`; 0 unless granted. */
     readonly turn: number;
     /** What the call rejected with, for the outcome `"error"` alone. */
     readonly error?: unknown;
   };
-  /** A lease was raised. Only where `capabilities.lease` is `"ttl"`. */
+  /** A lease was renewed. Only where `capabilities.lease` is `"ttl"`. */
   renewed: HoldEventBase & {
     /** Milliseconds from sending to the answer. */
     readonly tookMs: Millis;
@@ -150,7 +151,10 @@ export interface LockEventMap {
   };
   /** Contact is back, and the backend has confirmed the hold. */
   recovered: HoldEventBase;
-  /** The lock was asked back, by `requestRevoke()` or Curator's `Revoker`. Once for each hold. */
+  /**
+   * Another client asked the holder to release the lock, by `requestRevoke()` or Curator's `Revoker`. Emitted once for each
+   * hold.
+   */
   "revoke-requested": HoldEventBase;
   /** The hold ended without having been released. */
   lost: HoldEventBase & {
@@ -159,7 +163,7 @@ export interface LockEventMap {
     /** Milliseconds from the grant to here. */
     readonly heldMs: Millis;
   };
-  /** A release has ended, with whatever outcome. */
+  /** A release has ended, with any outcome. */
   released: HoldEventBase & {
     /** What `LockHandle.release()` resolves to; `"still-held"` only where the lock stays taken because of `holdAtLeastMs`. */
     readonly outcome: ReleaseOutcome;
@@ -167,12 +171,12 @@ export interface LockEventMap {
     readonly reason?: LossReason;
     /** Milliseconds from the grant to here. */
     readonly heldMs: Millis;
-    /** The grant had been lent by this provider (`keepMs`), and not asked for. */
+    /** Whether this provider had lent the grant (`keepMs`), instead of asking the backend for it. */
     readonly kept: boolean;
     /** See `LockHandle.turn`. */
     readonly turn: number;
   };
-  /** This provider keeps a lock no longer (`keepMs`): it is given back, or gone. */
+  /** This provider stopped keeping a lock (`keepMs`): the lock is given back, or gone. */
   "keeping-ended": ProviderEventBase & {
     /** The kind of the lock, by the method that made its view. */
     readonly kind: PrimitiveKind;
@@ -180,12 +184,12 @@ export interface LockEventMap {
     readonly name: string;
     /** Why. */
     readonly reason: KeepingEndReason;
-    /** How many owners it was lent to; 0: keeping it has saved nothing. */
+    /** To how many owners it was lent; 0: keeping it has saved no request. */
     readonly lends: number;
-    /** Milliseconds from its first release, by which it began. */
+    /** Milliseconds from its first release, with which the keeping began. */
     readonly forMs: Millis;
   };
-  /** Something may be left in the backend: of a hold that was given back, or of a request that was given up. */
+  /** Something may be left in the backend, of a hold that was given back or of a request that was given up. */
   "release-failed": LockEventBase & {
     /** `"unconfirmed"`: no answer yet. `"refused"`: the backend said no. */
     readonly reason: "unconfirmed" | "refused";
@@ -197,10 +201,10 @@ export interface LockEventMap {
 /** The events of one provider. */
 export interface LockEvents {
   /**
-   * Calls `listener` for each event of this type until the result is disposed. Listeners run synchronously; an error that one
-   * throws, or rejects with, is reported by `process.emitWarning`, and the call that caused the event goes on. A listener runs outside of
-   * every `withLock` scope, also when a call in such a body causes the event: an acquire of a re-entrant lock in it asks for
-   * a new owner.
+   * Calls `listener` for each event of this type until the result is disposed. Listeners run synchronously. When a listener
+   * throws or rejects, `process.emitWarning` reports the error, and the call that caused the event goes on. A listener runs
+   * outside of every `withLock` scope, also when a call in such a body causes the event. So an acquire of a re-entrant lock
+   * in a listener asks for a new owner.
    *
    * @example
    * ```ts

@@ -2,17 +2,20 @@ import type { LockProvider } from "./provider.js";
 import type { FencingToken } from "./values.js";
 
 /**
- * A resource's side of fencing, in memory. A resource in SQL does the same by one statement:
+ * A resource's side of fencing, in memory. A resource in SQL does the same with one statement:
  * `update ... set fence = :token ... where fence <= :token`.
  */
 export interface TokenGate {
   /**
-   * `true` when no larger token was seen for `resource`: the gate remembers this one, and the caller may write. `false` when
-   * a larger one was seen: the caller must not write, and the event `fencing-rejected` is emitted. For tokens of writers
-   * only. `turn`: that of the handle, where writers fence by token and turn (`ProviderOptions.fenceBy`): of equal tokens the larger turn
-   * is the later. All writers of a resource give it, or none does; default 0. Throws `InvalidArgumentError` for a turn that is no whole
-   * number from 0 to 65,535, for a token that is not a `bigint`, for a resource that is not a string, and for a
-   * new resource when there are `maxResources` already.
+   * Says whether a writer with this token may write. `true`: the gate has seen no larger token for `resource`; it remembers
+   * this one. `false`: the gate has seen a larger one, so the caller must not write, and the event `fencing-rejected` is
+   * emitted. For tokens of writers only.
+   *
+   * `turn`: the `turn` of the handle, where writers fence by token and turn (`ProviderOptions.fenceBy`). Of two equal tokens
+   * the one with the larger turn is the later. All writers of a resource pass it, or none does; default 0.
+   *
+   * Throws `InvalidArgumentError` for a turn that is no whole number from 0 to 65,535, for a token that is not a `bigint`, for a
+   * resource that is not a string, and for a new resource when there are `maxResources` already.
    *
    * @example
    * ```ts
@@ -28,13 +31,13 @@ export interface TokenGate {
 
 /** What `tokenGate()` takes. */
 export interface TokenGateOptions {
-  /** What the event `fencing-rejected` and its metric call this gate. Default `"default"`. */
+  /** The name of this gate in the event `fencing-rejected` and in its metric. Default `"default"`. */
   group?: string;
   /** The provider whose `events` report rejections. Default: none, and only the diagnostics channel reports them. */
   provider?: LockProvider;
   /**
-   * How many resources the gate remembers; a whole number from 1, default 100,000. For one more, `admit()` throws
-   * `InvalidArgumentError` rather than forget a token.
+   * How many resources the gate remembers; a whole number from 1, default 100,000. For one more resource `admit()` throws
+   * `InvalidArgumentError`, because the gate must not forget a token.
    */
   maxResources?: number;
 }

@@ -9,10 +9,10 @@ export interface ReleaseOptions {
 }
 
 /**
- * One successful acquire. The only thing that can release it. Never constructed by callers.
+ * What a successful acquire returns, and the only thing that can release its hold. Callers never construct one.
  *
- * In a log it shows its name, mode, state, owner, token, turn and `remainingMs`: by `console.log`, and by `JSON.stringify`, where the
- * token is a decimal string. With `keepMs` and `fenceBy: "token"` the latter counts as a look at the token.
+ * `console.log` and `JSON.stringify` show its name, mode, state, owner, token, turn and `remainingMs`; JSON has the token as
+ * a decimal string. With `keepMs` and `fenceBy: "token"`, `JSON.stringify` counts as a read of the token.
  */
 export interface LockHandle<Token extends AnyToken = AnyToken> extends AsyncDisposable {
   /** The name of the lock, as it was given to the provider. */
@@ -23,24 +23,25 @@ export interface LockHandle<Token extends AnyToken = AnyToken> extends AsyncDisp
   readonly owner: Owner;
 
   /**
-   * `null` when the provider's `capabilities.fencing` is `"none"`, and only then: a provider that always has one is a
-   * `LockProvider<FencingToken>`. Equal for every re-entry of one hold.
+   * The fencing token. `null` when the provider's `capabilities.fencing` is `"none"`, and only then: a provider that always
+   * has a token is a `LockProvider<FencingToken>`. All re-entries of one hold have the same token.
    *
-   * With `keepMs` and `fenceBy: "token"` it has to be read while the handle is held: a token that was read is shown to no second
-   * owner, so that its release gives the lock back, and a handle that was released unread throws `NotHeldError` from then on. On Redis
-   * each owner of a kept lock has a token of its own, above all before it, and none of this applies.
+   * With `keepMs` and `fenceBy: "token"` read it while the handle is held. A token that was read is shown to no second owner,
+   * so the release of its handle gives the lock back. A handle that was released unread throws `NotHeldError` here from then
+   * on. On Redis each owner of a kept lock has a token of its own, larger than all before it, and none of this applies.
    */
   readonly token: Token;
 
   /**
-   * How many owners have had the lock under this `token` before: 0, and more only where the provider keeps locks (`keepMs`) whose owners
-   * share a token, as on ZooKeeper. At most 65,535. With `fenceBy: "token-and-turn"` a resource compares it after the token.
+   * How many owners had the lock under this `token` before this one. It is above 0 only where the provider keeps locks
+   * (`keepMs`) whose owners share a token, as on ZooKeeper. At most 65,535. With `fenceBy: "token-and-turn"` a resource
+   * compares it after the token.
    */
   readonly turn: number;
 
   /**
-   * Reads the clock, so it is right even when timers are late. It sends nothing: what only the backend knows, `confirm()`
-   * asks.
+   * The state of the hold, by the clock, so it is right even when timers are late. Reading it sends nothing; `confirm()` asks
+   * the backend.
    */
   readonly state: HoldState;
 
@@ -81,8 +82,8 @@ export interface LockHandle<Token extends AnyToken = AnyToken> extends AsyncDisp
   assertHeld(minimumMs?: Millis): void;
 
   /**
-   * Asks the backend now whether the hold still stands, and resolves when it does: one round trip, which renews where
-   * there is a lease; on ZooKeeper `sync` through the leader and a look at the own node.
+   * Asks the backend now whether the hold still stands, and resolves when it does. This takes one round trip: a renewal where
+   * there is a lease; on ZooKeeper a `sync` through the leader and a look at our own node.
    *
    * Rejects with `LockLostError` when the hold is lost, with `NotHeldError` after `release()`, with `BackendError` or
    * `QuorumError` when there was no answer (the hold is then as good as `remainingMs()` says), with `signal.reason`, and
@@ -104,9 +105,9 @@ export interface LockHandle<Token extends AnyToken = AnyToken> extends AsyncDisp
    * background, and the event `release-failed` reports it). Rejects with `BackendError` only where the server refuses, such
    * as NoAuth, and with `InvalidArgumentError` for an option that is unknown or wrong: then nothing is given back.
    *
-   * Where the provider keeps locks (`keepMs`) it may resolve to `kept` at once, without a request: the lock stays taken for the next
-   * owner of this provider, until another client wants it. That says nothing of whether the hold has stood until then: `confirm()`
-   * asks. `keep: false` gives the lock back in any case. Default `true`.
+   * Where the provider keeps locks (`keepMs`) it may resolve to `kept` at once, without a request. The lock then stays taken
+   * for the next owner of this provider, until another client wants it. `kept` does not say whether the hold stood until
+   * then; ask that with `confirm()`. `keep: false` gives the lock back in any case. Default `true`.
    *
    * Curator: `InterProcessLock.release()`. Redisson: `RLock.unlock()`.
    *
@@ -122,6 +123,6 @@ export interface LockHandle<Token extends AnyToken = AnyToken> extends AsyncDisp
    */
   release(options?: ReleaseOptions): Promise<ReleaseOutcome>;
 
-  /** `release()`, except that it never rejects: a failure goes to the `release-failed` event. */
+  /** Like `release()`, but it never rejects: the event `release-failed` reports a failure. */
   [Symbol.asyncDispose](): Promise<void>;
 }

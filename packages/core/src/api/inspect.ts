@@ -6,15 +6,15 @@ export interface InspectOptions {
   /** Ends the wait for the answer: the promise rejects with `signal.reason`. Default: none. */
   signal?: AbortSignal;
   /**
-   * Upper bound on `pending`, so that a dashboard cannot be hurt by a queue of 100,000. A whole number, 0 or more.
-   * Default 1,000 on ZooKeeper and Redis, and no bound in memory.
+   * The most entries in `pending`, so that a queue of 100,000 cannot hurt a dashboard. A whole number, 0 or more. Default
+   * 1,000 on ZooKeeper and Redis, and no bound in memory.
    */
   maxPending?: number;
 }
 
 /**
- * The library whose layout an entry has. holdfast uses the layouts of Curator and Redisson, so its entries show as theirs unless
- * they carry the provider's `identity` or belong to the provider that looks.
+ * The library whose layout an entry has. holdfast uses the layouts of Curator and Redisson, so its entries show as those of
+ * Curator or Redisson, unless they carry the provider's `identity` or belong to the provider that makes the snapshot.
  */
 export type Recognised = "holdfast" | "curator" | "kazoo" | "redisson" | "unknown";
 
@@ -24,13 +24,13 @@ export interface ParticipantInfo {
   readonly owner: Owner | null;
   /** What it publishes about itself (`identity`, node data), as text; `null` when there is nothing that can be printed. */
   readonly label: string | null;
-  /** Whether it holds, or asks for, the lock alone or shared. */
+  /** Whether it holds the lock, or asks for it, alone or shared. */
   readonly mode: LockMode;
   /** The backend's own name for this entry: a node path, a hash field. */
   readonly backendId: string;
   /** ZooKeeper: the session id as unsigned hex. Redis: the client's UUID. `null` where the entry does not show it. */
   readonly session: string | null;
-  /** `host:port` where the backend shows it, else the address in the node data; `null` where there is neither. */
+  /** `host:port` where the backend shows it, otherwise the address in the node data; `null` where there is neither. */
   readonly address: string | null;
   /** The library that made its entry, as far as the entry shows it. */
   readonly recognisedAs: Recognised;
@@ -52,8 +52,9 @@ export interface HoldInfo extends ParticipantInfo {
   /** Milliseconds that are left of the lease, by the backend's clock; `null` for holds without a lease. */
   readonly remainingMs: Millis | null;
   /**
-   * Whether the lock is held for no owner: its provider keeps it for the next (`ProviderOptions.keepMs`). `true`: so this provider does,
-   * and then `owner` is `null` and `holdCount` 0. `null`: another process may; only that process knows.
+   * Whether the lock is held while no owner has it, because its provider keeps it for the next owner
+   * (`ProviderOptions.keepMs`). `true`: this provider keeps it, and then `owner` is `null` and `holdCount` 0. `null`: another
+   * process may keep it; only that process knows.
    */
   readonly kept: boolean | null;
 }
@@ -65,13 +66,14 @@ export interface WaitInfo extends ParticipantInfo {
 }
 
 /**
- * A lock as it was when the backend was asked. Already old: never a basis for deciding who may act. `JSON.stringify` takes it, and writes
- * tokens as decimal strings; a copy by spread has lost that where it copies the entries of `held` too.
+ * A lock as it was when the backend was asked. It is already old: never a basis for deciding who may act. `JSON.stringify`
+ * accepts it, and writes tokens as decimal strings. A copy by spread that also copies the entries of `held` is no longer
+ * accepted.
  */
 export interface LockSnapshot {
   /** The name of the lock, as it was given to the provider. */
   readonly name: string;
-  /** When the picture was taken, by the clock of this process. */
+  /** When the backend was asked, by the clock of this process. */
   readonly takenAt: Date;
   /** The kind as found in the backend, which may differ from what was asked for; `null` when nothing is there. */
   readonly kind: PrimitiveKind | null;
@@ -83,10 +85,10 @@ export interface LockSnapshot {
   readonly pendingTotal: number | null;
 }
 
-/** A semaphore as it was when the backend was asked. Already old: never a basis for deciding who may act. */
+/** A semaphore as it was when the backend was asked. It is already old: never a basis for deciding who may act. */
 export interface SemaphoreSnapshot extends LockSnapshot {
   /** How many permits there are in all, as `Semaphore.limit()` says. */
   readonly limit: number;
-  /** What the limit leaves beside the permits that are held; never below 0. */
+  /** How many permits of the limit are not held; never below 0. */
   readonly available: number;
 }

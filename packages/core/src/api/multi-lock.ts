@@ -12,15 +12,15 @@ export interface MultiLockOptions extends Omit<WithLockOptions, "holdAtLeastMs" 
   order?: "sorted" | "given";
 }
 
-/** What can be one of several locks: any lock of this library, or an object of one's own with these two methods and a `name`. */
+/** What can be a part of a multi-lock: any lock of this library, or an object of your own with these two methods and a `name`. */
 export type MultiLockPart<Token extends AnyToken = AnyToken> = Pick<
   Acquirable<Token>,
   "acquire" | "tryAcquire"
 >;
 
 /**
- * Several holds as one. It is lost as soon as one part is, and then gives the others back; `owner` is that of the
- * first part, `name` lists all of them. Curator: a held `InterProcessMultiLock`.
+ * Several holds as one. It is lost as soon as one part is lost, and then gives the other parts back. `owner` is that of the
+ * first part, `name` lists the names of all parts. Curator: a held `InterProcessMultiLock`.
  */
 export interface MultiHandle<Token extends AnyToken = AnyToken> extends LockHandle<null> {
   /** In acquisition order, each with its token. `token` of the whole is `null`: there is no single order over several names. */
@@ -33,11 +33,11 @@ export interface MultiHandle<Token extends AnyToken = AnyToken> extends LockHand
  */
 export interface MultiLock<Token extends AnyToken = AnyToken> {
   /**
-   * Takes all parts within one `waitMs`; when it rejects, all that were taken are given back. Rejects as
-   * `Acquirable.acquire()` of any part does: with `AcquireTimeoutError`, which names the first part that was missing,
-   * with `signal.reason`, `BackendError`, `QuorumError`, `DeadlockError`, `LayoutConflictError`, `UnsupportedError`,
-   * `InvalidArgumentError` (also for `holdAtLeastMs`), with `EvictedError` when a part was deleted by another client
-   * while others were waited for, and with `ProviderClosedError` when the provider of a part is closed.
+   * Takes all parts within one `waitMs`. When it rejects, all parts that were taken are given back. Rejects as
+   * `Acquirable.acquire()` of any part does: with `AcquireTimeoutError`, which names the first part that was missing, with
+   * `signal.reason`, `BackendError`, `QuorumError`, `DeadlockError`, `LayoutConflictError`, `UnsupportedError`,
+   * `InvalidArgumentError` (also for `holdAtLeastMs`), with `EvictedError` when another client deleted a part while the call
+   * waited for the others, and with `ProviderClosedError` when the provider of a part is closed.
    *
    * @example
    * ```ts
@@ -79,7 +79,8 @@ export interface MultiLock<Token extends AnyToken = AnyToken> {
     body: (lock: MultiHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T | null>;
   /**
-   * Like `withLock()`, but resolves to `null`, without running the body, where `tryAcquire()` does: see `Acquirable.tryWithLock()`.
+   * Like `withLock()`, but resolves to `null`, without running the body, where `tryAcquire()` does: see
+   * `Acquirable.tryWithLock()`.
    */
   tryWithLock<T>(
     options: MultiLockOptions,

@@ -8,8 +8,8 @@ export interface LockView {
   /** The name as it was given to the provider's method. */
   readonly name: string;
   /**
-   * Shows who holds this lock and who waits for it, of all clients and libraries, as the backend has it now. The answer is
-   * a picture, already old: it is for people, and never a basis for deciding who may act.
+   * Shows which clients hold this lock and which wait for it, of all libraries, as the backend has it now. The answer is
+   * already old when it arrives: it is for people, and never a basis for deciding who may act.
    *
    * Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, with
    * `QuorumError` where RedLock hears from less than a majority, with `signal.reason`, `InvalidArgumentError` and
@@ -27,9 +27,9 @@ export interface LockView {
   inspect(options?: InspectOptions): Promise<LockSnapshot>;
 
   /**
-   * Asks every present holder to let go, as Curator's `Revoker.attemptRevoke()` does. `false` when there is none, or
-   * none that can be asked (a Redisson holder). Cooperative: a holder that did not say `revocable` does not notice,
-   * and `true` does not mean that the lock gets free.
+   * Asks every present holder to release the lock, as Curator's `Revoker.attemptRevoke()` does. Resolves to `false` when
+   * there is no holder, or none that can be asked (a Redisson holder). Cooperative: a holder that acquired without
+   * `revocable` does not notice, and `true` does not mean that the lock becomes free.
    *
    * Rejects with `UnsupportedError` where the backend cannot ask holders of this kind of lock, with `BackendError` when
    * there is no connection within `connectTimeoutMs` or the server refuses, with `QuorumError` where RedLock hears from
@@ -47,17 +47,17 @@ export interface LockView {
 /**
  * One holder at a time, on the nodes of Curator's `InterProcessMutex` or the keys of Redisson's `RLock`.
  *
- * Not re-entrant. Acquiring it again inside its own `withLock` body rejects with `DeadlockError` where the provider has the option
- * `detectDeadlocks`. Without that option the inner call waits for ever unless `waitMs` or `signal` bounds it, and the process warning
- * `HF_SELF_WAIT` says so after 5 s. Use `reentrantMutex` to enter again.
+ * Not re-entrant. Acquiring it again inside its own `withLock` body rejects with `DeadlockError` where the provider has the
+ * option `detectDeadlocks`. Without that option the inner call waits for ever unless `waitMs` or `signal` bounds it, and the
+ * process warning `HF_SELF_WAIT` says so after 5 s. Use `reentrantMutex` to enter again.
  */
 export interface Mutex<Token extends AnyToken = AnyToken> extends Acquirable<Token>, LockView {}
 
 /** What one acquire of a re-entrant lock asks for. */
 export interface ReentrantAcquireOptions extends AcquireOptions {
   /**
-   * Acquire for this owner. Without it `acquire()` and `tryAcquire()` take a fresh owner each time: only
-   * `withLock` bodies inherit one, because only a scope can give it back.
+   * The owner to acquire for. Without it `acquire()` and `tryAcquire()` use a new owner each time. Only calls in `withLock`
+   * bodies inherit an owner, because only a scope can give it back.
    */
   owner?: Owner;
 }
@@ -86,8 +86,8 @@ export interface ReentrantAcquirable<Token extends AnyToken = AnyToken> extends 
   /** `withLock(options, body)` with the options of the view and of the provider alone. */
   withLock<T>(body: (lock: LockHandle<Token>, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
   /**
-   * Like `Acquirable.withLock()`. A call that is made in the body of another `withLock` of this lock enters for the
-   * same owner; of several such calls at once one runs at a time, unless all of them only read. It rejects with
+   * Like `Acquirable.withLock()`. A call that is made in the body of another `withLock` of this lock enters for the same
+   * owner. Of several such calls at once, one runs at a time, unless all of them only read. Such a call rejects with
    * `LockLostError` when the hold of the outer body is lost.
    *
    * @example
@@ -115,7 +115,7 @@ export interface ReentrantAcquirable<Token extends AnyToken = AnyToken> extends 
 
   /**
    * How many handles on this lock, or on this side of a read-write lock, `owner` has open in this process. Default: the owner
-   * of the running scope, and 0 where there is none. Local and synchronous.
+   * of the running scope; outside of a scope the result is 0. Local and synchronous.
    */
   holdCount(owner?: Owner): number;
 }
@@ -124,8 +124,8 @@ export interface ReentrantAcquirable<Token extends AnyToken = AnyToken> extends 
  * A mutex that its owner may take again: Curator's `InterProcessMutex`, Redisson's `RLock`. Re-entry is counted in
  * this process, and the backend sees one hold.
  *
- * `acquire()` in a `withLock` body of the same lock rejects with `DeadlockError` unless it is given the owner of that
- * scope's handle or asks with `waitMs: 0`, since it asks for a fresh owner, which would wait for the scope.
+ * `acquire()` in a `withLock` body of the same lock asks for a new owner, which would wait for the scope. So it rejects with
+ * `DeadlockError`, unless it is given the owner of that scope's handle or asks with `waitMs: 0`.
  */
 export interface ReentrantMutex<Token extends AnyToken = AnyToken>
   extends ReentrantAcquirable<Token>,

@@ -14,17 +14,24 @@ import type { AnyToken, FenceBy, Millis, SessionState } from "./values.js";
 
 /** What every provider factory takes besides its connection. */
 export interface ProviderOptions {
-  /** Bounds every wait for a connection, and the whole of a call that asks once (`waitMs: 0`). Milliseconds; default 10,000. */
+  /**
+   * The limit of every wait for a connection, and of the whole of a call that asks once (`waitMs: 0`). Milliseconds; default
+   * 10,000.
+   */
   connectTimeoutMs?: Millis;
   /** How long a `release()` waits for its answer before it resolves to `unconfirmed`. Milliseconds; default 5,000. */
   releaseTimeoutMs?: Millis;
   /** Used where neither a call nor its view gives a `waitMs`. Milliseconds; default `Infinity`. */
   defaultWaitMs?: Millis;
-  /** Publish label, host and pid in the backend, for dashboards. Default `false`: nothing beyond what the Java peer writes. */
+  /**
+   * Whether label, host and pid are published in the backend, for dashboards. Default `false`: we write no more than the Java
+   * peer does.
+   */
   identity?: boolean;
   /**
-   * Reject with `DeadlockError` when a body asks for a plain mutex that it holds itself, and not only for re-entrant
-   * locks. Costs an async store, which makes every `await` of the process a little slower. Default `false`.
+   * Whether a `withLock` body that asks for a plain mutex which it holds itself gets `DeadlockError`. For re-entrant locks it
+   * does so without this option. The option costs an async store, which makes every `await` of the process a little slower.
+   * Default `false`.
    */
   detectDeadlocks?: boolean;
   /**
@@ -33,32 +40,40 @@ export interface ProviderOptions {
    */
   retry?: RetryPolicy;
   /**
-   * How long the provider keeps a lock that its last owner has released, so that the next owner of this provider gets it without a
-   * request. Milliseconds, finite; default 0: keeps nothing. To all other clients a kept lock looks held; it is given back as soon as one
-   * of them is heard to want it. For locks that mostly one process takes again and again: `docs/kept-locks.md` says when not to use
-   * it. Suggested: 1,000, and not more than the session time-out or a third of `leaseMs`.
+   * How long the provider keeps a lock that its last owner has released, so that the next owner of this provider gets it
+   * without a request. Milliseconds, finite; default 0: keeps nothing. To all other clients a kept lock looks held; the
+   * provider gives it back as soon as it learns that one of them wants it. For locks that mostly one process takes again and
+   * again: `docs/kept-locks.md` says when not to use it. Suggested: 1,000, and not more than the session time-out or a third
+   * of `leaseMs`.
    *
-   * Applies to `mutex()`, `reentrantMutex()` and the write side of both read-write locks, whose views may change it. Only where the grant
-   * before was this provider's too, with no other in between; not for names that Java clients only try. An `UnsupportedError` where the
-   * backend keeps no locks, and on Redis an `InvalidArgumentError` above a third of `leaseMs`.
+   * Applies to `mutex()`, `reentrantMutex()` and the write side of both read-write locks, whose views may change it. A lock
+   * is kept only if its grant before this one was also for this provider, with no other grant in between. Do not use it for
+   * names that Java clients only try. The option is an `UnsupportedError` where the backend keeps no locks, and on Redis an
+   * `InvalidArgumentError` above a third of `leaseMs`.
    */
   keepMs?: Millis;
-  /** How long one grant may be kept in all, however often it is lent. Milliseconds, finite, counted from the grant; default 5,000. */
+  /**
+   * How long one grant may be kept in all, however often it is lent. Milliseconds, finite, counted from the grant; default
+   * 5,000.
+   */
   maxKeepMs?: Millis;
-  /** How many locks may be kept at once; a whole number, 1 or more, default 1,000. For one more, the one that was idle for the longest time goes. */
+  /**
+   * How many locks may be kept at once; a whole number, 1 or more, default 1,000. When one more is to be kept, the one that
+   * was idle for the longest time is given back.
+   */
   maxKept?: number;
   /**
    * How long a call that asks once (`waitMs: 0`) stays in the queue of a lock that another process may have kept. Its place
-   * makes that process give the lock back. Milliseconds, finite; default 50. Also without `keepMs`.
+   * in the queue makes that process give the lock back. Milliseconds, finite; default 50. Applies also without `keepMs`.
    */
   keepAskMs?: Millis;
   /**
-   * What resources compare to refuse late writers. `"token"` (default): the token alone. A token that was read is then lent to no other
-   * owner. `"token-and-turn"`: the pair of `handle.token` and `handle.turn`, in all writers of the resource; a lock is then kept although its
-   * token was read.
+   * What resources compare to refuse late writers. `"token"` (default): the token alone; a lock whose token was read is then
+   * lent to no other owner. `"token-and-turn"`: the pair of `handle.token` and `handle.turn`, for all writers of the
+   * resource; a lock is then kept although its token was read.
    */
   fenceBy?: FenceBy;
-  /** Clocks, timers and chance. Default those of the process (`systemRuntime`); simulations give their own. */
+  /** Clocks, timers and random numbers. Default: those of the process (`systemRuntime`); simulations give their own. */
   runtime?: Runtime;
 }
 
@@ -69,11 +84,11 @@ export interface ProviderOptions {
 export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDisposable {
   /** Drawn at random for each provider. Events carry it as `provider`. */
   readonly id: string;
-  /** What this backend has, and what its holds live by. */
+  /** What this backend can do, and what keeps its holds alive. */
   readonly capabilities: Capabilities;
-  /** What happens to the locks of this provider, as it happens. */
+  /** Events about the locks of this provider, emitted as they happen. */
   readonly events: LockEvents;
-  /** The state of the connection, and `"closed"` once `close()` lets nothing go on. */
+  /** The state of the connection; `"closed"` once `close()` was called and its grace is over. */
   readonly state: SessionState | "closed";
 
   /**
@@ -139,14 +154,17 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
    * `DistributedDoubleBarrier`. Redisson has none.
    */
   doubleBarrier(name: string, parties: number): DoubleBarrier;
-  /** A short text that clients replace by comparing it. Throws `UnsupportedError` with RedLock. */
+  /**
+   * A short text that a client can replace if it is still the text that the client has seen. Throws `UnsupportedError` with
+   * RedLock.
+   */
   record(name: string): SharedRecord;
   /** An election under this name. Curator: `LeaderLatch`. Redisson has none. */
   leaderElection(name: string, options?: CandidacyOptions): LeaderElection<Token>;
 
   /**
-   * What this provider holds now: one handle for each hold; of several handles the oldest that is still open. Lists holds
-   * only, and no acquires that still wait: `inspect()` of a lock shows its waiters. Local and synchronous.
+   * What this provider holds now: one handle for each hold. If a hold has several handles, it is the oldest that is still
+   * open. Acquires that still wait are not listed: `inspect()` of a lock shows its waiters. Local and synchronous.
    *
    * @example
    * ```ts
@@ -156,8 +174,8 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
   holds(): readonly LockHandle<Token>[];
 
   /**
-   * The locks that this provider keeps (`ProviderOptions.keepMs`), also while they are lent to an owner: those are in `holds()` too.
-   * Local and synchronous.
+   * The locks that this provider keeps (`ProviderOptions.keepMs`), also while they are lent to an owner. Lent ones are in
+   * `holds()` too. Local and synchronous.
    *
    * @example
    * ```ts
@@ -167,13 +185,14 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
   kept(): readonly KeptLock[];
 
   /**
-   * Refuses new work and rejects waiters with `ProviderClosedError` at once. With `graceMs` it then waits until every hold was
-   * released by its owner, or until that time is over. After that it releases every hold that is left, whose handle is
-   * lost with the reason `"provider-closed"`, and closes its own connections. Does not close a client that it was given.
+   * Refuses new work and rejects waiters with `ProviderClosedError` at once. With `graceMs` it then waits until every hold
+   * was released by its owner, or until that time is over. After that it releases every hold that is left, whose handle is
+   * lost with the reason `"provider-closed"`, and closes its own connections. Does not close a client that was given to the
+   * provider.
    *
-   * All calls have one answer. A later call can only shorten the grace of an earlier one: `close()` ends it at once.
-   * Rejects with `InvalidArgumentError` for wrong options, and then closes nothing. A server that does not answer rejects
-   * nothing: the locks whose release it did not confirm are in `unconfirmed`.
+   * All calls resolve to the same report. A later call can only shorten the grace of an earlier one: `close()` without a
+   * grace ends it at once. Rejects with `InvalidArgumentError` for wrong options, and then closes nothing. It does not reject
+   * when a server does not answer: the locks whose release the server did not confirm are in `unconfirmed`.
    *
    * @example
    * ```ts
@@ -190,9 +209,9 @@ export interface KeptLock {
   readonly kind: PrimitiveKind;
   /** The name of the lock, as it was given to the provider. */
   readonly name: string;
-  /** Milliseconds since its first release, by which it began. */
+  /** Milliseconds since its first release, with which the keeping began. */
   readonly sinceMs: Millis;
-  /** How many owners it was lent to so far. */
+  /** To how many owners it was lent so far. */
   readonly lends: number;
   /** `true`: an owner has it. `false`: it is idle. */
   readonly lent: boolean;
@@ -216,7 +235,7 @@ export interface CloseOptions {
 
 /** What a `close()` has done. */
 export interface CloseReport {
-  /** Locks that `close()` gave back itself, and not those that their owners released during the grace. */
+  /** How many locks `close()` itself gave back. Locks that their owners released during the grace do not count. */
   readonly released: number;
   /** Names of the locks whose release the backend did not confirm in time. */
   readonly unconfirmed: readonly string[];

@@ -15,14 +15,14 @@ export interface ReadWriteLock<Token extends AnyToken = AnyToken> extends LockVi
 }
 
 /**
- * The read side. A `withLock` body that holds the write side and asks for a read waits for itself, and what `Mutex` says
- * of `DeadlockError` applies. A body that holds a read may ask for another one; where a writer has queued meanwhile, the
- * second read waits for that writer, and the writer for the first read: bound it by `waitMs`.
+ * The read side. A `withLock` body that holds the write side and asks for a read waits for itself: what `Mutex` says about
+ * `DeadlockError` applies. A body that holds a read may ask for another one. If a writer has queued in between, the second
+ * read waits for that writer, and the writer waits for the first read: limit that wait by `waitMs`.
  */
 export type ReadLock<Token extends AnyToken = AnyToken> = Acquirable<Token>;
 
 /**
- * The write side. A `withLock` body that holds either side and asks for a write waits for itself, and what `Mutex` says of
+ * The write side. A `withLock` body that holds either side and asks for a write waits for itself: what `Mutex` says about
  * `DeadlockError` applies.
  */
 export interface WriteLock<Token extends AnyToken = AnyToken> extends Acquirable<Token> {
@@ -32,15 +32,15 @@ export interface WriteLock<Token extends AnyToken = AnyToken> extends Acquirable
   tryAcquire(options?: AcquireOptions): Promise<WriteHandle<Token> | null>;
 }
 
-/** A held write, which may become a read. */
+/** A held write, which can be turned into a read. */
 export interface WriteHandle<Token extends AnyToken = AnyToken> extends LockHandle<Token> {
   /**
-   * Takes the read lock before giving up the write lock, so that no other writer comes in between. Resolves with the
-   * handle of the read, which has the write's token and owner; this handle becomes `released`. There is no upgrade: two
+   * Takes the read lock before giving up the write lock, so that no other writer comes in between. Resolves with the handle
+   * of the read, which has the write's token and owner; this handle becomes `released`. There is no upgrade, because two
    * readers that upgrade would wait for each other.
    *
-   * Until the read is granted this handle stays held. Trouble in transport is tried again, and while the write is in doubt
-   * the call waits for contact. Until then it rejects with
+   * Until the read is granted this handle stays held. After trouble in transport the call tries again, and while the write is
+   * in doubt it waits for contact. Before the grant of the read it rejects with
    *
    * - `signal.reason`: `signal` aborted; a read that is granted after that is given back by itself;
    * - `LockLostError`: the write was lost, also by `close()`;
@@ -49,8 +49,8 @@ export interface WriteHandle<Token extends AnyToken = AnyToken> extends LockHand
    * - `UnsupportedError`: the backend cannot grant a read beside a write;
    * - `InvalidArgumentError`: an option is unknown or wrong.
    *
-   * Once the read is granted it is the result, whatever becomes of the release of the write: the event `release-failed`
-   * reports a release without an answer, and `signal` only ends the wait for it.
+   * Once the read is granted, the call resolves with it, whatever becomes of the release of the write. The event
+   * `release-failed` reports a release without an answer, and `signal` only ends the wait for that release.
    *
    * @example
    * ```ts
@@ -67,9 +67,10 @@ export interface WriteHandle<Token extends AnyToken = AnyToken> extends LockHand
  * Many readers or one writer, each side re-entrant for its owner. Curator: `InterProcessReadWriteLock`. Redisson:
  * `RReadWriteLock`.
  *
- * Scopes and `owner` as in `ReentrantMutex`, counted for each side. A writer may take read; releasing the write first
- * is the downgrade. `write.acquire` by an owner that only reads rejects with `DeadlockError`. In a scope that writes,
- * nested scopes of both sides run one at a time; in one that only reads they run together.
+ * Scopes and `owner` work as in `ReentrantMutex`; each side is counted by itself. An owner that writes may also take a read;
+ * if it then releases the write first, that is a downgrade. `write.acquire` by an owner that only reads rejects with
+ * `DeadlockError`. In a scope that writes, nested scopes of both sides run one at a time; in a scope that only reads they run
+ * together.
  */
 export interface ReentrantReadWriteLock<Token extends AnyToken = AnyToken> extends LockView {
   /** Any number of owners may hold it together, while no other owner holds the write side. */

@@ -1,28 +1,30 @@
 import type { AcquireOptions } from "./acquiring.js";
 
 /**
- * A count that clients take down, and that others wait for to be zero; once it is zero it can be set again. Redisson:
- * `RCountDownLatch`. Curator has none: on ZooKeeper the layout is a new one, and Java may read it and take it down by a
+ * A count that some clients take down while others wait until it is zero. Once it is zero it can be set again. Redisson:
+ * `RCountDownLatch`. Curator has none: on ZooKeeper the layout is a new one, which Java may read and take down with a
  * `SharedCount`.
  *
- * Waits, of this and of the barriers, reject with `AcquireTimeoutError` at `waitMs` (`0` asks once), with
- * `signal.reason`, with `ProviderClosedError`, with `InvalidArgumentError` for wrong options, and with `BackendError` where no server
- * has answered in time: at `waitMs`, or after `connectTimeoutMs` without contact. A wait that was answered once goes on as long as the session lives.
+ * Waits for a latch or a barrier reject with `AcquireTimeoutError` at `waitMs` (`0` asks once), with `signal.reason`, with
+ * `ProviderClosedError`, with `InvalidArgumentError` for wrong options, and with `BackendError` where no server has answered
+ * in time: at `waitMs`, or after `connectTimeoutMs` without contact. Once a server has answered, the wait goes on as long as
+ * the session lives.
  *
- * Where the answer to a `countDown()` or `trySetCount()` was lost and nothing shows whether it was applied, the call rejects
- * with a `BackendError` that is not retryable.
+ * When the answer to a `countDown()` or `trySetCount()` was lost, and nothing shows whether the request was applied, the call
+ * rejects with a `BackendError` that is not retryable.
  */
 export interface CountDownLatch {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
    * Sets the count, a whole number from 0 to 2^31 - 1. Resolves to `false` when a count is already set and above zero, and
-   * leaves that count as it is. Rejects with `InvalidArgumentError` for another number, with `BackendError` and `ProviderClosedError`.
+   * leaves that count as it is. Rejects with `InvalidArgumentError` for another number, with `BackendError` and
+   * `ProviderClosedError`.
    */
   trySetCount(count: number): Promise<boolean>;
   /**
-   * Takes `by` off (default 1; a whole number from 1 to 2^31 - 1), stopping at zero. Resolves with the count after
-   * that. Rejects with `InvalidArgumentError` for another number, with `BackendError` and `ProviderClosedError`.
+   * Takes `by` off the count (default 1; a whole number from 1 to 2^31 - 1), but stops at zero. Resolves with the new count.
+   * Rejects with `InvalidArgumentError` for another number, with `BackendError` and `ProviderClosedError`.
    *
    * @example
    * ```ts
@@ -47,8 +49,8 @@ export interface CountDownLatch {
 }
 
 /**
- * A gate: shut it, wait at it, open it. It is open until a client shuts it, and stays shut when that client is gone.
- * On ZooKeeper Curator's `DistributedBarrier`; Redisson has none. Waits reject as those of `CountDownLatch`.
+ * A gate that clients shut, wait at, and open. It is open until a client shuts it, and stays shut when that client is gone.
+ * On ZooKeeper it is Curator's `DistributedBarrier`; Redisson has none. Waits reject as those of `CountDownLatch`.
  *
  * @example
  * ```ts
@@ -61,12 +63,12 @@ export interface Barrier {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
-   * From now on clients wait here. Shutting a gate that is shut changes nothing. Rejects with `BackendError` and
-   * `ProviderClosedError`. Curator: `setBarrier()`.
+   * Shuts the gate: from now on clients wait at it. Shutting a gate that is shut changes nothing. Rejects with `BackendError`
+   * and `ProviderClosedError`. Curator: `setBarrier()`.
    */
   shut(): Promise<void>;
   /**
-   * Lets all that wait pass. Opening an open gate changes nothing. Rejects with `BackendError` and
+   * Opens the gate: all clients that wait may pass. Opening an open gate changes nothing. Rejects with `BackendError` and
    * `ProviderClosedError`, and on ZooKeeper with `LayoutConflictError` when the path is that of a lock. Curator:
    * `removeBarrier()`.
    */
@@ -79,8 +81,8 @@ export interface Barrier {
 }
 
 /**
- * All members start together and leave together. On ZooKeeper Curator's `DistributedDoubleBarrier`; Redisson has
- * none. Waits reject as those of `CountDownLatch`.
+ * A barrier whose members all start together and leave together. On ZooKeeper it is Curator's `DistributedDoubleBarrier`;
+ * Redisson has none. Waits reject as those of `CountDownLatch`.
  */
 export interface DoubleBarrier {
   /** The name as it was given to the provider. */
@@ -88,9 +90,9 @@ export interface DoubleBarrier {
   /** How many members a round needs. Must be the same at all of them. */
   readonly parties: number;
   /**
-   * Waits until `parties` members have entered, this one included. `waitMs` defaults to the provider's `defaultWaitMs`.
-   * When it rejects, its place is given up. On ZooKeeper it resolves instead of rejecting when the round has begun by then,
-   * since the other members count on this one; not while contact is broken.
+   * Waits until `parties` members have entered, this one included. `waitMs` defaults to the provider's `defaultWaitMs`. When
+   * it rejects, its place is given up. On ZooKeeper it resolves instead of rejecting when the round has already begun, since
+   * the other members count on this one. While contact is broken it rejects also then.
    *
    * @example
    * ```ts
@@ -104,13 +106,13 @@ export interface DoubleBarrier {
 
 /** A member's place in a round of a double barrier that has begun. */
 export interface BarrierMembership extends AsyncDisposable {
-  /** Aborts once when the own node or key is gone: the other members may not count this one any more. */
+  /** Aborts once when this member's node or key is gone: the other members may then no longer count this one. */
   readonly lost: AbortSignal;
   /**
-   * Resolves once all members of the round have left. Rejects with `LockLostError` when the own place is gone, and
+   * Resolves once all members of the round have left. Rejects with `LockLostError` when this member's place is gone, and
    * otherwise as the waits of `CountDownLatch`; after such a rejection it may be called again. `waitMs` defaults to the
-   * provider's `defaultWaitMs`. Disposing takes the own place away at once and waits for no other member, and for the server no longer
-   * than `releaseTimeoutMs`.
+   * provider's `defaultWaitMs`. Disposing takes this member's place away at once. It waits for no other member, and for the
+   * server no longer than `releaseTimeoutMs`.
    *
    * @example
    * ```ts

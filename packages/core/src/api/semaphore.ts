@@ -3,19 +3,22 @@ import type { LockHandle } from "./handle.js";
 import type { InspectOptions, SemaphoreSnapshot } from "./inspect.js";
 import type { AnyToken } from "./values.js";
 
-/** A batch of permits. When one of them is gone the whole batch is lost: `lost` aborts, and what is left is given back. */
+/**
+ * A batch of permits. When one of them is gone, the whole batch is lost: `lost` aborts, and the permits that are left are
+ * given back.
+ */
 export interface PermitHandle<Token extends AnyToken = AnyToken> extends Omit<LockHandle<Token>, "mode"> {
   /** How many permits the batch has. */
   readonly permits: number;
   /**
-   * Backend ids, one for each permit, as `inspect` shows them: paths of Curator lease nodes, Redisson permit ids. Of `plainSemaphore`, where a
-   * batch may have millions, the first 10,000.
+   * Backend ids, one for each permit, as `inspect` shows them: paths of Curator lease nodes, Redisson permit ids. A
+   * `plainSemaphore`, whose batches may have millions, gives the first 10,000.
    */
   readonly permitIds: readonly string[];
 }
 
 /**
- * A number of permits that clients take and give back. On ZooKeeper Curator's `InterProcessSemaphoreV2`, on Redis
+ * A number of permits that clients take and give back. On ZooKeeper it is Curator's `InterProcessSemaphoreV2`, on Redis
  * Redisson's `RPermitExpirableSemaphore`.
  */
 export interface Semaphore<Token extends AnyToken = AnyToken> {
@@ -23,9 +26,10 @@ export interface Semaphore<Token extends AnyToken = AnyToken> {
   readonly name: string;
 
   /**
-   * All permits (default 1) or none; one handle for the batch. More than the limit, more than 10,000 (of `plainSemaphore` 2^31 - 1), or more than the backend can take in
-   * one step rejects with `InvalidArgumentError` at once; where only the backend knows the limit, the request waits for it to be raised.
-   * Rejects otherwise as `Acquirable.acquire()` does, though never with `DeadlockError`.
+   * Takes all `permits` (default 1) or none, with one handle for the batch. Rejects with `InvalidArgumentError` at once for
+   * more permits than the limit, more than 10,000 (of `plainSemaphore` 2^31 - 1), or more than the backend can take in one
+   * step. Where only the backend knows the limit, a request for more waits until the limit is raised. Rejects otherwise as
+   * `Acquirable.acquire()` does, though never with `DeadlockError`.
    *
    * Curator: `InterProcessSemaphoreV2.acquire(qty)`.
    *
@@ -52,9 +56,9 @@ export interface Semaphore<Token extends AnyToken = AnyToken> {
   /** `withPermit(options, body)` for one permit, with the options of the view and of the provider alone. */
   withPermit<T>(body: (permit: PermitHandle<Token>, context: ScopeContext) => PromiseLike<T> | T): Promise<T>;
   /**
-   * Takes the permits, runs `body` and gives them back, as `Acquirable.withLock()` does with a lock. A body that asks
-   * for more of the same semaphore never gets `DeadlockError`: ask for all at once, or bound the wait, since two
-   * bodies that hold some and wait for the rest may wait for each other.
+   * Takes the permits, runs `body` and gives them back, as `Acquirable.withLock()` does with a lock. Two bodies that each
+   * hold some permits and wait for more of the same semaphore may wait for each other, and get no `DeadlockError`. Ask for
+   * all permits at once, or limit the wait.
    *
    * @example
    * ```ts
@@ -71,7 +75,8 @@ export interface Semaphore<Token extends AnyToken = AnyToken> {
     body: (permit: PermitHandle<Token>, context: ScopeContext) => PromiseLike<T> | T,
   ): Promise<T | null>;
   /**
-   * Like `withPermit()`, but resolves to `null`, without running the body, where `tryAcquire()` does: see `Acquirable.tryWithLock()`.
+   * Like `withPermit()`, but resolves to `null`, without running the body, where `tryAcquire()` does: see
+   * `Acquirable.tryWithLock()`.
    *
    * @example
    * ```ts
@@ -88,14 +93,15 @@ export interface Semaphore<Token extends AnyToken = AnyToken> {
   ): Promise<T | null>;
 
   /**
-   * The limit as the backend has it, or as given here where it keeps none (Curator). Rejects with `BackendError` when
-   * there is no connection within `connectTimeoutMs` or the server refuses, and with `ProviderClosedError`.
+   * The limit as the backend keeps it, or as it was given to this view where the backend keeps none (Curator). Rejects with
+   * `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, and with
+   * `ProviderClosedError`.
    */
   limit(): Promise<number>;
 
   /**
    * Shows who holds permits and who waits for them, as `LockView.inspect()` does for a lock, with the same errors. `held` has
-   * one entry for each permit, as the backend keeps them; `available` is what the limit leaves beside them.
+   * one entry for each permit, as the backend keeps them; `available` is how many permits of the limit are not held.
    *
    * @example
    * ```ts
