@@ -11,9 +11,9 @@ export interface AcquireOptions {
    * Longest wait for the grant, in milliseconds. `Infinity` (the default) sets no limit; `signal` can end the wait. `0` asks
    * once: connecting and the answer of the server may together take up to the provider's `connectTimeoutMs`.
    *
-   * The limit is on the whole call, whatever the server does: the promise settles when it is reached, and what is left of the
-   * request is taken back in the background. The next acquire of this name by this provider waits for that, so nothing is
-   * granted twice.
+   * The limit is on the whole call, whatever the server does: the promise settles when it is reached, and what is left of
+   * the request is taken back in the background. The next acquire of this name by this provider waits for that, so
+   * nothing is granted twice.
    *
    * `AcquireTimeoutError` means contention. A call in which no server has answered, or that has no connection, rejects with
    * `BackendError`: after `waitMs` or `connectTimeoutMs`, whichever is shorter.
@@ -92,9 +92,8 @@ export interface ScopeContext {
 /** Options of an acquire whose hold is given back when the body has ended. */
 export interface WithLockOptions extends AcquireOptions {
   /**
-   * What the promise does when the hold was lost while the body ran, and the body fulfilled nevertheless. `"reject"`
-   * (default): it rejects with a `LockLostError` that carries the body's value. `"ignore"`: it resolves with the body's
-   * value.
+   * What the promise does when the hold was lost while the body ran, and the body fulfilled nevertheless. `"reject"` (default):
+   * it rejects with a `LockLostError` that carries the body's value. `"ignore"`: it resolves with the body's value.
    */
   onLoss?: "reject" | "ignore";
 }

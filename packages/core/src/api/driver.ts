@@ -65,9 +65,9 @@ export interface Attempt {
  */
 export interface AttemptListener {
   /**
-   * Reports one grant for each request, in the order of the requests. Returns core's side of each grant: from now on the driver
-   * reports there what happens to the hold. The caller gets the grant a microtask later, so that core first processes what has
-   * already arrived.
+   * Reports one grant for each request, in the order of the requests. Returns core's side of each grant: from now on the
+   * driver reports there what happens to the hold. The caller gets the grant a microtask later, so that core first processes
+   * what has already arrived.
    *
    * `first`: work that has to be over before the caller gets the grant, such as a subscription. The caller gets the grant when
    * it settles, also when it rejects. What the driver reports meanwhile counts. Default: the caller does not wait.
@@ -104,13 +104,11 @@ export interface AttemptListener {
 }
 
 /**
- * Core's side of a grant. The driver reports here what its holder did not do itself. Calls after the end of the hold are
- * ignored.
+ * Core's side of a grant. The driver reports here what its holder did not do itself. Calls after the end of the hold are ignored.
  */
 export interface GrantState {
   /**
-   * Whether the caller has the grant. Until then core itself proves a grant that was in doubt, and takes back one that is
-   * gone.
+   * Whether the caller has the grant. Until then core itself proves a grant that was in doubt, and takes back one that is gone.
    */
   readonly delivered: boolean;
   /** Whether `uncertain()` was reported and no confirmation came after it. */
@@ -137,8 +135,8 @@ export interface KeepingState extends GrantState {
 }
 
 /**
- * Which grant of its lock this is. Core keeps a lock only if its last two grants were both for this provider, with none in
- * between.
+ * Which grant of its lock this is. Core keeps a lock only if its last two grants were both for this provider,
+ * with none in between.
  */
 export interface GrantPlace {
   /** The name of this grant, unique among all grants of the same lock. */
@@ -198,8 +196,7 @@ export interface Grant {
    */
   release(ended?: KeepingEndReason): Promise<boolean>;
   /**
-   * Which grant of its lock this is. Left out when the request had to wait, when it is not known, and by drivers without
-   * `keeps`.
+   * Which grant of its lock this is. Left out when the request had to wait, when it is not known, and by drivers without `keeps`.
    */
   readonly place?: GrantPlace | undefined;
   /**
@@ -247,14 +244,13 @@ export interface LockDriver {
    */
   attempt(requests: readonly [GrantRequest, ...GrantRequest[]], listener: AttemptListener): Attempt;
   /**
-   * The group of a lock. Core asks together only for locks of one group, never for those of `null`. Left out: never for
-   * several.
+   * The group of a lock. Core asks together only for locks of one group, never for those of `null`. Left out: never for several.
    */
   jointGroup?(kind: PrimitiveKind, name: string): string | number | null;
   /**
-   * Like `attempt`, for a read beside a write that is still held. The read has the token of the write. Core releases the write
-   * when the caller asks for that. The attempt fails with `LockLostError` when the write is not held any more; then no read is
-   * left either.
+   * Like `attempt`, for a read beside a write that is still held. The read has the token of the write. Core releases the
+   * write when the caller asks for that. The attempt fails with `LockLostError` when the write is not held any more; then no
+   * read is left either.
    */
   attemptBeside?(
     write: Grant,
@@ -262,8 +258,7 @@ export interface LockDriver {
     listener: AttemptListener,
   ): Attempt;
   /**
-   * Semaphores: the limit as the backend keeps it. `given` is the client's own limit, and the result where the backend has
-   * none.
+   * Semaphores: the limit as the backend keeps it. `given` is the client's own limit, and the result where the backend has none.
    */
   limit?(name: string, given: PermitLimit | null, kind: PrimitiveKind): Promise<number>;
   /**

@@ -7,8 +7,7 @@ export interface Participant {
   /** The backend's own name for this candidacy; each client has another one, and each term too. */
   readonly id: string;
   /**
-   * The `label` of its candidacy or of its last `announce()`; for a participant of Curator, its id. Left out where it has
-   * none.
+   * The `label` of its candidacy or of its last `announce()`; for a participant of Curator, its id. Left out where it has none.
    */
   readonly label?: string;
   /** Whether it was the leader when the backend was asked. */

@@ -193,8 +193,7 @@ export class QuorumError extends HoldfastError {
 }
 
 /**
- * Something under this name would break exclusion: another kind of lock, a foreign child in front, a used-up sequence
- * counter.
+ * Something under this name would break exclusion: another kind of lock, a foreign child in front, a used-up sequence counter.
  */
 export class LayoutConflictError extends HoldfastError {
   readonly code = "HF_LAYOUT_CONFLICT";

@@ -152,8 +152,7 @@ export interface LockEventMap {
   /** Contact is back, and the backend has confirmed the hold. */
   recovered: HoldEventBase;
   /**
-   * Another client asked the holder to release the lock, by `requestRevoke()` or Curator's `Revoker`. Emitted once for each
-   * hold.
+   * Another client asked the holder to release the lock, by `requestRevoke()` or Curator's `Revoker`. Emitted once for each hold.
    */
   "revoke-requested": HoldEventBase;
   /** The hold ended without having been released. */

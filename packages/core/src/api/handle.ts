@@ -40,8 +40,8 @@ export interface LockHandle<Token extends AnyToken = AnyToken> extends AsyncDisp
   readonly turn: number;
 
   /**
-   * The state of the hold, by the clock, so it is right even when timers are late. Reading it sends nothing; `confirm()` asks
-   * the backend.
+   * The state of the hold, by the clock, so it is right even when timers are late. Reading it sends nothing;
+   * `confirm()` asks the backend.
    */
   readonly state: HoldState;
 

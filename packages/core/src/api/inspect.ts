@@ -66,9 +66,9 @@ export interface WaitInfo extends ParticipantInfo {
 }
 
 /**
- * A lock as it was when the backend was asked. It is already old: never a basis for deciding who may act. `JSON.stringify`
- * accepts it, and writes tokens as decimal strings. A copy by spread that also copies the entries of `held` is no longer
- * accepted.
+ * A lock as it was when the backend was asked. It is already old: never a basis for deciding who may act.
+ * `JSON.stringify` accepts it, and writes tokens as decimal strings. A copy by spread that also copies the entries of
+ * `held` is no longer accepted.
  */
 export interface LockSnapshot {
   /** The name of the lock, as it was given to the provider. */

@@ -24,14 +24,14 @@ export interface ProviderOptions {
   /** Used where neither a call nor its view gives a `waitMs`. Milliseconds; default `Infinity`. */
   defaultWaitMs?: Millis;
   /**
-   * Whether label, host and pid are published in the backend, for dashboards. Default `false`: we write no more than the Java
-   * peer does.
+   * Whether label, host and pid are published in the backend, for dashboards. Default `false`: we write no more than
+   * the Java peer does.
    */
   identity?: boolean;
   /**
-   * Whether a `withLock` body that asks for a plain mutex which it holds itself gets `DeadlockError`. For re-entrant locks it
-   * does so without this option. The option costs an async store, which makes every `await` of the process a little slower.
-   * Default `false`.
+   * Whether a `withLock` body that asks for a plain mutex which it holds itself gets `DeadlockError`. For re-entrant
+   * locks it does so without this option. The option costs an async store, which makes every `await` of the process a
+   * little slower. Default `false`.
    */
   detectDeadlocks?: boolean;
   /**
@@ -42,9 +42,9 @@ export interface ProviderOptions {
   /**
    * How long the provider keeps a lock that its last owner has released, so that the next owner of this provider gets it
    * without a request. Milliseconds, finite; default 0: keeps nothing. To all other clients a kept lock looks held; the
-   * provider gives it back as soon as it learns that one of them wants it. For locks that mostly one process takes again and
-   * again: `docs/kept-locks.md` says when not to use it. Suggested: 1,000, and not more than the session time-out or a third
-   * of `leaseMs`.
+   * provider gives it back as soon as it learns that one of them wants it. For locks that mostly one process takes again
+   * and again: `docs/kept-locks.md` says when not to use it. Suggested: 1,000, and not more than the session time-out or
+   * a third of `leaseMs`.
    *
    * Applies to `mutex()`, `reentrantMutex()` and the write side of both read-write locks, whose views may change it. A lock
    * is kept only if its grant before this one was also for this provider, with no other grant in between. Do not use it for
@@ -53,8 +53,7 @@ export interface ProviderOptions {
    */
   keepMs?: Millis;
   /**
-   * How long one grant may be kept in all, however often it is lent. Milliseconds, finite, counted from the grant; default
-   * 5,000.
+   * How long one grant may be kept in all, however often it is lent. Milliseconds, finite, counted from the grant; default 5,000.
    */
   maxKeepMs?: Millis;
   /**
@@ -185,10 +184,9 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
   kept(): readonly KeptLock[];
 
   /**
-   * Refuses new work and rejects waiters with `ProviderClosedError` at once. With `graceMs` it then waits until every hold
-   * was released by its owner, or until that time is over. After that it releases every hold that is left, whose handle is
-   * lost with the reason `"provider-closed"`, and closes its own connections. Does not close a client that was given to the
-   * provider.
+   * Refuses new work and rejects waiters with `ProviderClosedError` at once. With `graceMs` it then waits until every hold was
+   * released by its owner, or until that time is over. After that it releases every hold that is left, whose handle is lost with
+   * the reason `"provider-closed"`, and closes its own connections. Does not close a client that was given to the provider.
    *
    * All calls resolve to the same report. A later call can only shorten the grace of an earlier one: `close()` without a
    * grace ends it at once. Rejects with `InvalidArgumentError` for wrong options, and then closes nothing. It does not reject

@@ -22,8 +22,8 @@ export interface ReadWriteLock<Token extends AnyToken = AnyToken> extends LockVi
 export type ReadLock<Token extends AnyToken = AnyToken> = Acquirable<Token>;
 
 /**
- * The write side. A `withLock` body that holds either side and asks for a write waits for itself: what `Mutex` says about
- * `DeadlockError` applies.
+ * The write side. A `withLock` body that holds either side and asks for a write waits for itself: what `Mutex`
+ * says about `DeadlockError` applies.
  */
 export interface WriteLock<Token extends AnyToken = AnyToken> extends Acquirable<Token> {
   /** Like `Acquirable.acquire()`, with all its errors. Its handle can also be downgraded. */
@@ -67,10 +67,10 @@ export interface WriteHandle<Token extends AnyToken = AnyToken> extends LockHand
  * Many readers or one writer, each side re-entrant for its owner. Curator: `InterProcessReadWriteLock`. Redisson:
  * `RReadWriteLock`.
  *
- * Scopes and `owner` work as in `ReentrantMutex`; each side is counted by itself. An owner that writes may also take a read;
- * if it then releases the write first, that is a downgrade. `write.acquire` by an owner that only reads rejects with
- * `DeadlockError`. In a scope that writes, nested scopes of both sides run one at a time; in a scope that only reads they run
- * together.
+ * Scopes and `owner` work as in `ReentrantMutex`; each side is counted by itself. An owner that writes may also take
+ * a read; if it then releases the write first, that is a downgrade. `write.acquire` by an owner that only reads
+ * rejects with `DeadlockError`. In a scope that writes, nested scopes of both sides run one at a time; in a scope
+ * that only reads they run together.
  */
 export interface ReentrantReadWriteLock<Token extends AnyToken = AnyToken> extends LockView {
   /** Any number of owners may hold it together, while no other owner holds the write side. */

@@ -1,7 +1,7 @@
 /**
- * A short text that all clients may read. A client may replace it if it is still the text that this client has seen. It stays
- * when all clients are gone. The counterpart in Curator is `SharedValue`, and in Redisson `RBucket`; the layout on Redis is a
- * new one.
+ * A short text that all clients may read. A client may replace it if it is still the text that this client has seen. It
+ * stays when all clients are gone. The counterpart in Curator is `SharedValue`, and in Redisson `RBucket`; the layout on
+ * Redis is a new one.
  *
  * Calls reject with `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, with
  * `LayoutConflictError` where something else is kept under that name, with `InvalidArgumentError` for a text that is not a
@@ -34,8 +34,7 @@ export interface SharedRecord {
 }
 
 /**
- * Reads records and writes none. Each `LockProvider` is a `RecordReader`; the collectors of `@holdfast/collectors` also give
- * one.
+ * Reads records and writes none. Each `LockProvider` is a `RecordReader`; the collectors of `@holdfast/collectors` also give one.
  */
 export interface RecordReader {
   /** The record under this name. */

@@ -1,9 +1,9 @@
 import type { AcquireOptions } from "./acquiring.js";
 
 /**
- * A count that some clients take down while others wait until it is zero. Once it is zero it can be set again. Redisson:
- * `RCountDownLatch`. Curator has none: on ZooKeeper the layout is a new one, which Java may read and take down with a
- * `SharedCount`.
+ * A count that some clients take down while others wait until it is zero. Once it is zero it can be set again.
+ * Redisson: `RCountDownLatch`. Curator has none: on ZooKeeper the layout is a new one, which Java may read and take
+ * down with a `SharedCount`.
  *
  * Waits for a latch or a barrier reject with `AcquireTimeoutError` at `waitMs` (`0` asks once), with `signal.reason`, with
  * `ProviderClosedError`, with `InvalidArgumentError` for wrong options, and with `BackendError` where no server has answered
@@ -17,9 +17,8 @@ export interface CountDownLatch {
   /** The name as it was given to the provider. */
   readonly name: string;
   /**
-   * Sets the count, a whole number from 0 to 2^31 - 1. Resolves to `false` when a count is already set and above zero, and
-   * leaves that count as it is. Rejects with `InvalidArgumentError` for another number, with `BackendError` and
-   * `ProviderClosedError`.
+   * Sets the count, a whole number from 0 to 2^31 - 1. Resolves to `false` when a count is already set and above zero, and leaves
+   * that count as it is. Rejects with `InvalidArgumentError` for another number, with `BackendError` and `ProviderClosedError`.
    */
   trySetCount(count: number): Promise<boolean>;
   /**
@@ -68,9 +67,9 @@ export interface Barrier {
    */
   shut(): Promise<void>;
   /**
-   * Opens the gate: all clients that wait may pass. Opening an open gate changes nothing. Rejects with `BackendError` and
-   * `ProviderClosedError`, and on ZooKeeper with `LayoutConflictError` when the path is that of a lock. Curator:
-   * `removeBarrier()`.
+   * Opens the gate: all clients that wait may pass. Opening an open gate changes nothing. Rejects with
+   * `BackendError` and `ProviderClosedError`, and on ZooKeeper with `LayoutConflictError` when the path is that
+   * of a lock. Curator: `removeBarrier()`.
    */
   open(): Promise<void>;
   /**

@@ -4,8 +4,8 @@ import type { InspectOptions, SemaphoreSnapshot } from "./inspect.js";
 import type { AnyToken } from "./values.js";
 
 /**
- * A batch of permits. When one of them is gone, the whole batch is lost: `lost` aborts, and the permits that are left are
- * given back.
+ * A batch of permits. When one of them is gone, the whole batch is lost: `lost` aborts, and the permits that are
+ * left are given back.
  */
 export interface PermitHandle<Token extends AnyToken = AnyToken> extends Omit<LockHandle<Token>, "mode"> {
   /** How many permits the batch has. */
@@ -94,8 +94,7 @@ export interface Semaphore<Token extends AnyToken = AnyToken> {
 
   /**
    * The limit as the backend keeps it, or as it was given to this view where the backend keeps none (Curator). Rejects with
-   * `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, and with
-   * `ProviderClosedError`.
+   * `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, and with `ProviderClosedError`.
    */
   limit(): Promise<number>;
 

@@ -3,10 +3,9 @@ export type Millis = number;
 
 /**
  * A number that strictly increases over the *exclusive* grants of one lock name. The token of a shared grant is above that of
- * every exclusive grant before it and below that of every one after it. Pass the token to the protected resource, which
- * refuses a writer whose token is smaller than the largest that it has seen. The resource must compare tokens of writers
- * only: readers overlap and arrive in any order, and a downgraded read has the token of its write. On the wire it is a
- * decimal string.
+ * every exclusive grant before it and below that of every one after it. Pass the token to the protected resource, which refuses
+ * a writer whose token is smaller than the largest that it has seen. The resource must compare tokens of writers only: readers
+ * overlap and arrive in any order, and a downgraded read has the token of its write. On the wire it is a decimal string.
  */
 export type FencingToken = bigint;
 

@@ -4,18 +4,18 @@ import type { Millis } from "../api/values.js";
 import type { AcquireSpecs } from "./acquire-spec.js";
 
 /**
- * What may have come to the process already is heard before a call ends without an answer: the link's own error, which says what
- * servers it tried, or an answer that lies unread in the socket because the event loop was late.
+ * A call that reaches its limit waits this much longer before it fails. In that time the event loop delivers what has already
+ * arrived: an answer that lies unread in the socket, or the link's own error, which names the servers that it tried.
  */
 export const unheardMs: Millis = 50;
 
-/** What the errors of an acquire name. */
+/** What the errors of an acquire mention. */
 export interface Asked {
   readonly specs: AcquireSpecs;
   readonly backend: Capabilities["backend"];
 }
 
-/** `cause`: what was in the way beside the hold of another client, or the last failure on the way. */
+/** `cause`: what was in the way other than the hold of another client, or the last failure of the acquire. */
 export function timedOut(asked: Asked, waitedMs: Millis, cause: unknown): AcquireTimeoutError {
   const { specs } = asked;
   const what = specs.length === 1 ? `the lock ${namesOf(specs)} was` : `the locks ${namesOf(specs)} were`;
@@ -25,14 +25,14 @@ export function timedOut(asked: Asked, waitedMs: Millis, cause: unknown): Acquir
   });
 }
 
-/** How a call came to its limit without an answer. */
+/** How a call reached its limit without an answer. */
 export interface Unanswered {
   /** Time since the call. */
   readonly passedMs: Millis;
   readonly connectTimeoutMs: Millis;
-  /** It waited for what an earlier request of this provider had left behind, and asked for nothing itself. */
+  /** The call only waited until what an earlier request of this provider had left was cleared. It asked for nothing itself. */
   readonly guarded: boolean;
-  /** The last failure on the way, if there was one. */
+  /** The last failure of the acquire, if there was one. */
   readonly cause: unknown;
 }
 
@@ -48,21 +48,21 @@ export function noAnswer(asked: Asked, unanswered: Unanswered): BackendError {
   return new BackendError(message, detailsOf(asked, cause));
 }
 
-/** `error`: what the link says of its own attempts. */
+/** `error`: the link's error about its own attempts to connect. */
 export function unreachable(asked: Asked, unanswered: Unanswered, error: BackendError): BackendError {
   const { specs } = asked;
   const message = `acquire of ${namesOf(specs)}: no connection ${limitOf(specs, unanswered)}: ${error.message}`;
   return new BackendError(message, { servers: error.servers, ...detailsOf(asked, error.cause ?? error) });
 }
 
-/** The time that has passed, and the option that says how long it may be. */
+/** The time that has passed, and the option that limits it. */
 function limitOf([{ options }]: AcquireSpecs, { passedMs, connectTimeoutMs }: Unanswered): string {
   const byCall = options.waitMs > 0 && options.waitMs < connectTimeoutMs;
   const limit = byCall ? `waitMs = ${options.waitMs}` : `connectTimeoutMs = ${connectTimeoutMs}`;
   return `after ${Math.round(passedMs)} ms (${limit})`;
 }
 
-/** Granted, and over again before the caller could have it: to be asked for anew. */
+/** The grant was over before the caller could get it, so the claim has to ask again. */
 export function goneBeforeDelivery(asked: Asked, why: string): BackendError {
   return new BackendError(`acquire of ${namesOf(asked.specs)}: ${why}`, detailsOf(asked));
 }

@@ -6,7 +6,8 @@ import { outsideScopes } from "../scope-store.js";
 import type { AcquireSpec, AcquireSpecs } from "./acquire-spec.js";
 import type { GrantEngine } from "./engine.js";
 
-// What one acquire reports of each lock that it asks for: events for code, traces for tools. Without a listener nothing is built.
+// What one acquire reports about each lock that it asks for: events for code, traces for tools. Without a
+// listener nothing is built.
 
 /** What subscribers of `tracing:holdfast:acquire:*` get: one object for all messages of one acquire. */
 interface AcquireTrace extends Pick<AcquireSpec, "kind" | "name" | "mode" | "owner"> {
@@ -26,7 +27,7 @@ type WaitEvent = "notified" | "requeued" | "sequence-high";
 export type SettledDetail = Omit<EventDetail<"acquire-settled">, keyof Base | "mode">;
 export type Outcome = SettledDetail["outcome"];
 
-/** One trace for each lock; `undefined` when no tool listened as the acquire began. */
+/** One trace for each lock; `undefined` when no tool listened when the acquire began. */
 export type Traces = readonly AcquireTrace[] | undefined;
 
 export function tracesOf({ id, backend }: GrantEngine, specs: AcquireSpecs): Traces {

@@ -4,24 +4,25 @@ import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import type { Handle } from "./handle.js";
 import type { Hold } from "./hold.js";
 
-/** What is asked for, by whom, and what becomes of the hold. */
+/** What one acquire asks for, for which owner, and what is done with the hold. */
 export interface AcquireSpec extends Pick<GrantRequest, "kind" | "name" | "mode" | "permits"> {
   readonly owner: Owner;
   readonly options: ResolvedAcquireOptions;
   /** `true`: no grant in time is an `AcquireTimeoutError`. `false`: it is `null`. */
   readonly throws: boolean;
-  /** When the waiting began, where that was before this request. */
+  /** When the wait began, if that was before this request. */
   readonly startedMs?: Millis;
-  /** Hears of the hold before the caller gets the handle. */
+  /** Called with the hold before the caller gets the handle. */
   readonly onHold?: (hold: Hold) => void;
-  /** Makes the handle, where it can do more than those of a mutex. */
+  /** Makes the handle, if it can do more than that of a mutex. */
   readonly handleFrom?: ((hold: Hold, options: ResolvedAcquireOptions) => Handle) | undefined;
   /** See `GrantRequest.limit`. Default `null`. */
   readonly limit?: PermitLimit | null;
   readonly variant?: string | null;
   /**
-   * Asks once and does not stay in the queue, also where `waitMs` is above 0; `waitMs` then bounds outages and retries alone.
-   * With `waitMs` above 0 events do not report a refusal, because the multi-lock that asks so then waits for its first part alone.
+   * Asks once and does not stay in the queue, also where `waitMs` is above 0; `waitMs` then only limits outages and
+   * retries. With `waitMs` above 0 no event reports a refusal, because the multi-lock that asks in this way then waits
+   * for its first part alone.
    */
   readonly asksOnce?: boolean;
   /** See `claimBeside`. */

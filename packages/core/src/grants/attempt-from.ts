@@ -1,10 +1,10 @@
 import type { Attempt, AttemptListener, Grant, GrantState } from "../api/driver.js";
 
 /**
- * An attempt of a backend that has one promise for it: `null` is unavailable, a rejection is a failure. A grant that comes after the
- * withdrawal is released.
+ * Makes an attempt from one promise of a backend: `null` means unavailable, a rejection means failed. A grant that comes
+ * after the withdrawal is released.
  *
- * `entered`: gets core's side of the grant.
+ * `entered`: called with the grant and core's side of it.
  */
 export function attemptFrom<G extends Grant>(
   asked: Promise<G | null>,
@@ -25,7 +25,7 @@ export function attemptFrom<G extends Grant>(
   return {
     async withdraw() {
       withdrawn = true;
-      // The listener has had the error, or the request was withdrawn before: then there is nothing to give back.
+      // After an error there is nothing to give back: the listener has had it, or the request was withdrawn before.
       const grant = await asked.catch(() => null);
       await grant?.release();
     },

@@ -36,31 +36,34 @@ import type { LongWait } from "./long-waits.js";
 
 type Phase =
   | "connecting" // waits for the link
-  | "guarded" // waits for what an earlier request of ours on this name has left behind
+  | "guarded" // waits until what an earlier request of ours left behind under this name is cleared
   | "doubting" // a read beside a write: waits until the write is certain again
-  | "asking" // an attempt is under way: only now does it count what it reports
-  | "preparing" // granted, and something is under way that the caller has to find done
-  | "granted" // and not delivered yet
+  | "asking" // an attempt is under way; its reports count only in this phase
+  | "preparing" // granted, and work is under way that has to be over before the delivery
+  | "granted" // granted, and not delivered yet
   | "clearing" // an attempt that failed is being withdrawn, before another is made
-  | "moving" // its session ended: waits for the next one
-  | "proving" // granted, but contact broke before the caller could have it
+  | "moving" // the session of the attempt ended: waits for the next session
+  | "proving" // granted, but contact broke before the delivery: asks whether the grant still stands
   | "resting" // between two attempts
-  | "settled"; // what is left of the attempt is taken back behind the call
+  | "settled"; // the call is over; what is left of the attempt is taken back in the background
 
-/** An outage that lasts too long ends the call in each phase but these, which have a limit of their own. */
+/** An outage that lasts too long ends the call, except in these phases, which have a limit of their own. */
 const outlastsOutages: ReadonlySet<Phase> = new Set(["connecting", "doubting", "resting", "settled"]);
 
-/** Resolves when there is news for the caller's function; `null`: the call is over. */
+/** Resolves when `claim()` or `claimAll()` has to go on; `null`: the call is over. */
 type News = Promise<void> | null;
 
-/** Resolves to `null`, instead of rejecting with `AcquireTimeoutError`, when `spec.throws` is false. */
+/** Acquires one lock. Resolves to `null`, instead of rejecting with `AcquireTimeoutError`, when `spec.throws` is false. */
 export async function claim(engine: GrantEngine, spec: AcquireSpec): Promise<Handle | null> {
   const claim = new Claim(engine, [spec]);
   for (let news: News = claim.start(); news !== null; news = claim.proceed()) await news;
   return claim.handles?.[0] ?? null;
 }
 
-/** Like `claim`, for several locks of one `jointGroup`: all or none. Rejects with `UnsupportedError` where the driver has no such groups. */
+/**
+ * Like `claim`, for several locks of one `jointGroup`: all or none. Rejects with `UnsupportedError` where the driver
+ * has no such groups.
+ */
 export async function claimAll(engine: GrantEngine, specs: AcquireSpecs): Promise<readonly Handle[] | null> {
   if (specs.length > 1 && engine.driver.jointGroup === undefined) {
     const { backend } = engine;
@@ -72,9 +75,10 @@ export async function claimAll(engine: GrantEngine, specs: AcquireSpecs): Promis
 }
 
 /**
- * Like `claim`, for a read beside a write that is held, without a gap between them: the write's place in the queue is the read's once
- * the write is released. Touches nothing of the write, and is never built on a write in doubt. Rejects with the write's `LockLostError`
- * when that is lost before the delivery. `null`: the holder has released the write meanwhile.
+ * Like `claim`, for a read beside a write that is held. There is no gap between them: once the write is released, the read
+ * has the write's place in the queue. The call changes nothing of the write, and asks for no read while the write is in
+ * doubt. Rejects with the write's `LockLostError` when the write is lost before the delivery. `null`: the holder has released
+ * the write meanwhile.
  */
 export async function claimBeside(write: Hold, spec: AcquireSpec): Promise<Handle | null> {
   const { engine, name } = write;
@@ -85,51 +89,54 @@ export async function claimBeside(write: Hold, spec: AcquireSpec): Promise<Handl
 }
 
 /**
- * The way from one acquire to a grant or a refusal, of one lock or of several together. The driver makes attempts; the claim asks again
- * when one ends without an answer to the caller. Time-out, abort, loss of contact, closing and the grant race here: the first to reach
- * `#decide` or `#deliver` wins, and the others find the phase changed.
+ * One acquire from its start to a grant or a refusal, for one lock or for several together. The driver makes attempts; the
+ * claim asks again when an attempt ends without a result for the caller. Time-out, abort, loss of contact, closing and the
+ * grant race here: the first to reach `#decide` or `#deliver` wins, and the others find that the phase has changed.
  *
- * The function that is called by the caller awaits `start()`, and then `proceed()` each time that what it awaited has resolved.
+ * `claim()` and `claimAll()` await `start()`. Each time that the promise which they await has resolved, they call `proceed()`
+ * and await its result.
  *
- * The limit of a call bounds the call and not its attempts: the promise settles at its time whatever the server does. What is
- * left of the attempt is taken back behind the call, and the next acquire of that name by this provider waits for it.
+ * The time limit is on the call and not on its attempts: the promise settles at the limit, whatever the server does. What is
+ * left of the attempt is taken back in the background, and the next acquire of that name by this provider waits for that.
  */
 class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   /** `null` unless granted. */
   handles: readonly Handle[] | null = null;
-  /** When a wait without a limit has begun, by the backend's answer. */
+  /** When the backend answered that a request without a limit has to wait; otherwise `Infinity`. */
   queuedMs: Millis = Infinity;
-  /** Why the request waits, where no hold of another client is in the way. */
+  /** What is in the way of the request, if it is no hold of another client. */
   blockedBy: Error | undefined;
 
-  /** Speaks for all where they have to be alike. */
+  /** The first spec, which stands for all of them where they have to be alike. */
   readonly spec: AcquireSpec;
   readonly #engine: GrantEngine;
   readonly #specs: AcquireSpecs;
   #phase: Phase = "connecting";
-  /** What the caller's function awaits. */
+  /** The promise that `claim()` or `claimAll()` awaits. */
   #news!: Promise<void>;
   #wake!: () => void;
   #callSite: Error | undefined;
   #callSiteAsked = false;
   /** What the call rejects with, once it is settled. */
   #failure: { readonly error: unknown } | undefined;
-  /** The failure, where the claim itself has made it because the wait ran out: by an alarm, whose stack names no caller. */
+  /** The failure, if the claim itself made it because the wait ran out. It was made in an alarm, whose stack names no caller. */
   #ranOut: Error | undefined;
   #attempt: Attempt | undefined;
-  /** From the grant to its delivery, or to the end of the attempt. */
+  /** The holds of the last grant. They count until the delivery, or until the end of that attempt. */
   #holds: readonly Hold[] = [];
   readonly #startedMs: Millis;
   readonly #deadlineMs: Millis;
   #retries = 0;
-  /** Round trips of the attempts on sessions that have ended. */
+  /** The round trips of attempts on sessions that have ended. */
   #roundTrips = 0;
-  /** What ended the last attempt that was to be made again. */
+  /** The error that ended the last failed attempt. */
   #lastFailure: unknown;
   #sentEpoch = 0;
-  /** A server has answered that the request has to wait: what ends the wait is contention, and no outage. */
+  /**
+   * A server has answered that the request has to wait. If the wait then runs out, the reason is contention and not an outage.
+   */
   #answered = false;
-  /** The limit has passed. */
+  /** The limit has passed without an answer, and the call waits `unheardMs` longer. */
   #late = false;
   #aborted: (() => void) | undefined;
   #unwatchWrite: (() => void) | undefined;
@@ -146,12 +153,12 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     this.#deadlineMs = this.#startedMs + (waitMs === 0 ? engine.options.connectTimeoutMs : waitMs);
   }
 
-  /** Sends the request. Throws where nothing may be asked for. */
+  /** Begins the acquire. Throws when the provider is closed or closing, and when `signal` has aborted. */
   start(): Promise<void> {
     const engine = this.#engine;
     const { beside, name, options } = this.spec;
     const { signal } = options;
-    // A read beside a write takes nothing new: holders may use the grace of a close for it.
+    // A read beside a write takes nothing new, so holders may still ask for it during the grace of a close.
     if (beside === undefined ? engine.closing : engine.closed) throw engine.closedError(name);
     if (signal?.aborted === true) throw signal.reason;
     const news = this.#nextNews();
@@ -169,7 +176,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       engine.waitAlarms.set(this, this.#deadlineMs);
       this.#connectAndAsk();
     }
-    // A claim that reports late has done so with its end.
+    // A claim that reports late publishes these traces in `#reportSettled()`.
     if (!this.#reportsLate) this.#traces?.forEach(traceEnd);
     return news;
   }
@@ -179,10 +186,10 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     if (this.#callSiteAsked) {
       this.#callSiteAsked = false;
       this.#callSite = new Error("waits since this call");
-      // A grant of this very turn has its own turn of the microtasks.
+      // A grant that came in this turn has to wait for one more turn of the microtasks.
       if (this.#phase === "granted") return Promise.resolve();
     }
-    // A turn of the microtasks after the grant: what had arrived with it was heard.
+    // One turn of the microtasks has passed since the grant, so core has processed what had arrived together with it.
     if (this.#phase === "granted") this.#considerGrant();
     if (this.#failure !== undefined) {
       // Here the stack names the functions that await the call.
@@ -192,11 +199,14 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     return this.#phase === "settled" ? null : this.#nextNews();
   }
 
-  /** Made while the caller's function runs, since the stack there names those that await it. */
+  /**
+   * An error whose stack names the functions that await the call. `proceed()` makes it, because there `claim()` or
+   * `claimAll()` runs.
+   */
   async callSite(): Promise<Error | undefined> {
     this.#callSiteAsked = true;
     this.#wake();
-    // The caller's function has awaited it before, and so runs before.
+    // `claim()` or `claimAll()` has awaited this promise before, and so goes on first.
     await this.#news;
     return this.#callSite;
   }
@@ -220,7 +230,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     }
     if (!this.#answered) this.#engine.sayWaits?.(this.#specs, this);
     this.#answered = true;
-    // Not at once: a driver that is in the middle of its step must not be cancelled from inside it.
+    // The alarm decides the time-out, and not this call: a driver must not be cancelled from inside its own step.
     if (this.#late) this.#engine.waitAlarms.set(this, this.#deadlineMs);
   }
 
@@ -244,7 +254,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     const holds = grants.map((grant, i) => {
       const spec = this.#specs[i] as AcquireSpec;
       const hold = new Hold(this.#engine, spec, spec.options, grant, this.#sentEpoch);
-      // The token is that of the write too.
+      // The read has the token of the write, and so its turn too.
       if (spec.beside !== undefined) {
         hold.turn = spec.beside.turn;
         hold.lent = spec.beside.lent;
@@ -276,7 +286,8 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     if (this.#phase !== "asking") return;
     const { beside } = this.spec;
     if (beside !== undefined && !beside.givenBack && error instanceof LockLostError) {
-      // The backend says so before anything has reported it to the write, whose end then decides.
+      // The backend's answer shows the loss before the driver has reported it to the write. The loss of the write
+      // then ends this call.
       beside.lose(error.reason);
     } else this.#again(error);
   }
@@ -338,7 +349,8 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       this.#ask();
       return;
     }
-    // Only for what was left when this request came: others that give up meanwhile must not put it off for ever.
+    // This waits only for what was left when this request came. Otherwise, requests that are given up later could
+    // delay it for ever.
     this.#phase = "guarded";
     left.then(() => {
       if (this.#phase !== "guarded") return;
@@ -347,9 +359,12 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     });
   }
 
-  /** A late grant is given back, and an entry of ours is gone, before the next request for that name is sent. */
+  /**
+   * Resolves when what earlier requests left under these names is cleared: late grants are given back, and entries of ours
+   * are gone. The next request for such a name is sent only after that. `undefined`: nothing is left.
+   */
   #leftBehind(): Promise<unknown> | undefined {
-    // What stands beside a write waits for nothing of that name.
+    // A read beside a write does not wait for what is left under that name.
     if (this.spec.beside !== undefined) return undefined;
     let left: Promise<unknown> | undefined;
     for (const { name } of this.#specs) {
@@ -359,7 +374,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     return left;
   }
 
-  /** Nothing is built on a write in doubt. */
+  /** Whether the write is held and not in doubt. While it is in doubt no read is asked for. */
   #writeCertain(write: Hold): boolean {
     if (!this.#writeHeld(write)) return false;
     if (write.state === "held") return true;
@@ -368,7 +383,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     return false;
   }
 
-  /** Nothing is left to ask for beside a write that is over. */
+  /** Whether the write is still held. A write that is over ends the call; otherwise the claim watches the write for its end. */
   #writeHeld(write: Hold): boolean {
     const { state } = write;
     this.#unwatchWrite?.();
@@ -398,7 +413,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     );
   }
 
-  /** The link knows how long it tried which servers, and not for what call. */
+  /** The link's error says which servers it tried, but not for which call. This makes an error that says both. */
   #withoutContact(error: unknown): unknown {
     if (!(error instanceof BackendError) || !error.retryable) return error;
     return this.#inVain(unreachable(this.#asked, this.#unanswered(this.#engine.runtime.nowMs()), error));
@@ -408,7 +423,8 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     const { driver, clockJump } = this.#engine;
     this.#phase = "asking";
     if (driver.capabilities.lease === "ttl") this.#sentEpoch = clockJump.read();
-    // Code of the caller's that the driver runs, such as the choice of an ACL, may abort the call: it is settled then.
+    // The driver may run the caller's own code, such as a function that chooses an ACL. That code may abort the call, which
+    // is then settled.
     const settled = (): boolean => this.#phase === "settled";
     try {
       const attempt = this.#newAttempt();
@@ -433,13 +449,13 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     return (driver as Required<LockDriver>).attemptBeside(write, { leaseMs, label, revocable }, this);
   }
 
-  /** The place went with the session, or there was none yet: the next session asks again, at the tail. */
+  /** The place is gone with the session, or there was none yet: the claim asks again on the next session, at the tail. */
   #move(queued: boolean): void {
     this.#afterContact("moving", () => this.#ask());
     if (queued) reportWhileWaiting(this.#engine, this.#specs, "requeued", { reason: "session-lost" });
   }
 
-  /** Goes on if nothing has changed the phase until then. */
+  /** Calls `next` once there is contact, unless the phase has changed by then. */
   #afterContact(phase: "moving" | "proving", next: () => void): void {
     const { link } = this.#engine;
     this.#phase = phase;
@@ -463,7 +479,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     else this.#lost(holds, "the lease was over before the grant could be delivered");
   }
 
-  /** Contact broke between the grant and its delivery: it counts once a round trip has shown that it still stands. */
+  /** Contact broke between the grant and its delivery. The grant counts once a round trip has shown that it still stands. */
   #regainContact(holds: readonly Hold[]): void {
     this.#afterContact("proving", () => this.#prove(holds));
   }
@@ -485,7 +501,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
         if (this.#phase !== "proving") return;
         const { link, driver } = this.#engine;
         if (holds.some(sessionOver)) this.#lost(holds, "the session ended");
-        // The session goes on with the grant or ends with it, and the next contact shows which.
+        // Either the session goes on and the grant stands, or both are over. The next contact shows which.
         else if (driver.capabilities.lease === "session" && link.state !== "connected")
           this.#regainContact(holds);
         else this.#again(error);
@@ -493,7 +509,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     );
   }
 
-  /** The caller never held it, so its end is not the loss of anything. */
+  /** The grant was over before the delivery. The caller never held the lock, so this is not reported as a loss. */
   #lost(holds: readonly Hold[], why: string): void {
     const stolen = holds.find(({ lossReason }) => lossReason === "stolen");
     if (holds.some(sessionOver)) {
@@ -506,7 +522,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     else this.#again(goneBeforeDelivery(this.#asked, why));
   }
 
-  /** Whatever the failed attempt may have left behind would stand in the way of the next one. */
+  /** Withdraws the failed attempt first: anything that it may have left behind would be in the way of the next one. */
   #again(error: unknown): void {
     const attempt = this.#attempt as Attempt;
     this.#phase = "clearing";
@@ -515,7 +531,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     this.#withdraw(attempt).then(() => this.#phase === "clearing" && this.#failed(error));
   }
 
-  /** Transport errors are tried again by the policy, as long as the caller waits; everything else is final. */
+  /** After a transport error the claim tries again by the policy, as long as the caller waits. Every other error is final. */
   #failed(cause: unknown): void {
     const { runtime, options, waitAlarms } = this.#engine;
     // The cause as an error of ours. The abort reasons of callers never come here.
@@ -538,9 +554,10 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   // -------- the end
 
   #deliver(holds: readonly Hold[]): void {
-    // The provider closes, and rejects very many calls in turns: the turn of this call has not come yet.
+    // A provider that closes rejects very many calls over several turns of the event loop. The turn of this call
+    // has not come yet.
     if (this.#engine.closed) return this.#decide("error", this.#engine.closedError());
-    // In the same turn in which the write was seen to stand: from here on the read is in the books.
+    // The write is checked in the same synchronous step in which the read gets into the books.
     const { beside } = this.spec;
     if (beside !== undefined && !this.#writeHeld(beside)) return;
     this.handles = holds.map((hold, i) => {
@@ -560,7 +577,8 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     if (outcome === "error" || outcome === "aborted") this.#failure = { error };
     else if (throws && !(outcome === "unavailable" && beside !== undefined))
       this.#failure = { error: this.#inVain(this.#timedOut()) };
-    // This comes before the event, whose listener may ask for that name again: its request waits for what is taken back here.
+    // The withdrawal begins before the event is emitted. A listener of the event may ask for that name again, and its request
+    // has to wait for what is taken back here.
     this.#phase = "settled";
     if (attempt !== undefined) void this.#withdraw(attempt);
     this.#settle(outcome, error);
@@ -576,7 +594,7 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     return error;
   }
 
-  /** Never rejects; a failure is an event `release-failed`, since something may be left. */
+  /** Never rejects. The event `release-failed` reports a failure, since something may be left. */
   #withdraw(attempt: Attempt): Promise<void> {
     const withdrawn = new Promise<void>((resolve) => resolve(attempt.withdraw()));
     this.#engine.cleanUp(this.#specs, withdrawn);
@@ -598,7 +616,10 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
 
   // -------- events and traces
 
-  /** A caller that asks once and has time left goes on in another way, so of this claim only an end that is no refusal is reported. */
+  /**
+   * Whether this claim reports its start only with its end, and nothing at all when it is refused. After a refusal its
+   * caller, which asks once and has time left, goes on in another way.
+   */
   get #reportsLate(): boolean {
     return this.spec.asksOnce === true && this.spec.options.waitMs > 0;
   }
@@ -633,20 +654,20 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
     }
   }
 
-  /** What was asked for, as errors name it. */
+  /** What this call asked for, as errors name it. */
   get #asked(): Asked {
     return { specs: this.#specs, backend: this.#engine.backend };
   }
 }
 
-/** What the driver has to know of the specs. */
+/** The specs as requests to the driver. */
 function requestsOf(specs: AcquireSpecs): [GrantRequest, ...GrantRequest[]] {
   const requests = specs.map((spec): GrantRequest => {
     const { kind, name, mode, permits, options, limit = null, variant = null, asksOnce } = spec;
     const { leaseMs, label, revocable, waitMs } = options;
     const mayWait = waitMs > 0 && asksOnce !== true;
-    // A mutex or a write, renewed until its release, of a view that keeps. What is granted together with others is
-    // never kept.
+    // The provider may keep a mutex or a write that is renewed until its release, if the view has `keepMs`. It never keeps
+    // what is granted together with other locks.
     const keepable = specs.length === 1 && options.keepMs > 0 && mode === "exclusive" && options.renew;
     return { kind, name, mode, permits, leaseMs, label, revocable, mayWait, limit, variant, keepable };
   });

@@ -1,6 +1,9 @@
 import type { Hold } from "./hold.js";
 
-/** A round trip that proves the hold now. Also resolves at the loss and at the release: the handle that asked says which error fits. */
+/**
+ * Proves the hold by a round trip now. It also resolves when the hold is lost or released; the handle that asked
+ * then chooses the error.
+ */
 export function renewedOrOver(hold: Hold): Promise<void> {
   return new Promise((resolve, reject) => {
     const changed = (): void => {

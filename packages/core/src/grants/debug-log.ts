@@ -9,12 +9,15 @@ const log = debuglog("holdfast");
 /** What a line is about. */
 type Subject = Pick<LockEventBase, "kind" | "name" | "owner">;
 
-/** The backend has answered that the request has to wait. Asks it who holds the lock, which is one request more for each wait. */
+/**
+ * Called when the backend has answered that a request has to wait. Asks the backend who holds the lock, which is one more
+ * request for each wait.
+ */
 export type WaitLog = (specs: readonly Subject[], wait: object) => void;
 
 /**
- * Writes to stderr what happens to the locks of one provider: one line for each acquire, wait, grant, release and loss. Waits are
- * reported to the function that it returns. `null` unless the process was started with `NODE_DEBUG=holdfast`.
+ * Writes to stderr what happens to the locks of one provider: one line for each acquire, wait, grant, release and loss. The
+ * engine reports waits to the returned function. `null` unless the process was started with `NODE_DEBUG=holdfast`.
  */
 export function debugLogOf(engine: GrantBooks): WaitLog | null {
   if (!log.enabled) return null;

@@ -23,16 +23,16 @@ export type EngineParts = Pick<GrantEngine, "driver" | "link" | "events" | "opti
 /** Something that waits on behalf of a caller and must end when the provider closes. */
 export interface Waiting {
   providerClosed(error: ProviderClosedError): void;
-  /** `close()` was called, and the holders have time to finish: what asks for something new ends now. */
+  /** `close()` was called, and the holders have time to finish. A wait for something new ends now. */
   closing?(error: ProviderClosedError): void;
   /** The link has been down for longer than a place in the queue is kept. */
   outage?(error: unknown): void;
 }
 
-/** How long after a refusal the link is asked again for those who have a place. */
+/** How long after a refusal the link is asked again, for callers that have a place in a queue. */
 const askAgainMs: Millis = 200;
 
-/** What all locks of one provider share: clocks, signals, and the books of who holds and who waits. */
+/** What all locks of one provider share: clocks, signals, and the books of its holds and waits. */
 export class GrantEngine {
   readonly id: string;
   readonly driver: LockDriver;
@@ -41,30 +41,32 @@ export class GrantEngine {
   readonly options: ResolvedProviderOptions;
   readonly runtime: Runtime;
 
-  /** Ends of holds and renewals: they never keep the process alive. */
+  /** The alarms for ends of holds and for renewals. They never keep the process alive. */
   readonly alarms: AlarmClock;
-  /** Bounds of what a caller awaits: they do, or the process would exit in the middle of an await. */
+  /**
+   * The alarms for the limits of what a caller awaits. They keep the process alive, or it would exit in the middle of an await.
+   */
   readonly waitAlarms: AlarmClock;
   readonly signals: SignalHub = new SignalHub();
   readonly clockJump: ClockJump;
 
-  /** Held, or released without the backend's confirmation yet. */
+  /** Holds that are held, or whose release is still awaited. */
   readonly holds: Set<HoldRecord> = new Set();
-  /** Given back by their holders, and taken until `holdAtLeastMs` has passed. */
+  /** Holds that their holders have released, and that stay taken until `holdAtLeastMs` has passed. */
   readonly staying: Set<HoldRecord> = new Set();
   readonly waiting: Set<Waiting> = new Set();
   readonly longWaits: LongWaits = new LongWaits(this);
-  /** `null` unless this process was asked to say what it does. */
+  /** Writes each wait to the debug log; `null` unless the process was started with `NODE_DEBUG=holdfast`. */
   readonly sayWaits: WaitLog | null;
-  /** `null` where nothing is kept for the next owner: then it must not cost anything. */
+  /** `null` where the provider keeps no locks for their next owners: that must cost nothing. */
   readonly keepings: Keepings | null;
 
-  /** Nothing works any more. */
+  /** `close()` was called and its grace is over: every new call is refused. */
   closed = false;
   #ownerCount = 0;
-  /** What `close()` answers, from its first call on. */
+  /** The result of `close()`, from its first call on. */
   #closing: Promise<CloseReport> | undefined;
-  /** Resolves when the time is over in which the holders of the closing provider may finish. `undefined`: they have none. */
+  /** Resolves when the grace is over in which the holders may finish. `undefined`: there is no grace. */
   #grace: Promise<void> | undefined;
   #endGrace: () => void = () => {};
   readonly #stopping = new AbortController();
@@ -89,7 +91,7 @@ export class GrantEngine {
     this.sayWaits = debugLogOf(this);
     this.#linkListener = this.events.on("session-state", ({ state }) => {
       if (state === "connected") {
-        // Contact that breaks again at once is an outage of its own, with the whole of its time.
+        // If contact breaks again at once, that is an outage of its own, with the full time limit.
         this.#regained = undefined;
         this.keepings?.connected();
       } else this.#linkDown();
@@ -101,7 +103,7 @@ export class GrantEngine {
     return this.#closing !== undefined;
   }
 
-  /** Aborts with `ProviderClosedError` when `close()` is called: what goes on by itself has to end. */
+  /** Aborts with `ProviderClosedError` when `close()` is called, to end what goes on by itself, such as a `lead()`. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -118,8 +120,8 @@ export class GrantEngine {
   }
 
   /**
-   * One wait for the connection for all who need it, bounded by `connectTimeoutMs` counted from the first of them: the
-   * bound is on the outage, not on each caller.
+   * One wait for the connection, shared by all callers that need it. Its limit is `connectTimeoutMs`, counted from the first
+   * caller: the limit is on the outage, not on each caller.
    */
   contact(): Promise<void> {
     this.#contact ??= this.link.whenConnected({ waitMs: this.options.connectTimeoutMs }).finally(() => {
@@ -129,8 +131,8 @@ export class GrantEngine {
   }
 
   /**
-   * Like `contact()`, for callers that have a place in the queue: a refusal meanwhile takes nothing from them. Rejects once
-   * `connectTimeoutMs` has passed since contact broke, and not while a session that keeps the places may live.
+   * Like `contact()`, for callers that have a place in a queue: a refusal meanwhile does not end their wait. Rejects once
+   * `connectTimeoutMs` has passed since contact broke, but not while a session that keeps the places may still live.
    */
   contactRegained(): Promise<void> {
     if (this.#regained === undefined) {
@@ -158,8 +160,8 @@ export class GrantEngine {
   }
 
   /**
-   * Goes on once `contact` settles, when ten thousand others may go on too: behind all of them, and in slices. So `regained` may find contact
-   * broken again.
+   * Calls `regained` or `failed` after `contact` has settled. Ten thousand callers may go on at the same time, so they go on
+   * in slices, behind the present step. So contact may be broken again when `regained` runs.
    */
   afterContact(contact: Promise<void>, regained: () => void, failed: (error: unknown) => void): void {
     contact.then(
@@ -168,7 +170,10 @@ export class GrantEngine {
     );
   }
 
-  /** Our own last requests on `name` that are not confirmed yet: a new request would queue behind what they end. */
+  /**
+   * Resolves when our own earlier requests on `name` are confirmed; `undefined` when none is open. A new request that did not
+   * wait for them would queue behind what they end.
+   */
   pendingRelease(name: string): Promise<void> | undefined {
     return this.#pendingReleases.get(name);
   }
@@ -189,7 +194,9 @@ export class GrantEngine {
     return this.driver.capabilities.backend;
   }
 
-  /** What a driver rejects with is passed on if it is one of ours; anything else becomes the cause of a `BackendError`. */
+  /**
+   * The error of a driver as one of ours. A `HoldfastError` is passed on; anything else becomes the cause of a `BackendError`.
+   */
   typed(cause: unknown, lockName: string): unknown {
     if (cause instanceof HoldfastError) return cause;
     const { backend } = this;
@@ -236,7 +243,7 @@ export class GrantEngine {
 
   async #close(releaseTimeoutMs: Millis): Promise<CloseReport> {
     const endMs = this.runtime.nowMs() + releaseTimeoutMs;
-    // Holders hear of it before their entries go: a body may still be running.
+    // Holders are notified of the loss before their entries are deleted, because a body may still be running.
     const ends: { readonly name: string; released?: boolean }[] = [];
     await this.#forAll([...this.holds, ...this.staying], (hold) => {
       const end: (typeof ends)[number] = { name: hold.name };
@@ -269,7 +276,8 @@ export class GrantEngine {
   #whenCleaned: (() => void) | undefined;
 
   /**
-   * Clean-up that no caller awaits: the next acquire of each name waits for it. A failure is an event `release-failed`, since something may be left.
+   * Registers a clean-up that no caller awaits. The next acquire of each name waits for it. The event `release-failed`
+   * reports a failure, since something may be left.
    */
   cleanUp(left: readonly Left[], done: Promise<unknown>): void {
     for (const { kind, name, owner } of left) {
@@ -291,7 +299,7 @@ export class GrantEngine {
     work.then(over, over);
   }
 
-  /** Called once. */
+  /** Resolves when no clean-up is under way. Called once. */
   #cleaned(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#cleaning === 0) resolve();

@@ -10,15 +10,15 @@ import { renewedOrOver } from "./confirm.js";
 import type { Hold } from "./hold.js";
 import { inspectBy, tokenJson } from "./printing.js";
 
-/** What a handle has of the options that it was acquired with. */
+/** The acquire options that a handle needs. */
 export type HandleOptions = Pick<ResolvedAcquireOptions, "revocable" | "holdAtLeastMs">;
 
-/** One successful acquire: a share in a hold. */
+/** What one successful acquire returns: a share in a hold. */
 export class Handle implements LockHandle {
   readonly #hold: Hold;
   readonly #revocable: boolean;
   #released: Promise<ReleaseOutcome> | undefined;
-  /** The last handle's release is that of the hold. */
+  /** Whether this was the last handle of the hold: its release is the release of the hold. */
   #last = false;
   #lost: LateSignal | undefined;
   #revokeRequested: LateSignal | undefined;
@@ -34,7 +34,7 @@ export class Handle implements LockHandle {
     hold.holdAtLeast(options.holdAtLeastMs);
   }
 
-  /** The hold of a handle, for scopes. Not a property, so that callers never see it. */
+  /** The hold of a handle, for scopes. It is not a property, so that callers never see it. */
   static holdOf(handle: Handle): Hold {
     return handle.#hold;
   }
@@ -140,8 +140,8 @@ export class Handle implements LockHandle {
   }
 
   /**
-   * Runs once when the hold is lost before this handle is released; at once when it is lost already. `attend: false`:
-   * leaves it to the driver when it begins to listen for the end.
+   * Calls `listener` once when the hold is lost before this handle is released; at once when it is lost already.
+   * `attend: false`: lets the driver decide when it begins to listen for the end of the hold.
    */
   onLost(listener: (error: LockLostError) => void, { attend = true }: { attend?: boolean } = {}): () => void {
     if (this.state === "lost") {
@@ -167,12 +167,12 @@ export class Handle implements LockHandle {
     if (this.#revocable) this.#revokeRequested?.abort(revokeReason());
   }
 
-  /** Counts as a look at the token: what is sent as JSON may be what a resource compares. */
+  /** Counts as a read of the token, because a resource may compare what is sent as JSON. */
   toJSON(): object {
     return { ...this.shown(), token: tokenJson(this.#hold.showToken()) };
   }
 
-  /** No look at the token: this is for people, as events are. */
+  /** `console.log` does not count as a read of the token: like events, it is for people. */
   static {
     inspectBy(Handle, (handle) => ({ name: handle.shownAs, fields: handle.shown() }));
   }
@@ -205,7 +205,7 @@ export class Handle implements LockHandle {
 
   #notHeldError(minimumMs: Millis): Error {
     const hold = this.#hold;
-    // Reads the clock: a hold whose time ran out since the caller's look is lost, and its error says so.
+    // Reads the clock: if the time of the hold ran out after the caller's check, the hold is lost, and the error has to say so.
     const remainingMs = Math.floor(hold.remainingMs());
     if (this.#lostBeforeRelease) return hold.lossError();
     const details = { lockName: hold.name, backend: hold.engine.backend };

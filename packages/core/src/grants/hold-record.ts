@@ -9,7 +9,7 @@ import type { EventHub } from "../events/event-hub.js";
 
 export type HoldIdentity = Pick<HoldEventBase, "kind" | "name" | "mode" | "owner">;
 
-/** A hold or a request that is over, of which something may be at the backend. */
+/** A hold or a request that is over, and of which something may be left at the backend. */
 export type Left = Pick<HoldIdentity, "kind" | "name" | "owner">;
 
 /** A handle as its hold knows it. */
@@ -18,7 +18,7 @@ export interface OpenHandle extends LockHandle {
   revokeAsked(): void;
 }
 
-/** A `Hold` as the books of its provider have it: who holds what, and since when. */
+/** A `Hold` as the books of its provider see it: its lock, its owner, and since when it is held. */
 export interface HoldRecord extends HoldIdentity {
   readonly grant: Grant;
   /** The label as given, or as announced since. */
@@ -26,15 +26,17 @@ export interface HoldRecord extends HoldIdentity {
   readonly grantedAtMs: Millis;
   /** Handles not released yet, oldest first. */
   readonly open: readonly OpenHandle[];
-  /** Whether the hold is not over by the clock. When its time has passed it is lost here and now, however late the timers are. */
+  /**
+   * Whether the hold is still good by the clock. If its time has passed, this call marks it as lost, however late the timers are.
+   */
   check(): boolean;
   /** The provider closes: resolves to `true` when the backend has confirmed that nothing is left. */
   closeDown(): Promise<boolean>;
-  /** No alarm will ring any more: a release that is not confirmed settles now. */
+  /** Settles a release that is not confirmed now, because no alarm will ring any more. */
   abandonRelease(): void;
 }
 
-/** A `GrantEngine`, as those of its parts have it that look at who holds and who waits. */
+/** A `GrantEngine` as those of its parts see it that only look at its holds and waits. */
 export interface GrantBooks {
   readonly runtime: Runtime;
   readonly driver: LockDriver;

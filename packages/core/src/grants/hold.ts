@@ -5,20 +5,23 @@ import type { HoldRecord, OpenHandle } from "./hold-record.js";
 import { Tenant } from "./keeping.js";
 import { Lease, noHandles } from "./lease.js";
 
-/** A release under way: one request and one outcome, however many wait for it. The request goes on when the wait for it ends. */
+/**
+ * A release under way. It has one request and one outcome, however many callers wait for it. The request goes on after the
+ * wait for it has ended.
+ */
 interface PendingRelease {
   readonly resolve: (outcome: ReleaseOutcome) => void;
   readonly reject: (error: unknown) => void;
-  /** After this time the wait rejects, because the backend has not confirmed the release. */
+  /** At this time the wait ends with the outcome `unconfirmed`, if the backend has not answered. */
   readonly untilMs: Millis;
-  /** What the backend says in the end: `true` when it has confirmed. */
+  /** The answer of the backend: `true` when it has confirmed the release. */
   confirmed: Promise<boolean>;
   aborts: { readonly signal: AbortSignal; readonly aborted: () => void }[] | undefined;
 }
 
 /**
- * One grant of the backend and all handles on it: several when it was re-entered. The driver reports here what happens to the grant;
- * the hold knows whether it may still be relied on, and says so once when not.
+ * One grant of the backend and all handles on it; there are several when it was re-entered. The driver reports here what
+ * happens to the grant. The hold knows whether the grant may still be relied on, and reports once when it may not.
  */
 export class Hold extends Lease implements GrantState, HoldRecord {
   revokeAsked = false;
@@ -28,7 +31,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   onEnd: (() => void) | undefined;
   /** See `LockHandle.turn`. */
   turn: number = this.grant instanceof Tenant ? this.grant.turn : 0;
-  /** No request was sent for it: the provider had kept the lock. */
+  /** Whether the provider had kept the lock and lent it to this hold, so that no request was sent. */
   lent: boolean = this.grant instanceof Tenant && this.grant.lent;
 
   #lossError: LockLostError | undefined;
@@ -38,12 +41,15 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     return this.grant.token;
   }
 
-  /** The token for the holder. All others read `token`, which shows it to no owner. `undefined`: see `Tenant.showToken()`. */
+  /**
+   * Returns the token for the holder. Code for events and errors reads `token`, which does not count as shown to an owner.
+   * `undefined`: see `Tenant.showToken()`.
+   */
   showToken(): FencingToken | null | undefined {
     return this.grant instanceof Tenant ? this.grant.showToken() : this.token;
   }
 
-  /** The driver's grant, for a request that is built on it: a write with a read beside it is not kept. */
+  /** The driver's grant, for a request that is built on it. A write that has a read beside it is not kept. */
   grantToBuildOn(): Grant {
     return this.grant instanceof Tenant ? this.grant.exposed() : this.grant;
   }
@@ -74,19 +80,19 @@ export class Hold extends Lease implements GrantState, HoldRecord {
 
   // -------- staying for a time, see `AcquireOptions.holdAtLeastMs`
 
-  /** From now on. */
+  /** The lock stays taken for at least `forMs` from now on. */
   holdAtLeast(forMs: Millis): void {
     if (forMs === 0) return;
     this.stayUntilMs = Math.max(this.stayUntilMs, this.engine.runtime.nowMs() + forMs);
   }
 
-  /** Another hold on the same lock stays for as long as this one had to. */
+  /** Passes the time on to another hold on the same lock, which then stays for as long as this one had to. */
   handStayOn(to: Hold): void {
     to.stayUntilMs = Math.max(to.stayUntilMs, this.stayUntilMs);
     this.stayUntilMs = 0;
   }
 
-  /** The holder is done before its time has passed. To its owner and to the events this is the release. */
+  /** The holder has released before the time has passed. For the owner and for events this is the release. */
   #stay(): "still-held" {
     this.engine.staying.add(this);
     this.#leave("staying");
@@ -95,7 +101,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     return "still-held";
   }
 
-  /** The time is over, the hold is lost, or the provider closes: whatever is left at the backend goes. */
+  /** The time is over, the hold is lost, or the provider closes: gives back what is left at the backend. */
   #endStay(): Promise<boolean> {
     this.status = "released";
     this.engine.staying.delete(this);
@@ -111,7 +117,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     const nowMs = engine.runtime.nowMs();
     if (nowMs < this.stayUntilMs) return Promise.resolve(this.#stay());
     if (this.grant instanceof Tenant && this.grant.giveBack(keep && !this.inDoubt)) {
-      // The provider keeps the lock for its next owner, who may have it already.
+      // The provider keeps the lock for its next owner, which may have it already.
       this.#leave("released");
       this.#tellReleased("kept");
       return Promise.resolve("kept");
@@ -131,7 +137,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     });
   }
 
-  /** The last handle is done with it. */
+  /** The last handle was released. */
   #leave(status: "staying" | "released" | "releasing"): void {
     this.status = status;
     this.engine.alarms.clear(this);
@@ -198,7 +204,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     this.#endRelease(outcome, reason)?.resolve(outcome);
   }
 
-  /** `undefined` when it has ended before. */
+  /** Ends the release. Returns `undefined` when it had ended before. */
   #endRelease(outcome: ReleaseOutcome, reason?: LossReason): PendingRelease | undefined {
     if (this.status !== "releasing") return undefined;
     const { engine } = this;
@@ -232,9 +238,9 @@ export class Hold extends Lease implements GrantState, HoldRecord {
 
   /** Whether the backend may still keep something of the lost hold, which then has to be released. */
   #mayBeThere(reason: LossReason): boolean {
-    // This process has decided that the hold is over, and the backend may still keep it.
+    // This process decided that the hold is over, so the backend may still keep it.
     if (reason === "lease-expired" || reason === "quorum-lost" || reason === "suspended") return true;
-    // One permit of a batch is gone: the batch is lost, and the others would never be given back.
+    // One permit of a batch is gone, so the batch is lost. Without a release the other permits would never be given back.
     return this.grant.permitIds.length > 1 && (reason === "stolen" || reason === "lease-missing");
   }
 
@@ -247,7 +253,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     return this.#lossError;
   }
 
-  /** Holders hear of it before their entry goes. */
+  /** The provider closes: the holder is notified of the loss before its entry is deleted. */
   closeDown(): Promise<boolean> {
     if (this.#release !== undefined) return this.#release.confirmed;
     if (this.status === "staying") return this.#endStay();
@@ -266,7 +272,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   }
 
   lost(reason: LossReason): void {
-    // How the session ended does not matter before the delivery.
+    // Before the delivery it does not matter how the session ended.
     const ofSession = reason === "lease-expired" && this.engine.driver.capabilities.lease === "session";
     this.lose(!this.delivered && ofSession ? "session-expired" : reason);
   }
@@ -303,7 +309,7 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     this.tell("release-failed", () => ({ reason, error }));
   }
 
-  /** A driver that throws instead of rejecting is treated alike. */
+  /** Releases the grant. A driver that throws is treated like one that rejects. */
   #giveBack(): Promise<boolean> {
     try {
       return this.grant.release();
@@ -312,7 +318,10 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     }
   }
 
-  /** Runs behind everything: the next acquire of this name waits for it, and `close()` as long as it has time. */
+  /**
+   * Gives the grant back in the background. The next acquire of this name waits for it, and so does `close()`, as
+   * long as it has time.
+   */
   protected override dropGrant(): Promise<boolean> {
     const done = this.#giveBack();
     this.engine.cleanUp([this], done);
@@ -320,5 +329,5 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   }
 }
 
-/** What `confirmed` is before the request has left. */
+/** The value of `confirmed` before the request is sent. */
 const unasked: Promise<boolean> = Promise.resolve(false);

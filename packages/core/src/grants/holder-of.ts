@@ -3,10 +3,13 @@ import type { Millis } from "../api/values.js";
 import { settledWithin } from "../signals/settled-within.js";
 import type { GrantBooks, HoldRecord } from "./hold-record.js";
 
-/** How long the backend may take to say who holds the lock. */
+/** How long the backend may take to answer who holds the lock. */
 const askingMs: Millis = 1_000;
 
-/** Says in words who holds a lock that is waited for. `own`: this provider's hold, which needs no question. Never rejects. */
+/**
+ * Describes the holder of a lock that a caller waits for. `own`: this provider's own hold; the backend is then
+ * not asked. Never rejects.
+ */
 export async function holderOf(
   engine: GrantBooks,
   { kind, name }: { readonly kind: PrimitiveKind; readonly name: string },

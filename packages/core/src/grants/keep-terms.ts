@@ -2,7 +2,7 @@ import type { PrimitiveKind } from "../api/capabilities.js";
 import type { Owner } from "../api/values.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 
-/** What one request says that decides whether a kept lock may be lent to it. An `AcquireSpec` has it all. */
+/** What decides whether a kept lock may be lent to a request. An `AcquireSpec` has all of it. */
 export interface KeepTerms {
   readonly kind: PrimitiveKind;
   readonly name: string;
@@ -11,9 +11,9 @@ export interface KeepTerms {
 }
 
 /**
- * Whether what was granted to one may be lent to the other; both are keepable, and so exclusive. It has to ask for the same: otherwise
- * the entry at the backend would show another owner's label or live by another lease, or resources would compare something else.
- * `labelled`: entries show labels.
+ * Whether a lock that was granted for the terms `granted` may be lent to a request with the terms `asked`. Both are keepable,
+ * and so exclusive. The terms have to be the same: otherwise the entry at the backend would show another owner's label or
+ * have another lease, or resources would compare something else. `labelled`: whether entries show labels.
  */
 export function isLike(granted: KeepTerms, asked: KeepTerms, labelled: boolean): boolean {
   const { options } = granted;

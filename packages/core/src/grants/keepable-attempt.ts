@@ -5,24 +5,24 @@ import { outsideScopes } from "../scope-store.js";
 import type { KeepTerms } from "./keep-terms.js";
 import type { Keeping, LocalWaiter, Tenant } from "./keeping.js";
 
-/** What it needs of the books of its provider. */
+/** What a `KeepableAttempt` needs of its provider. */
 export interface AttemptBooks {
   readonly driver: LockDriver;
   readonly link: BackendLink;
-  /** The driver has granted this to the provider. */
+  /** The driver has granted a lock to the provider. Returns the keeping for it. */
   granted(terms: KeepTerms, grant: Grant): Keeping;
 }
 
 /**
- * One attempt for a lock that may be kept, between core's claim and the driver: it is lent what the provider keeps, or stands in memory for
- * it, or asks the driver, and then wraps what the driver grants.
+ * One attempt for a lock that may be kept. It stands between core's claim and the driver. It is lent a lock that the provider
+ * keeps, at once or after a wait in memory, or it asks the driver and wraps the driver's grant.
  */
 export class KeepableAttempt implements Attempt, AttemptListener, LocalWaiter {
   readonly terms: KeepTerms;
   readonly #books: AttemptBooks;
   readonly #request: GrantRequest;
   readonly #listener: AttemptListener;
-  /** Where it stands in memory. */
+  /** The keeping for which it waits in memory. */
   #keeping: Keeping | undefined;
   #lent: Tenant | undefined;
   #inner: Attempt | undefined;
@@ -53,7 +53,8 @@ export class KeepableAttempt implements Attempt, AttemptListener, LocalWaiter {
     this.#keeping = undefined;
     const lent = this.#lent;
     if (lent !== undefined) return lent.giveBack(true) ? Promise.resolve() : lent.release().then(() => {});
-    // The driver may be asking code of the caller's right now: then there is no attempt of the driver's yet.
+    // The driver may be running the caller's own code right now, and has then not returned its attempt yet. So it is
+    // withdrawn later.
     return this.#inner?.withdraw() ?? Promise.resolve().then(() => this.#inner?.withdraw());
   }
 
@@ -87,7 +88,7 @@ export class KeepableAttempt implements Attempt, AttemptListener, LocalWaiter {
     if (lost !== null) this.#listener.requeued("entry-gone");
     if (this.#withdrawn) return;
     try {
-      // Another owner's release or its scope may have led here.
+      // This may run in the release or in the scope of another owner.
       outsideScopes(() => this.ask());
     } catch (error) {
       queueMicrotask(() => {

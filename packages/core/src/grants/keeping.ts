@@ -5,73 +5,79 @@ import { Alarm } from "../clock/alarm-clock.js";
 import { lastTurn } from "../fencing/token-gate.js";
 import { isLike, type KeepTerms } from "./keep-terms.js";
 
-/** A request of this provider that stands in memory, for a lock that the provider keeps. */
+/** A request of this provider that waits in memory for a lock that the provider keeps. */
 export interface LocalWaiter {
   readonly terms: KeepTerms;
-  /** The lock is lent to it. */
+  /** The lock is lent to this request. */
   lent(tenant: Tenant): void;
-  /** The lock is lent to another owner: a request that may not wait is over, and leaves. Called once at most. */
+  /** The lock is lent to another owner. A request that may not wait is over, and leaves. Called at most once. */
   mustWait(): void;
-  /** Nothing will be lent to it any more: it asks the backend. `lost`: the place that it would have had there is gone with the hold. */
+  /**
+   * Nothing will be lent to this request any more, so it has to ask the backend. `lost`: why the hold was lost, or `null`. A
+   * loss also takes the place that the request would have had at the backend.
+   */
   askBackend(lost: LossReason | null): void;
 }
 
-/** What a keeping needs of the books of its provider. */
+/** What a keeping needs of its provider. */
 export interface KeepingBooks {
   readonly closing: boolean;
   readonly maxKeepMs: Millis;
   readonly ownersLabelled: boolean;
   nowMs(): Millis;
-  /** What the sockets have was read up to a few milliseconds ago. Also sees to it that this is known the next time. */
+  /**
+   * Whether everything that had reached the sockets until a few milliseconds ago was read. Also starts a check, so that the
+   * next call can answer.
+   */
   heardAll(): boolean;
   afterTurn(fn: () => void): void;
-  /** Whether one more may be kept. Another one may be ended for it. */
+  /** Whether one more lock may be kept. An idle keeping may have to end for it. */
   hasRoom(): boolean;
   begun(keeping: Keeping): void;
   idle(keeping: Keeping): void;
   lent(keeping: Keeping): void;
   wakeAt(keeping: Keeping, atMs: Millis): void;
-  /** Over. `undeleted`: contact is broken, and the entry has to be deleted once it is back. */
+  /** The keeping is over. `undeleted`: contact is broken, and the entry has to be deleted once contact is back. */
   over(keeping: Keeping, undeleted: boolean): void;
-  /** The entry of an idle one is given back, which no caller waits for. */
+  /** The entry of an idle keeping is being given back, and no caller waits for that. */
   givenBack(keeping: Keeping, done: Promise<boolean>): void;
   ended(keeping: Keeping, reason: KeepingEndReason): void;
 }
 
 type Phase =
-  | "granted" // the first owner has it, or is about to get it
+  | "granted" // the first owner has the lock, or is about to get it
   | "idle" // kept for the next owner
   | "lent"
-  | "undeleted" // over, and what is left at the backend is deleted with the next contact
+  | "undeleted" // over; the entry is left at the backend, and is deleted with the next contact
   | "over";
 
 /**
- * One grant of the backend that the provider may keep after its first release and lend to its next owners, one at a time. The driver
- * reports here; what it reports reaches the present tenant.
+ * One grant of the backend that the provider may keep after its first release and lend to its next owners, one at a time. A
+ * `Tenant` is one owner's share in it. The driver reports to the keeping, which passes the report on to the present tenant.
  *
- * It is lent and given back in one synchronous step each: all that decides is read there, with no `await` before the state changes. It is
- * never revived: the next one begins with a new entry at the backend.
+ * To lend it is one synchronous step, and so is to give it back: everything that decides is read in that step, with no `await`
+ * before the state changes. A keeping that is over is never revived: the next one begins with a new entry at the backend.
  */
 export class Keeping extends Alarm implements KeepingState {
   readonly grant: Grant;
-  /** The terms of the first owner; those of all others are alike. */
+  /** The terms of the first owner; all later owners have the same. */
   readonly terms: KeepTerms;
-  /** The latest owner: the events about what is left speak of it. */
+  /** The latest owner. Events about what may be left at the backend name it. */
   owner: Owner;
   lends = 0;
   readonly #books: KeepingBooks;
-  /** The grant before this one was ours too, with none in between. */
+  /** This grant did not have to wait, and the grant before it was for this provider too, with none in between. */
   readonly #follows: boolean;
   readonly #grantedAtMs: Millis;
   #phase: Phase = "granted";
   #tenant: Tenant | null;
   #turn = 0;
-  /** Contact has been in doubt since the grant: the wish of another client may have been missed. */
+  /** Contact was in doubt since the grant, so the wish of another client may have been missed. */
   #broken = false;
-  /** Set when it must not be lent again. */
+  /** Why the keeping ends; set when the lock must not be lent again. */
   #ending: KeepingEndReason | null = null;
   readonly #waiters = new Set<LocalWaiter>();
-  /** The waiters that came while it was idle, and wait for a turn of the loop or for an answer. */
+  /** The waiters that came while the lock was idle, and wait for a turn of the event loop or for an answer of the backend. */
   #unsettled: LocalWaiter[] = [];
   #turning = false;
   #keptAtMs: Millis = 0;
@@ -89,17 +95,20 @@ export class Keeping extends Alarm implements KeepingState {
     this.#tenant = new Tenant(this, terms, { roundTrips, contended, token, turn: 0, lent: false });
   }
 
-  /** The first owner's share. */
+  /** The share of the first owner. */
   get tenant(): Tenant {
     return this.#tenant as Tenant;
   }
 
-  /** Whether this request may stand in memory for it. Otherwise it asks the backend, and is a wish like any other client's. */
+  /**
+   * Whether a request with these terms may wait in memory for this lock. Otherwise it asks the backend, and counts there as a
+   * wish like that of any other client.
+   */
   lendsTo(terms: KeepTerms): boolean {
     return this.#ending === null && isLike(this.terms, terms, this.#books.ownersLabelled);
   }
 
-  /** Its turn comes here, at once perhaps. */
+  /** Adds a waiter, which may get the lock at once. */
   wait(waiter: LocalWaiter): void {
     this.#waiters.add(waiter);
     this.#serve();
@@ -116,7 +125,7 @@ export class Keeping extends Alarm implements KeepingState {
     return this.#phase === "lent";
   }
 
-  /** Whether the grant is this one's. */
+  /** Whether `tenant` is the present tenant. */
   has(tenant: Tenant): boolean {
     return tenant === this.#tenant;
   }
@@ -133,7 +142,7 @@ export class Keeping extends Alarm implements KeepingState {
 
   // -------- the tenant
 
-  /** The present tenant is done. `false`: the lock is not kept, and the release goes to the backend. */
+  /** The present tenant has released. `false`: the lock is not kept, and the release has to go to the backend. */
   takeBack(tenant: Tenant, keep: boolean): boolean {
     if (tenant !== this.#tenant || this.#phase === "over") return false;
     const nowMs = this.#books.nowMs();
@@ -149,7 +158,7 @@ export class Keeping extends Alarm implements KeepingState {
     this.#idleUntilMs = Math.min(nowMs + tenant.terms.options.keepMs, this.#wholeUntilMs);
     this.#books.idle(this);
     this.#books.wakeAt(this, this.#idleUntilMs);
-    // The driver may have had news in `keep()`.
+    // In `keep()` the driver may have reported the wish of another client.
     if (this.#ending !== null) this.#giveBack();
     else this.#serve();
     return true;
@@ -163,7 +172,7 @@ export class Keeping extends Alarm implements KeepingState {
     return nowMs >= this.#wholeUntilMs || this.#turn >= lastTurn ? "max-keep" : null;
   }
 
-  /** All owners have one token, and only their turns tell them apart. */
+  /** Whether all owners have the same token, so that only their turns tell them apart. */
   get sharesToken(): boolean {
     return this.grant.lend === undefined;
   }
@@ -172,7 +181,7 @@ export class Keeping extends Alarm implements KeepingState {
     return this.#grantedAtMs + this.#books.maxKeepMs;
   }
 
-  /** The present tenant's release at the backend. */
+  /** Releases the grant at the backend, for the present tenant. */
   release(tenant: Tenant): Promise<boolean> {
     if (tenant !== this.#tenant) return Promise.resolve(false);
     const kept = this.#phase === "lent";
@@ -190,8 +199,8 @@ export class Keeping extends Alarm implements KeepingState {
   // -------- what ends it
 
   /**
-   * Stops lending. An idle keeping is over at once, a lent one with the release of its tenant. The waiters in memory ask the backend
-   * at once.
+   * Stops lending. An idle keeping is over at once, and a lent one is over with the release of its tenant. The waiters in
+   * memory ask the backend at once.
    */
   end(reason: KeepingEndReason): void {
     if (this.#ending !== null) return;
@@ -213,31 +222,31 @@ export class Keeping extends Alarm implements KeepingState {
     this.end(nowMs >= this.#wholeUntilMs ? "max-keep" : "idle");
   }
 
-  /** The delete leaves in front of what our own waiters ask, in the same write. */
+  /** Deletes the entry. The delete is sent before the requests of our own waiters, in the same write. */
   #giveBack(): void {
     this.#delete();
     this.#sendOn(null);
     this.#books.ended(this, this.#ending as KeepingEndReason);
   }
 
-  /** The entry was not deleted yet: there is contact again, or the provider closes. */
+  /** Deletes an entry that is still left, because there is contact again or the provider closes. */
   deleteEntry(): void {
     if (this.#phase === "undeleted") this.#delete();
   }
 
-  /** No owner has it, and none waits for the answer. */
+  /** Gives the grant back. No owner has the lock, and no caller waits for the answer. */
   #delete(): void {
     this.#phase = "over";
     this.#books.over(this, false);
     this.#books.givenBack(this, this.#letGo());
   }
 
-  /** A driver that throws instead of rejecting is treated alike: the waiters in memory would stand for ever. */
+  /** A driver that throws is treated like one that rejects. Otherwise the waiters in memory would wait for ever. */
   async #letGo(): Promise<boolean> {
     return await this.grant.release(this.#ending as KeepingEndReason);
   }
 
-  /** The provider closes its session, and with it the entry: nothing is sent. */
+  /** The provider closes its session, which ends the entry too, so nothing is sent. */
   drop(): void {
     if (this.#phase !== "idle") return;
     this.#phase = "over";
@@ -257,8 +266,9 @@ export class Keeping extends Alarm implements KeepingState {
   // -------- lending
 
   /**
-   * `turned`: the loop has read all that had arrived when this waiter came. All else is read here and now: the driver may have news in
-   * `mayLend()`, and then the keeping is over.
+   * Lends the lock to the first waiter, if that is allowed now. `turned`: the event loop has read everything that had arrived
+   * when this waiter came. Everything else is read in this step. In `mayLend()` the driver may report the wish of another
+   * client; then the keeping is over.
    */
   #serve(turned = false): void {
     const [next] = this.#waiters;
@@ -313,7 +323,10 @@ export class Keeping extends Alarm implements KeepingState {
     return this.#tenant?.state.doubted ?? false;
   }
 
-  /** What was kept over a cut would be lent although the wish of another client was lost with the connection. */
+  /**
+   * Ends the keeping. The wish of another client may be lost with the connection, so a lock that was kept over the break must
+   * not be lent.
+   */
   uncertain(): void {
     this.#broken = true;
     if (this.#phase === "idle") {
@@ -360,20 +373,20 @@ type Share = Pick<Grant, "roundTrips" | "contended" | "token"> & {
   readonly lent: boolean;
 };
 
-/** One owner's share in a grant that may be kept. It reaches the grant only while it is the present one. */
+/** One owner's share in a grant that may be kept. It can use the grant only while it is the present tenant. */
 export class Tenant implements Grant {
   readonly terms: KeepTerms;
   readonly backendId: string;
   readonly permitIds: readonly string[];
   readonly roundTrips: number;
   readonly contended: boolean;
-  /** The token for events and errors, which are no holder's; the holder gets it from `showToken()`. */
+  /** The token for events and errors, which does not count as shown to the holder. The holder gets it from `showToken()`. */
   readonly token: FencingToken | null;
   /** See `LockHandle.turn`. */
   readonly turn: number;
-  /** No request was sent for it. */
+  /** Whether the lock was lent to this owner, so that no request was sent. */
   readonly lent: boolean;
-  /** Core's side of its hold. Set before anything is reported to it. */
+  /** Core's side of its hold. It is set before the driver can report anything to it. */
   state!: GrantState;
   /** The holder has seen the token. */
   tokenRead = false;
@@ -393,7 +406,10 @@ export class Tenant implements Grant {
     this.lent = lent;
   }
 
-  /** The token for the holder: none is shown to two owners. `undefined`: the lock was given back before the token was read. */
+  /**
+   * Returns the token for the holder. No token is shown to two owners. `undefined`: the lock was given back before
+   * the token was read.
+   */
   showToken(): FencingToken | null | undefined {
     const unread = this.#givenBack && !this.tokenRead;
     if (unread && this.#keeping.sharesToken && this.terms.options.fenceBy === "token") return undefined;
@@ -401,13 +417,15 @@ export class Tenant implements Grant {
     return this.token;
   }
 
-  /** The driver's grant; for requests that are built on it. It is not kept after that. */
+  /** The driver's grant, for a request that is built on it. The lock is not kept after that. */
   exposed(): Grant {
     this.#keeping.end("not-lendable");
     return this.#keeping.grant;
   }
 
-  /** The holder is done, and the provider may keep the lock. `false`: `release()` has to be called. */
+  /**
+   * The holder has released, and the provider may keep the lock. `false`: the lock is not kept, and `release()` has to be called.
+   */
   giveBack(keep: boolean): boolean {
     if (this.#givenBack) return false;
     const kept = this.#keeping.takeBack(this, keep);

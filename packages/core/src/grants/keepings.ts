@@ -13,7 +13,7 @@ import type { KeepTerms } from "./keep-terms.js";
 import { type AttemptBooks, KeepableAttempt } from "./keepable-attempt.js";
 import { Keeping, type KeepingBooks } from "./keeping.js";
 
-/** What it needs of the engine that keeps it. */
+/** What `Keepings` needs of its engine. */
 interface KeepingsParts {
   readonly driver: LockDriver;
   readonly link: BackendLink;
@@ -26,17 +26,20 @@ interface KeepingsParts {
   cleanUp(left: readonly Left[], done: Promise<unknown>): void;
 }
 
-/** So many entries are deleted in one turn of the event loop, where nothing waits for that. */
+/** How many entries are deleted in one turn of the event loop, when no request waits for their deletion. */
 const deletedAtOnce = 500;
 
-/** The locks that one provider keeps, and which grant of each lock was its last: it keeps only what it got twice in a row. */
+/**
+ * The locks that one provider keeps. It also remembers which grant of each lock was the provider's last one, because the
+ * provider keeps only a lock that it got twice in a row.
+ */
 export class Keepings implements KeepingBooks, AttemptBooks {
   readonly #parts: KeepingsParts;
   readonly #turns: LoopTurns;
   readonly #byName = new Map<string, Keeping>();
-  /** The longest idle first. */
+  /** Keepings that no owner has now, the longest idle first. */
   readonly #idle = new Set<Keeping>();
-  /** Over since contact broke, and not deleted yet. */
+  /** Keepings that ended when contact broke, and whose entries are not deleted yet. */
   readonly #undeleted = new Map<string, Keeping>();
   /** The last grants of this provider, by name; the oldest are forgotten, so that names which are used once cost nothing. */
   readonly #lastGrants: RecentMap<string, string>;
@@ -67,7 +70,7 @@ export class Keepings implements KeepingBooks, AttemptBooks {
     return new KeepableAttempt(this, first, requests[0], listener).ask();
   }
 
-  /** The ids of what stands at the backend for no owner; `inspect` needs them. */
+  /** The ids of entries that are at the backend while no owner has them; `inspect` needs these ids. */
   idleIds(): Set<string> {
     return new Set([...this.#idle, ...this.#undeleted.values()].map(({ grant }) => grant.backendId));
   }
@@ -76,19 +79,19 @@ export class Keepings implements KeepingBooks, AttemptBooks {
     return [...this.#byName.values()].map((keeping) => keeping.describe());
   }
 
-  /** There is contact again. The deletes are sent after the requests that have waited for contact. */
+  /** There is contact again. Deletes the entries that are left, after the requests that have waited for contact. */
   connected(): void {
     if (this.#undeleted.size > 0)
       this.#inTurns([...this.#undeleted.values()], (keeping) => keeping.deleteEntry());
   }
 
-  /** The provider closes. `soon`: the driver is closed at once, and not after a grace. */
+  /** The provider closes. `soon`: the driver will be closed at once, and not after a grace. */
   close(soon: boolean): void {
     if (soon && this.driver.closeReleasesAll === true) {
       for (const keeping of [...this.#idle]) keeping.drop();
       return;
     }
-    // What an outage has left there is deleted too: after the end no contact would do that.
+    // The entries that an outage has left are deleted too, because after the close no new contact would delete them.
     this.#inTurns([...this.#idle, ...this.#undeleted.values()], (keeping) => {
       keeping.end("closed");
       keeping.deleteEntry();
@@ -175,7 +178,8 @@ export class Keepings implements KeepingBooks, AttemptBooks {
   }
 
   wakeAt(keeping: Keeping, atMs: Millis): void {
-    // One alarm serves many lends: it finds out when it rings.
+    // An alarm that is set already stays, also when it is too early: `ring()` then sets it again. So many lends
+    // need only one alarm.
     if (keeping.heapIndex === -1 || atMs < keeping.atMs) this.#parts.alarms.set(keeping, atMs);
   }
 
@@ -198,7 +202,7 @@ export class Keepings implements KeepingBooks, AttemptBooks {
     if (!events.has("keeping-ended")) return;
     const { kind, name } = keeping.terms;
     const { lends, forMs } = keeping;
-    // The event comes after the step that has ended it: a listener may ask for this very lock.
+    // The event is emitted after the step that ended the keeping, because a listener may ask for this same lock.
     queueMicrotask(() => events.emit("keeping-ended", { kind, name, reason, lends, forMs }));
   }
 }

@@ -10,7 +10,7 @@ import type { HoldIdentity, OpenHandle } from "./hold-record.js";
 
 export const noHandles: readonly OpenHandle[] = [];
 
-/** Times beyond this are "for ever": no alarm is set for them. */
+/** Times from here on mean "for ever": no alarm is set for them. */
 const foreverMs = Number.MAX_SAFE_INTEGER;
 
 export type HoldStatus =
@@ -21,10 +21,10 @@ export type HoldStatus =
   | "lost";
 
 /**
- * The time of one hold: up to when its grant may be relied on, whether that is in doubt, and the renewals that move it on.
+ * The time of one hold: up to when its grant may be relied on, whether that is in doubt, and the renewals that extend it.
  *
- * A lease is renewed at a third of it, then each tenth after a failure, with one request at a time. A request that hangs delays
- * nothing: the alarm ends the hold at its deadline, and an answer after that is too late.
+ * A lease is renewed after a third of its time. After a failure it is tried again after a further tenth. There is one request at
+ * a time. A request that hangs delays nothing: the alarm ends the hold at its deadline, and an answer after that is too late.
  */
 export abstract class Lease extends Alarm implements HoldIdentity {
   readonly engine: GrantEngine;
@@ -39,9 +39,9 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   readonly leaseMs: Millis;
   /** Handles not released yet, oldest first. */
   open: readonly OpenHandle[] = noHandles;
-  /** The caller has the hold. Before that it is proven where it is in doubt, and given back where it is gone. */
+  /** Whether the caller has the hold. Before that, a hold in doubt is proven, and one that is gone is given back. */
   delivered = false;
-  /** `uncertain()` was the last that the driver has reported. */
+  /** Whether the driver has reported `uncertain()` and no confirmation came after it. */
   doubted = false;
   lossReason: LossReason | undefined;
   protected status: HoldStatus = "held";
@@ -53,15 +53,18 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   /** When the next renewal is due. */
   #renewAtMs: Millis = Infinity;
   #renewing = false;
-  /** The latest deadline that a renewal in time has given; tells an answer in time from a late one. */
+  /** The latest deadline that a renewal in time has given. It tells an answer in time from a late one. */
   #provenUntilMs: Millis = 0;
-  /** How many clock jumps there were when the last counted renewal was sent. After a further jump the hold is in doubt until a renewal sent after it is answered. */
+  /**
+   * How many clock jumps there were when the last counted renewal was sent. After a further jump the hold is in doubt until a
+   * renewal sent after it is answered.
+   */
   #jumpEpoch: number;
   /** How often the driver has reported doubt. */
   #breaks = 0;
   #watchers: Set<() => void> | undefined;
 
-  /** `sentEpoch`: the count of clock jumps when the request was sent, since that is what its lease counts from. */
+  /** `sentEpoch`: the count of clock jumps when the request was sent, because the lease counts from then. */
   constructor(
     engine: GrantEngine,
     identity: HoldIdentity,
@@ -98,7 +101,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
 
   abstract lose(reason: LossReason): void;
 
-  /** Gives back what the backend may still keep of the hold, behind everything. */
+  /** Gives back in the background what the backend may still keep of the hold. */
   protected abstract dropGrant(): Promise<boolean>;
 
   /** The last handle was released, so no caller can enter the hold again. */
@@ -129,7 +132,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
 
   // -------- doubt
 
-  /** Reported by the driver, or by a jump of the clock. */
+  /** Whether the hold is in doubt, because of a report of the driver or a jump of the clock. */
   get inDoubt(): boolean {
     return this.doubted || this.#distrusted();
   }
@@ -145,7 +148,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     this.#breaks++;
     if (this.doubted) return;
     this.doubted = true;
-    // Doubt that comes after our deadline finds the hold lost, and nothing is said after that.
+    // If our deadline has passed, `check()` reports the loss, and no event follows that.
     if (!this.check() || this.status !== "held" || !this.delivered) return;
     this.tell("uncertain", () => ({ remainingMs: this.#leftMs() }));
   }
@@ -153,13 +156,15 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   recovered(): void {
     if (!this.doubted) return;
     this.doubted = false;
-    // Contact that came back after our deadline finds the hold lost, and so it stays.
+    // If contact comes back after our deadline, the hold is lost and stays lost.
     if (!this.check() || this.status !== "held") return;
     this.notifyWatchers();
     if (this.delivered) this.tell("recovered", () => ({}));
   }
 
-  /** Runs at each change that a waiter for certainty cares about: recovered, lost, or being released. */
+  /**
+   * Calls `callback` once, at the next change that matters to code that waits for certainty: recovered, lost, or being released.
+   */
   watch(callback: () => void): () => void {
     this.#watchers ??= new Set();
     this.#watchers.add(callback);
@@ -175,9 +180,9 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   // -------- proofs and renewals
 
   /**
-   * Contact was in doubt before the delivery: a round trip shows whether the grant still stands. `false` when it is gone;
-   * rejects when no answer came. A hold stays `uncertain` when contact breaks again before the answer is heard here: that
-   * answer is older than the new doubt.
+   * Asks the backend whether the grant still stands, after contact was in doubt before the delivery. Resolves to `false` when
+   * the grant is gone; rejects when no answer came. If contact breaks again before the answer is processed here, the hold
+   * stays `uncertain`, because the answer is older than the new doubt.
    */
   async prove(): Promise<boolean> {
     const { link, clockJump } = this.engine;
@@ -191,7 +196,10 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     return true;
   }
 
-  /** One renewal with its events. `false` when the hold is over, by its answer or before it. `due`: as in `Grant.prove`. */
+  /**
+   * Makes one renewal, with its events. Resolves to `false` when the hold is over, by the answer or before it.
+   * `due`: as in `Grant.prove`.
+   */
   async renew(due = false): Promise<boolean> {
     const { runtime, clockJump } = this.engine;
     const leased = this.#leased;
@@ -202,19 +210,19 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     try {
       validUntilMs = await this.grant.prove(this.#renewableMs, { due });
     } catch (error) {
-      // Where the hold was released meanwhile, nothing has failed.
+      // If the hold was released meanwhile, nothing has failed.
       const missed = leased && this.lossReason === undefined && !this.givenBack;
       const marginMs = Math.max(0, this.deadlineMs() - runtime.nowMs());
       if (missed) this.tell("renew-failed", () => ({ error, marginMs }));
       throw error;
     }
     const nowMs = runtime.nowMs();
-    // The driver has moved the deadline by now, so the one it replaced decides whether the answer was in time. Where the
-    // session is the lease, others prove it meanwhile, and the session itself judges late answers.
+    // The driver has moved the deadline by now, so the deadline before it decides whether the answer was in time. Where the
+    // session is the lease, other requests prove the session meanwhile, and the session itself judges late answers.
     const beforeMs = leased ? Math.max(sentUntilMs, this.#provenUntilMs) : this.deadlineMs();
     if (nowMs >= beforeMs) this.lose("lease-expired");
     if (this.lossReason !== undefined) {
-      // Answered after the end: what the renewal has kept alive is not wanted.
+      // The answer came after the end of the hold, so what the renewal has kept alive is given back.
       if (leased && validUntilMs !== null) void this.dropGrant();
       return false;
     }
@@ -228,7 +236,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     return true;
   }
 
-  /** The backend said that it was not ours any more, in answer to a release or renewal. */
+  /** The reason for a loss, when the backend answers to a release or renewal that the hold was not ours any more. */
   protected get missingReason(): LossReason {
     return this.#leased ? "lease-missing" : "stolen";
   }
@@ -237,7 +245,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     return this.engine.driver.capabilities.lease === "ttl";
   }
 
-  /** A renewal was answered in time. It counts from `epoch` of the clock's jumps. */
+  /** A renewal was answered in time. `epoch`: the count of clock jumps when it was sent. */
   #proven(untilMs: Millis, epoch: number): void {
     this.#provenUntilMs = Math.max(this.#provenUntilMs, untilMs);
     if (epoch <= this.#jumpEpoch) return;
@@ -246,8 +254,8 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   }
 
   /**
-   * What a renewal or `confirm()` may ask for: with `renew: false` never more than is left. Of a hold that stays, the
-   * rest of its time and a little more, because a hold is relied on for up to 1 % and 2 ms less than its lease.
+   * The lease that a renewal or `confirm()` may ask for. With `renew: false` it is never more than what is left. For a hold that
+   * stays it is the rest of its time and a little more, because a hold is relied on for up to 1 % and 2 ms less than its lease.
    */
   get #renewableMs(): Millis {
     const nowMs = this.engine.runtime.nowMs();
@@ -267,17 +275,18 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     this.#arm();
   }
 
-  /** The holder is done, and its lock has to stay taken: renewals go on only until the lease lasts that long. */
+  /** The holder has released, and the lock has to stay taken. Renewals go on only until the lease lasts that long. */
   protected stayAlarm(): void {
     this.#arm();
     if (this.#renews) this.#renewNow();
   }
 
-  /** The hold is not over. */
+  /** The alarm rang, and the hold is not over: sends the renewal if it is due. */
   protected ringLease(): void {
     const due = this.engine.runtime.nowMs() >= this.#renewAtMs;
     if (due) this.#renewAtMs = Infinity;
-    // After a sleep of the machine only an answer of the server counts, and a renewal in turn may do without one.
+    // After a sleep of the machine only an answer of the server counts. A driver may settle a renewal that is `due` without
+    // one, so this renewal is then not marked as `due`.
     if (due && this.#renewable) this.#renewInTurn(this.engine.clockJump.read() === this.#jumpEpoch);
     this.#arm();
   }
@@ -288,7 +297,7 @@ export abstract class Lease extends Alarm implements HoldIdentity {
     if (atMs < foreverMs) this.engine.alarms.set(this, atMs);
   }
 
-  /** Out of turn, because the present validity is in doubt. */
+  /** Renews out of turn, because the present lease is in doubt, or too short for a hold that stays. */
   #renewNow(): void {
     if (this.#renewable) this.#renewInTurn(false);
   }
@@ -315,8 +324,8 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   }
 
   /**
-   * A third of the lease, less where it was confirmed some time ago: a backend renews several holds with the one that is due, and a kept
-   * lock is lent with what is left.
+   * The time to the next renewal: a third of the lease, or less if the lease was confirmed some time ago. That happens when a
+   * backend renews several holds with the one that is due, and when a kept lock is lent with what is left of its lease.
    */
   #restMs(): Millis {
     const { leaseMs } = this;

@@ -11,7 +11,7 @@ export interface LongWait {
   readonly queuedMs: Millis;
   /** See `AttemptListener.waiting`. */
   readonly blockedBy: Error | undefined;
-  /** Its stack names the callers. */
+  /** An error whose stack names the callers. */
   callSite(): Promise<Error | undefined>;
 }
 
@@ -19,19 +19,22 @@ export interface LongWait {
 const hopelessMs: Millis = 5_000;
 /** After so long a warning is emitted for any wait. */
 const longMs: Millis = 30_000;
-/** At most so many locks have a warning at a time. They show what is wrong; ten thousand warnings would hide it and stop the program for a second. */
+/**
+ * At most this many locks have a warning at a time. These warnings show what is wrong; ten thousand warnings would hide it
+ * and stop the program for a second.
+ */
 const mostTold = 20;
 
 /**
- * Emits one process warning for each lock that is waited for without a limit, of 20 locks at a time. Without it a program that waits for itself, or for
- * something that will not happen, stands still and says nothing. One alarm serves all waits. An acquire that is granted at once
- * never gets here.
+ * Emits one process warning for each lock that acquires wait for without a limit, for 20 locks at a time. Without it, a
+ * program that waits for itself, or for something that will not happen, stands still and says nothing. One alarm serves all
+ * waits. An acquire that is granted at once never gets here.
  */
 export class LongWaits extends Alarm {
   readonly #engine: GrantBooks;
-  /** Waits that have not been looked at yet, in the order of their time. */
+  /** Waits that were not checked yet, in the order of their time. */
   readonly #fresh = new Set<LongWait>();
-  /** Waits that could have ended by themselves after `hopelessMs`, in the order of their time. */
+  /** Waits that were checked after `hopelessMs`, in the order of their time. */
   readonly #looked = new Set<LongWait>();
   /** The wait that a warning was emitted for, by lock name. As long as it lasts there is no second warning for that name. */
   readonly #told = new Map<string, LongWait>();
@@ -66,7 +69,8 @@ export class LongWaits extends Alarm {
     const nowMs = this.#engine.runtime.nowMs();
     const due: LongWait[] = [];
     for (const wait of waits) {
-      // The very sum that armed the alarm: a difference may be rounded otherwise, and the alarm would ring for ever.
+      // This is the same sum that set the alarm. A difference may be rounded in another way, and the alarm would
+      // then ring for ever.
       if (wait.queuedMs + afterMs > nowMs) break;
       waits.delete(wait);
       due.push(wait);
@@ -105,14 +109,17 @@ export class LongWaits extends Alarm {
     const { name } = wait.spec;
     this.#told.set(name, wait);
     const holder = await holderOf(this.#engine, wait.spec, own);
-    // Granted, or given up, while the holder was asked for.
+    // The wait was granted or given up while the backend was asked for the holder.
     if (this.#told.get(name) !== wait) return;
     const waitedMs = Math.round(this.#engine.runtime.nowMs() - wait.queuedMs);
     const message = `acquire of "${name}" has waited for ${waitedMs} ms, and has neither waitMs nor an end in sight; ${holder}`;
     this.#tell(wait, "HF_LONG_WAIT", message);
   }
 
-  /** In one pass over the holds for all waits of a turn: of both there may be very many. */
+  /**
+   * Our own holds on the locks of these waits. One pass over the holds serves all waits of a turn, because there may be very
+   * many of both.
+   */
   #ownHolds(waits: readonly LongWait[]): ReadonlyMap<string, HoldRecord> {
     if (waits.length === 0) return new Map();
     const names = new Set(waits.map(({ spec }) => spec.name));

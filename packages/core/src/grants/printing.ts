@@ -2,11 +2,11 @@ import { type InspectOptionsStylized, inspect } from "node:util";
 import type { HoldInfo, LockSnapshot } from "../api/inspect.js";
 import type { FencingToken } from "../api/values.js";
 
-// What handles and snapshots look like in logs. JSON has no bigint: there a token is a decimal string, as in all that is sent.
+// How handles and snapshots look in logs. JSON has no bigint: there a token is a decimal string, as in everything that is sent.
 
 /**
- * Has `console.log` show the instances of a class by these fields, under a name that does not depend on how the package was bundled. The
- * class cannot have the method in its body: declarations that stand for themselves have no computed names.
+ * Makes `console.log` show the instances of a class by these fields, under a name that does not depend on how the package was
+ * bundled. The class cannot have the method in its body, because isolated declarations allow no computed names.
  */
 export function inspectBy<T extends object>(
   ofClass: { readonly prototype: T },
@@ -29,8 +29,8 @@ export function tokenJson(token: FencingToken | null | undefined): string | null
 }
 
 /**
- * Makes a snapshot one that `JSON.stringify` takes and `console.log` shows with all that is said of each holder. Adds nothing that can
- * be enumerated. The snapshot and its `held` are the caller's to change.
+ * Makes `JSON.stringify` accept a snapshot, and makes `console.log` show all details of each holder. Adds no enumerable
+ * properties. The caller must own the snapshot and its `held`, because both are changed.
  */
 export function printable<S extends LockSnapshot>(snapshot: S): S {
   for (const hold of snapshot.held) Object.defineProperty(hold, "toJSON", { value: holdJson });
@@ -41,7 +41,7 @@ function holdJson(this: HoldInfo): object {
   return { ...this, token: tokenJson(this.token) };
 }
 
-/** The depth of an age in a list of holders, which `console.log` would leave out. */
+/** How deep the age of a holder stands in a snapshot. `console.log` would leave it out. */
 const wholeDepth = 4;
 
 function inspectSnapshot(this: LockSnapshot, depth: number, options: InspectOptionsStylized): string {
