@@ -19,9 +19,9 @@ const lingerMs: Millis = 20;
  *
  * With `ref: true` alarms that are set keep the process alive, and up to 20 ms longer. Without it they never do.
  *
- * Most alarms are cleared soon, and setting a timer of the runtime costs more than the wait that it bounds. So a timer is left where it
- * is when its alarm goes, and may wake up for nothing. One that keeps the process alive is set for 20 ms at first, and for the time of
- * its alarm only when that is still there then.
+ * Most alarms are cleared soon, and setting a timer of the runtime costs more than the wait that the alarm limits. So a timer
+ * stays set when its alarm is cleared, and may wake up for nothing. A timer that keeps the process alive is first set for 20
+ * ms. It is set for the time of its alarm only if that alarm is still set then.
  */
 export class AlarmClock {
   readonly #runtime: Runtime;
@@ -29,7 +29,7 @@ export class AlarmClock {
   readonly #heap: Alarm[] = [];
   #cancelTimer: (() => void) | undefined;
   #timerAtMs: Millis = Infinity;
-  /** The timer is one that keeps the process alive for as long as an alarm may. */
+  /** Whether the timer is set for more than 20 ms and keeps the process alive. */
   #holding = false;
 
   constructor(runtime: Runtime, options: { ref: boolean }) {
@@ -41,7 +41,7 @@ export class AlarmClock {
     return this.#heap.length;
   }
 
-  /** Sets or moves. `Infinity` clears. */
+  /** Sets or moves an alarm. `Infinity` clears it. */
   set(alarm: Alarm, atMs: Millis): void {
     if (atMs === Infinity) {
       this.clear(alarm);
@@ -100,7 +100,7 @@ export class AlarmClock {
     inSlices(this.#runtime, this.#due(), (alarm) => alarm.ring(), rung);
   };
 
-  /** At most those that are there: alarms set anew for a time already past wait for the next tick. */
+  /** Yields at most as many alarms as are set now. Alarms that are set anew for a time already past wait for the next tick. */
   *#due(): Generator<Alarm> {
     const nowMs = this.#runtime.nowMs();
     for (let left = this.#heap.length; left > 0; left--) {

@@ -4,9 +4,9 @@ import type { Millis } from "../api/values.js";
 const toleratedMs = 100;
 
 /**
- * Notices that the machine slept. The monotonic clock may stand still in suspend while a server's lease runs on, so
- * time by the wall that passed beside it makes every lease doubtful. A stepped wall clock looks the same: that costs one
- * renewal and nothing else.
+ * Notices that the machine slept. During a suspend the monotonic clock may stand still while a server's lease runs on. So
+ * when the wall clock has moved further than the monotonic clock, every lease is in doubt. A wall clock that was set forward
+ * looks the same: that costs one renewal and nothing else.
  */
 export class ClockJump {
   readonly #runtime: Runtime;
@@ -26,7 +26,7 @@ export class ClockJump {
       this.epoch++;
       this.#offsetMs = offsetMs;
     } else if (offsetMs < this.#offsetMs - toleratedMs) {
-      // Stepped back: no danger, but the next jump must be seen from here.
+      // The wall clock was set back. That is no danger, but the next jump has to be measured from here.
       this.#offsetMs = offsetMs;
     }
     return this.epoch;

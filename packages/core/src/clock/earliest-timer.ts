@@ -13,7 +13,7 @@ export class EarliestTimer {
     this.#ring = ring;
   }
 
-  /** Monotonic. Never rings within this call. */
+  /** `atMs` is monotonic. The timer never rings within this call. */
   ringBy(atMs: Millis): void {
     if (atMs >= this.#atMs) return;
     this.clear();

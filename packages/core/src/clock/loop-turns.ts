@@ -2,12 +2,12 @@ import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
 import { outsideScopes } from "../scope-store.js";
 
-/** What the sockets had for the process up to so long ago counts as read. */
+/** It is enough when everything that had reached the sockets until this long ago was read. */
 const freshForMs: Millis = 5;
 
 /**
- * Knows when the event loop last read what the sockets had. Code that goes on in microtasks lets no timer and no socket have its turn,
- * however long it takes: nothing may be decided by what was heard "until now" unless the loop has turned.
+ * Knows when the event loop last read everything from the sockets. Code that goes on in microtasks lets no timer and no socket
+ * have its turn, however long it takes. So nothing may be decided by what was received "until now" unless the loop has turned.
  */
 export class LoopTurns {
   readonly #runtime: Runtime;
@@ -18,12 +18,12 @@ export class LoopTurns {
     this.#runtime = runtime;
   }
 
-  /** What has arrived up to 5 ms ago was read. */
+  /** Whether everything that had arrived up to 5 ms ago was read. */
   get fresh(): boolean {
     return this.#runtime.nowMs() - this.#readAtMs <= freshForMs;
   }
 
-  /** Finds out in the background, so that the next question may be answered with `true`. */
+  /** Checks in the background, so that `fresh` may be `true` the next time. */
   look(): void {
     if (this.#looking) return;
     this.#looking = true;
@@ -32,10 +32,11 @@ export class LoopTurns {
     });
   }
 
-  /** Runs `fn` once all that has arrived by now was read. */
+  /** Runs `fn` once everything that has arrived by now was read. */
   after(fn: () => void): void {
     outsideScopes(() => {
-      // The first may run in the same round of the loop, behind a reading that is under way. The second runs behind one that began later.
+      // The first callback may run in the same round of the loop, after a read of the sockets that is already under way. The
+      // second one runs after a read that began later.
       setImmediate(() => {
         const beganMs = this.#runtime.nowMs();
         setImmediate(() => {

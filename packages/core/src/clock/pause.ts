@@ -1,7 +1,7 @@
 import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
 
-/** A time that can be ended early. */
+/** A wait that can be ended early. */
 export interface Pause {
   /** Resolves at the end, never rejects. */
   readonly over: Promise<void>;

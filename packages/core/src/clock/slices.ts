@@ -2,19 +2,25 @@ import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
 import { outsideScopes } from "../scope-store.js";
 
-/** About how much of one turn of the event loop all sliced works of this process take together. */
+/** About how long all sliced works of this process together run in one turn of the event loop. */
 const sliceMs: Millis = 5;
-/** How many items are done before the microtasks run that they have queued: enough for one batch of a driver, few enough for code that runs for the first time. */
+/**
+ * How many items are done before the microtasks run that these items have queued. It is enough for one batch of a driver, and
+ * few enough for code that runs for the first time.
+ */
 const stepItems = 200;
-/** The least number of items between two runs of the microtasks: reached step by step where a step takes longer than a slice, and the first step of `SlicedWork`. */
+/**
+ * The least number of items between two runs of the microtasks. Steps shrink to it when they take longer than a slice, and
+ * the first step of `SlicedWork` has this size.
+ */
 const leastItems = 60;
-/** Works of this process that are not done: what concerns very many begins several at once. */
+/** How many works of this process are not done. An event that concerns very many callers begins several works at once. */
 let underWay = 0;
 
 /**
- * Runs `each` for every item, and `done` behind the last. Few items are done at once. What takes longer goes on in later turns of the event
- * loop, between which sockets and timers are served: whatever else may happen meanwhile can happen between two items. What the items leave
- * to microtasks counts too.
+ * Runs `each` for every item, and `done` after the last one. If the items are few, all are done at once. Work that takes
+ * longer goes on in later turns of the event loop, and sockets and timers are served in between. So anything else may happen
+ * between two items. The time of the microtasks that the items queue counts too.
  */
 export function inSlices<T>(
   runtime: Pick<Runtime, "nowMs">,
@@ -37,13 +43,13 @@ export function inSlices<T>(
     try {
       more = some();
     } finally {
-      // Also behind an error, or the slices of all others would stay smaller.
+      // Also after an error, or the slices of all other works would stay smaller.
       if (!more) underWay--;
     }
     if (more) queueMicrotask(goOn);
     else done();
   };
-  /** `false`: there are no more. */
+  /** `false`: there are no more items. */
   const some = (): boolean => {
     for (let left = size; left > 0 && (left === size || runtime.nowMs() < endMs); left--) {
       const next = rest.next();
@@ -59,22 +65,22 @@ export function inSlices<T>(
     else outsideScopes(() => setImmediate(slice, sliceMs));
   };
   underWay++;
-  // What has led here has taken a part of this turn, and the next slice may be in the same turn.
+  // The code that led here has used a part of this turn, and the next slice may run in the same turn.
   slice(sliceMs / 2);
 }
 
-/** What took longer than this has had its part of the turn. */
+/** Work that took longer than this has used its part of the turn. */
 const shortMs: Millis = 1;
 
 /**
- * What several callers leave to be done, such as news that come together for many: behind their present step, in slices. All together take
- * no more of a turn than one work. What they add does not throw.
+ * Runs work that several callers add, such as reactions to news that reach many of them together. The work runs after the present
+ * step of the callers, in slices. All of it together takes no more of a turn than one work. The added functions do not throw.
  */
 export class SlicedWork {
   readonly #runtime: Pick<Runtime, "nowMs">;
   readonly #due = new Set<() => void>();
   #beganMs: Millis = 0;
-  /** Also from the end of what was long until the next turn. */
+  /** Also true from the end of a long work until the next turn. */
   #running = false;
 
   constructor(runtime: Pick<Runtime, "nowMs">) {

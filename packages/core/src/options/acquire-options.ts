@@ -15,13 +15,13 @@ import {
 } from "./checks.js";
 import { checkFenceBy } from "./provider-options.js";
 
-/** All that a caller can say of one acquire, with nothing left open. */
+/** All options of one acquire, with the defaults filled in. */
 export interface ResolvedAcquireOptions {
   readonly waitMs: Millis;
   readonly signal: AbortSignal | undefined;
   readonly leaseMs: Millis;
   readonly renew: boolean;
-  /** What a hold lives by: only one with a time to live has a lease that a caller may choose. */
+  /** What keeps a hold alive. Only with `"ttl"` is there a lease that a caller may choose. */
   readonly lease: Capabilities["lease"];
   readonly revocable: boolean;
   readonly label: string | null;
@@ -29,7 +29,7 @@ export interface ResolvedAcquireOptions {
   readonly owner: Owner | undefined;
   readonly holdAtLeastMs: Millis;
   readonly fresh: boolean;
-  /** 0 for kinds of which nothing is kept. */
+  /** 0 for kinds of locks that are never kept. */
   readonly keepMs: Millis;
   readonly fenceBy: FenceBy;
 }
@@ -50,7 +50,7 @@ const scopeKeys: ReadonlySet<string> = new Set([...viewKeys, "onLoss"]);
 const reentrantKeys: ReadonlySet<string> = new Set([...viewKeys, "owner"]);
 const reentrantScopeKeys: ReadonlySet<string> = new Set([...scopeKeys, "owner"]);
 
-/** Which call the options are for; each knows some more than the one before. */
+/** The names of the options that each kind of call knows. */
 export const acquireKeys: Readonly<
   Record<
     "candidacy" | "view" | "keepableView" | "scope" | "reentrant" | "reentrantScope",
@@ -66,8 +66,8 @@ export const acquireKeys: Readonly<
 };
 
 /**
- * Options of a call over those of its view. Throws `InvalidArgumentError` for what is unknown, mistyped or out of range, and
- * `UnsupportedError` for a lease that the backend would not keep.
+ * The options of a call, with those of its view as defaults. Throws `InvalidArgumentError` for an option that is unknown, of
+ * a wrong type or out of range, and `UnsupportedError` for a lease that the backend would not keep.
  */
 export function resolveAcquireOptions(
   what: string,
@@ -120,7 +120,7 @@ export function resolveAcquireOptions(
   return resolved;
 }
 
-/** What a call that only tries is asked with: once, unless it says itself how long it waits. */
+/** The options of a call that only tries: it asks once, unless the call itself says how long it waits. */
 export function onceUnlessSaid(
   resolved: ResolvedAcquireOptions,
   given: AcquireOptions | undefined,
@@ -128,7 +128,7 @@ export function onceUnlessSaid(
   return { ...resolved, waitMs: given?.waitMs ?? 0 };
 }
 
-/** An option that would be ignored is an error: its caller would rely on a hold that ends by itself. */
+/** Refuses a lease option that the backend would ignore, because the caller would rely on a hold that ends by itself. */
 function checkLease(what: string, { leaseMs, renew }: AcquireOptions, lease: Capabilities["lease"]): void {
   if (lease === "ttl" || (leaseMs === undefined && renew !== false)) return;
   const option = leaseMs === undefined ? "renew: false" : "leaseMs";

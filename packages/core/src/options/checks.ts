@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "../api/errors.js";
 import { meantByHabit } from "./habits.js";
 import { nearest } from "./nearest.js";
 
-/** How a value is shown in a message: short, and telling types apart (`"5"` from `5`). */
+/** A value as messages show it: short, and so that types can be told apart (`"5"` from `5`). */
 export function show(value: unknown): string {
   if (typeof value === "string")
     return value.length > 60 ? `"${value.slice(0, 57)}..."` : JSON.stringify(value);
@@ -40,7 +40,7 @@ export function checkChoice(what: string, value: unknown, choices: readonly stri
   throw new InvalidArgumentError(`${what} must be "${choices.join('" or "')}"; got ${show(value)}`);
 }
 
-/** What an error says, whatever was thrown. */
+/** The message of an error, whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -50,7 +50,7 @@ export function checkString(what: string, value: unknown): void {
   throw new InvalidArgumentError(`${what} must be a string; got ${show(value)}`);
 }
 
-/** Any object that behaves as a signal will do: there may be more than one realm or polyfill about. */
+/** Accepts any object that behaves like a signal, because it may come from another realm or from a polyfill. */
 export function checkSignal(what: string, value: unknown): void {
   if (value === undefined) return;
   const signal = value as Partial<AbortSignal> | null;
@@ -82,7 +82,7 @@ export function checkMethods(what: string, value: unknown, methods: readonly str
   );
 }
 
-/** What a call was given as its options: nothing, or an object with no other keys than these. */
+/** Checks the options of a call: they are `undefined`, or an object with no keys other than `known`. */
 export function checkOptions(what: string, options: unknown, known: ReadonlySet<string>): void {
   if (options === undefined) return;
   checkObject(`${what}: options`, options);
@@ -91,13 +91,16 @@ export function checkOptions(what: string, options: unknown, known: ReadonlySet<
 
 const signalAlone: ReadonlySet<string> = new Set(["signal"]);
 
-/** The options of a call that takes a `signal` and nothing else. */
+/** Checks the options of a call that takes a `signal` and nothing else. */
 export function checkSignalAlone(what: string, options: { readonly signal?: unknown } | undefined): void {
   checkOptions(what, options, signalAlone);
   checkSignal(`${what}: signal`, options?.signal);
 }
 
-/** Refuses an unknown option and names the one that was likely meant: ignored, the mistake would show only at the worst moment. */
+/**
+ * Refuses an unknown option, and names the one that was probably meant. If it were ignored, the mistake would show only
+ * at the worst moment.
+ */
 export function checkKnownKeys(what: string, options: object, known: ReadonlySet<string>): void {
   for (const key in options) {
     if (known.has(key)) continue;

@@ -4,8 +4,8 @@ const address = ["connect", "url", "nodes"];
 const client = ["client"];
 
 /**
- * What other libraries call their options, in lower case and without a unit, and what is meant by it here: the first of these that the
- * call in question knows.
+ * The names of options in other libraries, in lower case and without a unit. Each has a list of our options: the one that is
+ * meant is the first that the call in question knows.
  */
 const habits: ReadonlyMap<string, readonly string[]> = new Map([
   ...all(lease, "ttl", "lockttl", "leasetime", "leaseduration", "duration", "expiry", "expire", "expiration"),
@@ -54,7 +54,7 @@ function all(meant: readonly string[], ...words: readonly string[]): [string, re
   return words.map((word) => [word, meant]);
 }
 
-/** The option that `key` stands for by the habit of another library; `null` when there is none. */
+/** Our option for `key`, if `key` is the name of an option in another library; otherwise `null`. */
 export function meantByHabit(key: string, known: ReadonlySet<string>): string | null {
   const word = key
     .toLowerCase()

@@ -4,9 +4,9 @@ import { show } from "./checks.js";
 const longestNameBytes = 512;
 
 /**
- * A lock name is well-formed Unicode of 1 to 512 bytes in UTF-8, on every backend. Half of a surrogate pair has no bytes of its own: servers
- * get another character for it, so that two names would be one lock, and a message with the name would name another one. What else a backend
- * refuses, such as an illegal path, is for its own factory to say.
+ * Checks a lock name: on every backend it is well-formed Unicode of 1 to 512 bytes in UTF-8. Half of a surrogate pair has no
+ * bytes of its own, so servers would get another character for it. Two names would then be one lock, and a message with the
+ * name would name another lock. The factory of each backend checks what else it refuses, such as an illegal path.
  */
 export function validateLockName(name: unknown): asserts name is string {
   if (typeof name !== "string") {

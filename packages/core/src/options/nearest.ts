@@ -1,4 +1,4 @@
-/** The one of `names` that is written most like `typed`; `null` when none is near. */
+/** The name in `names` that is spelt most like `typed`; `null` when none is similar. */
 export function nearest(typed: string, names: Iterable<string>): string | null {
   let best: string | null = null;
   let bestDistance = Math.max(2, Math.floor(typed.length / 2));
@@ -9,7 +9,7 @@ export function nearest(typed: string, names: Iterable<string>): string | null {
   return best;
 }
 
-/** Levenshtein's: how many letters to insert, delete or replace. */
+/** The Levenshtein distance: how many letters to insert, delete or replace. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -31,10 +31,11 @@ const commonKeys = [
 ] as const satisfies readonly (keyof ProviderOptions)[];
 
 /**
- * Fills in the defaults of the options every factory takes. Throws `InvalidArgumentError` at once for a key that is
+ * Fills in the defaults of the options that every factory takes. Throws `InvalidArgumentError` at once for a key that is
  * neither one of these nor in `extraKnownKeys`, and for values of a wrong type or range. The factory checks its own keys.
  *
- * `keeps`: as `LockDriver.keeps`. Without it a `keepMs` above 0 is an `UnsupportedError`: its caller would rely on what never happens.
+ * `keeps`: as `LockDriver.keeps`. Without it a `keepMs` above 0 is an `UnsupportedError`, because the caller would rely on
+ * something that never happens.
  */
 export function resolveProviderOptions(
   factoryName: string,
@@ -82,7 +83,7 @@ export function resolveProviderOptions(
   };
 }
 
-/** The address alone in place of the options. It is not shown: it may carry a password. */
+/** Refuses an address that was given in place of the options. The message does not show it, because it may contain a password. */
 function checkNoAddress(factoryName: string, options: unknown, known: readonly string[]): void {
   const ways = typeof options === "string" ? ["connect", "url"] : Array.isArray(options) ? ["nodes"] : [];
   const way = ways.find((each) => known.includes(each));

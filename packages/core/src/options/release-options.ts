@@ -3,7 +3,7 @@ import { checkBoolean, checkOptions, checkSignal } from "./checks.js";
 
 const known: ReadonlySet<string> = new Set(["signal", "keep"]);
 
-/** Throws `InvalidArgumentError` for what no release takes. */
+/** Throws `InvalidArgumentError` for options that a release does not take. */
 export function checkReleaseOptions(options: ReleaseOptions | undefined): void {
   checkOptions("release", options, known);
   checkSignal("release: signal", options?.signal);

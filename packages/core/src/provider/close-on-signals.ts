@@ -21,11 +21,12 @@ const knownSignals: ReadonlySet<unknown> = new Set(["SIGTERM", "SIGINT", "SIGHUP
 const closing = new Set<object>();
 
 /**
- * `close({ graceMs })` on the first of the signals, then re-raise it, so that the process ends by it as it would have
- * without us, unless other code handles it too. A second signal meanwhile ends the process at once. Disposing undoes it.
+ * Calls `close({ graceMs })` on the first of the signals, and then raises that signal again. The process ends by it as it
+ * would have without this function, unless other code handles the signal too. A second signal meanwhile ends the process at
+ * once. Disposing the result removes the handlers.
  *
- * One call for each provider: the signal is raised again when all of them have closed. Throws `InvalidArgumentError` at
- * once for what is not a provider, and for wrong options.
+ * Call it once for each provider: the signal is raised again when all of them have closed. Throws `InvalidArgumentError` at
+ * once for an argument that is not a provider, and for wrong options.
  */
 export function closeOnSignals(
   provider: LockProvider,
@@ -50,7 +51,7 @@ export function closeOnSignals(
         clearInterval(keepAlive);
         closing.delete(undo);
         if (closing.size > 0) return;
-        // What ended with the provider, such as a `lead()`, has a turn before the process ends.
+        // Code that ends with the provider, such as a `lead()`, gets a turn of the event loop before the process ends.
         setImmediate(() => process.kill(process.pid, signal));
       });
   };

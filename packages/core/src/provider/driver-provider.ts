@@ -53,11 +53,11 @@ export interface ProviderParts {
 }
 
 /**
- * A provider over a driver. Backends extend it with what they have alone, and override what core does not build on
+ * A provider that is built on a driver. Backends extend it with what only they have, and override what core does not build on
  * grants (latches, barriers, counts).
  *
- * `Token` repeats for the compiler what the driver's `capabilities.fencing` says: `FencingToken` unless that is `"none"`. Below this
- * class a token may be `null`, and the views are given their type here.
+ * `Token` repeats for the compiler what the driver's `capabilities.fencing` says: `FencingToken` unless that is `"none"`. In
+ * the code below this class a token may be `null`; this class gives the views their type.
  */
 export class DriverProvider<Token extends AnyToken = AnyToken> implements LockProvider<Token> {
   readonly id: string;
@@ -109,7 +109,7 @@ export class DriverProvider<Token extends AnyToken = AnyToken> implements LockPr
     try {
       await abortable(engine, signal, () => engine.link.whenConnected({ waitMs }), "");
     } catch (error) {
-      // The link makes an error for each call, in a timer. Here the stack names the caller.
+      // The link makes an error for each call, in a timer. The stack is captured again here, where it names the caller.
       if (error instanceof BackendError || error instanceof QuorumError) Error.captureStackTrace(error);
       throw error;
     }
@@ -196,7 +196,7 @@ export class DriverProvider<Token extends AnyToken = AnyToken> implements LockPr
     await this.close();
   }
 
-  /** The engine, for backends that build on it what is not a grant. */
+  /** The engine, for primitives of a backend that are built on it and are not grants. */
   protected get engine(): GrantEngine {
     return this.#engine;
   }
@@ -237,7 +237,9 @@ export class DriverProvider<Token extends AnyToken = AnyToken> implements LockPr
     return new UnsupportedError(`the backend ${backend} has no ${kind}`, { backend, lockName: name });
   }
 
-  /** Throws where the name or the kind is not one of this backend's; for what is not a grant. */
+  /**
+   * Throws if this backend does not have the kind, or cannot have the name. Backends call it for primitives that are not grants.
+   */
   protected checkNamed(kind: PrimitiveKind, name: string): void {
     validateLockName(name);
     this.#engine.driver.checkName?.(name);

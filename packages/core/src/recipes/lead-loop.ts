@@ -11,9 +11,9 @@ import type { Leadership } from "./leadership.js";
 export type TermBody = (term: Leadership, context: ScopeContext) => PromiseLike<void> | void;
 
 /**
- * Stands, leads, gives back, and stands again at the tail, until `signal` aborts or the provider closes, which are the
- * normal ends. Nothing is held when it settles. What of the body's errors only repeats that the term is over is no error: a
- * body that passes its signal on will reject with just that.
+ * Stands for election, leads, gives the term back, and stands again at the tail, until `signal` aborts or the provider
+ * closes. Those are the normal ends. Nothing is held when it settles. An error of the body that only repeats that the term is
+ * over does not count, because a body that passes its signal on will reject with exactly that.
  */
 export async function leadLoop(
   engine: GrantEngine,
@@ -42,7 +42,7 @@ async function leadUntil(
   while (!signal.aborted) {
     const term = await elected(engine, signal, campaign);
     if (term === null) return;
-    // Elected at the moment of the abort: the body has not begun, so there is nothing to stop.
+    // The abort came at the moment of the election: the body has not begun, so there is nothing to stop.
     if (signal.aborted) return await term[Symbol.asyncDispose]();
     try {
       await runScope(engine, term, { onLoss: "ignore", signal }, body, undefined);
@@ -50,12 +50,14 @@ async function leadUntil(
       if (!saysThatTermIsOver(error, term, signal) && !saysThatProviderCloses(error, engine)) throw error;
     }
     if (signal.aborted) return;
-    // A body that returns at once, with a backend that answers at once, would otherwise let nothing else in the process run.
+    // Otherwise a body that returns at once, with a backend that answers at once, would let no other code of the process run.
     await nextTurn();
   }
 }
 
-/** `null` when `signal` aborted first. Trouble in transport is tried again by the provider's policy. */
+/**
+ * Resolves when elected; `null` when `signal` aborted first. After trouble in transport it tries again by the provider's policy.
+ */
 async function elected(
   engine: GrantEngine,
   signal: AbortSignal,
@@ -106,6 +108,6 @@ function saysThatTermIsOver(error: unknown, term: Leadership, signal: AbortSigna
   if (term.state === "lost") reasons.push(Handle.holdOf(term).lossError());
   if (signal.aborted) reasons.push(signal.reason);
   if (reasons.includes(error)) return true;
-  // Node's own functions reject with an AbortError of theirs, and the reason as its cause.
+  // Node's own functions reject with an `AbortError` of their own, which has the reason as its cause.
   return error instanceof Error && error.name === "AbortError" && reasons.includes(error.cause);
 }

@@ -18,13 +18,13 @@ import { Leadership } from "./leadership.js";
 import { View } from "./view.js";
 
 /**
- * Leader election over any driver: a queue whose head leads. The `label` of a candidacy is what the others see of it.
- * Compatible with what the driver's layout is: Curator's `LeaderLatch` or `LeaderSelector` on ZooKeeper.
+ * Leader election over any driver: a queue whose head leads. Other clients see the `label` of a candidacy. The layout is that
+ * of the driver: on ZooKeeper that of Curator's `LeaderLatch` or `LeaderSelector`.
  */
 export class LeaderElectionView extends View implements LeaderElection {
   readonly #variant: string | null;
 
-  /** `variant`: which layout, in the driver's words. */
+  /** `variant`: the driver's name for the layout. */
   constructor(
     engine: GrantEngine,
     kind: PrimitiveKind,
@@ -42,7 +42,7 @@ export class LeaderElectionView extends View implements LeaderElection {
     );
   }
 
-  /** After each term, also when the body returned, as Curator's `LeaderSelector` with auto-requeue. */
+  /** Stands again after each term, also when the body has returned, like Curator's `LeaderSelector` with auto-requeue. */
   async lead(
     options: CandidacyOptions & { signal: AbortSignal },
     body: (term: LeadershipHandle, context: ScopeContext) => PromiseLike<void> | void,
@@ -122,7 +122,7 @@ function leaderIn({ held }: LockSnapshot): Participant | null {
   return first === undefined ? null : participant(first, true);
 }
 
-/** The id is the last part of the backend's own name: unique for each candidacy, so that a new term has a new id. */
+/** The id is the last part of the backend's own name. It is unique for each candidacy, so that a new term has a new id. */
 function participant({ backendId, label }: ParticipantInfo, leader: boolean): Participant {
   const id = backendId.slice(backendId.lastIndexOf("/") + 1);
   return label === null ? { id, leader } : { id, label, leader };

@@ -5,7 +5,7 @@ import type { Hold } from "../grants/hold.js";
 import { show } from "../options/checks.js";
 import { abortable } from "../signals/abortable.js";
 
-/** A term of office: `lost` is deposition, `release()` is resignation. */
+/** A term of office: `lost` aborts on deposition, `release()` resigns. */
 export class Leadership extends Handle implements LeadershipHandle {
   async announce(label: string): Promise<void> {
     const hold = Handle.holdOf(this);
@@ -23,7 +23,7 @@ export class Leadership extends Handle implements LeadershipHandle {
     try {
       await abortable(engine, this.lost, () => this.#tell(hold, label), name);
     } catch (error) {
-      // A driver that finds the term gone may hear of it through the refusal first.
+      // This refusal may be the first sign for the driver that the term is gone.
       this.#assertInOffice();
       throw error;
     }
@@ -43,7 +43,7 @@ export class Leadership extends Handle implements LeadershipHandle {
     return "LeadershipHandle";
   }
 
-  /** Unlike `assertHeld` it lets a term pass that is only in doubt: what is announced changes no order. */
+  /** Unlike `assertHeld` it accepts a term that is only in doubt, because an announcement does not change who leads. */
   #assertInOffice(): void {
     const { state } = this;
     if (state === "lost" || state === "released") this.assertHeld();

@@ -16,8 +16,9 @@ interface Account {
 }
 
 /**
- * Which owner holds, or is asking for, which re-entrant lock of one provider. Owners are local: no other process sees
- * them. An owner asks for one thing at a time, also where a lock has two sides: what it holds then decides what comes next.
+ * Which owner holds, or asks for, which re-entrant lock of one provider. Owners are local: no other process sees them. An
+ * owner has one request at a time for a lock, also where the lock has two sides, because what it then holds decides how the
+ * next request goes on.
  */
 export class OwnerBooks {
   readonly #accounts = new Map<string, Account>();
@@ -39,7 +40,7 @@ export class OwnerBooks {
 
   enter(hold: Hold): void {
     const account = this.#accounts.get(key(hold, hold.owner));
-    // The hold may be over by the clock before its caller has it; its end has been reported then.
+    // The hold may be over by the clock before its caller gets it. Its end was then reported already.
     if (account === undefined || !hold.check()) return;
     account.holds.set(hold.mode, hold);
     hold.onEnd = () => {
@@ -71,7 +72,7 @@ export class OwnerBooks {
   }
 }
 
-/** The length keeps apart what a separator inside a name could join. */
+/** The length is in the key because a separator inside a name could make two different keys equal. */
 function key(lock: BookedLock, owner: Owner): string {
   return `${lock.kind}:${lock.name.length}:${lock.name}${owner.id}`;
 }

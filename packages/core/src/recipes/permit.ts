@@ -2,7 +2,7 @@ import type { PermitHandle } from "../api/semaphore.js";
 import { Handle, type HandleOptions } from "../grants/handle.js";
 import type { Hold } from "../grants/hold.js";
 
-/** A batch of permits. They come, go and are lost together: when any one of them is gone, so is the handle. */
+/** A batch of permits. They are granted, released and lost together: when one of them is gone, the handle is lost. */
 export class Permit extends Handle implements PermitHandle {
   readonly permits: number;
   readonly permitIds: readonly string[];

@@ -20,7 +20,7 @@ import { View } from "./view.js";
 /** A lock, or one side of a lock, that is not re-entrant: each acquire has an owner of its own. */
 export abstract class PlainView<H extends Handle = Handle> extends View implements Mutex {
   protected abstract readonly mode: LockMode;
-  /** Makes the handles, where they can do more than those of a mutex. */
+  /** Makes the handles, if they can do more than those of a mutex. */
   protected readonly handleFrom: AcquireSpec["handleFrom"];
 
   acquire(options?: AcquireOptions): Promise<H> {
@@ -60,17 +60,18 @@ export abstract class PlainView<H extends Handle = Handle> extends View implemen
     return await runScope(this.engine, handle, resolved, body, frame);
   }
 
-  /** The mode of the scopes that a wait in their body would never get past; `undefined`: any. */
+  /** In the body of a scope with this mode a wait for this lock would never end. `undefined`: any mode. */
   protected get blockedBy(): LockMode | undefined {
     return undefined;
   }
 
   protected override spec(options: ResolvedAcquireOptions, throws = false): AcquireSpec {
     const { engine, kind, name, mode, handleFrom } = this;
-    // Asking once is answered truthfully; only a wait would never end.
+    // A request that asks once gets a true answer; only a wait would never end.
     if (options.waitMs > 0 && scopesTracked()) {
       const own = frameOf(engine, name, this.blockedBy);
-      // Frames exist for the whole process as soon as any of its code has a re-entrant lock. That must not change what this provider does.
+      // As soon as any code of the process has a re-entrant lock, frames exist for the whole process. That must not change
+      // what this provider does.
       const refused = engine.options.detectDeadlocks || own?.reentrant === true;
       if (refused && own?.hold.check() === true) throw ownScopeError(name);
     }
@@ -86,7 +87,7 @@ export abstract class PlainView<H extends Handle = Handle> extends View implemen
     };
   }
 
-  /** Rejects with what is wrong in the options. No async function, since `claim` is one and gives the caller its promise. */
+  /** Rejects when an option is wrong. It is no async function: `claim` is one, and the caller gets the promise of `claim`. */
   #take(what: string, given: AcquireOptions | undefined, throws: boolean): Promise<H | null> {
     try {
       const options = resolveAcquireOptions(what, given, this.defaults, acquireKeys.view);

@@ -23,7 +23,7 @@ export class ReadWriteLockView extends View implements ReadWriteLock {
 class ReadSide extends PlainView {
   protected readonly mode: LockMode = "shared";
 
-  /** Reading once more while one reads is no deadlock by itself: it becomes one only behind a writer that queues. */
+  /** A second read inside a read is no deadlock by itself. It becomes one only behind a writer that has queued. */
   protected override get blockedBy(): LockMode {
     return "exclusive";
   }

@@ -11,7 +11,7 @@ import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import { type ReentrantAsk, ReentrantView } from "./reentrant-view.js";
 import { View } from "./view.js";
 
-/** Many readers or one writer, over any driver; each side may be taken again by its owner, and is counted by itself. */
+/** Many readers or one writer, over any driver. Its owner may take each side again, and each side is counted by itself. */
 export class ReentrantReadWriteLockView extends View implements ReentrantReadWriteLock {
   readonly read: ReentrantAcquirable;
   readonly write: ReentrantAcquirable;
@@ -32,8 +32,8 @@ class ReadSide extends ReentrantView {
   }
 
   /**
-   * A writer's read is beside its write, with the same token, and stays when the write goes. Each time the last handle of
-   * such a read is released it ends at the backend too, and the next is a new one.
+   * An owner that writes gets its read beside the write, with the same token. The read stays when the write is released. When
+   * the last handle of such a read is released, the read ends at the backend too, and the next read is a new one.
    */
   protected override async ask(ask: ReentrantAsk): Promise<Handle | null> {
     const { owner, throws } = ask;
@@ -46,7 +46,7 @@ class ReadSide extends ReentrantView {
       if (!throws && error instanceof AcquireTimeoutError) return null;
       throw error;
     }
-    // Its holder released the write meanwhile: now a reader like any other.
+    // The holder released the write meanwhile, so this is now a read like any other.
     return await super.ask(ask);
   }
 
@@ -65,7 +65,7 @@ class WriteSide extends ReentrantView {
 
   protected override async ask(ask: ReentrantAsk): Promise<Handle | null> {
     const reads = this.books.find(this.lock, ask.owner, "shared") !== undefined;
-    // Asking once is answered truthfully; only a wait would never end.
+    // A request that asks once gets a true answer; only a wait would never end.
     if (reads && ask.options.waitMs > 0) {
       throw new DeadlockError(
         `the owner of this call reads "${this.name}": a write would wait for that read to end, and ` +

@@ -21,26 +21,26 @@ import { ownScopeError } from "./plain-view.js";
 import { View } from "./view.js";
 import { whenCertain } from "./when-certain.js";
 
-/** One wait over all that a re-entrant acquire may have to wait for. */
+/** The limits of one wait, for everything that a re-entrant acquire may have to wait for. */
 export interface ReentrantBounds extends LocalBounds {
   readonly startedMs: Millis;
 }
 
-/** One ask of an owner that does not hold this side yet. */
+/** One request of an owner that does not hold this side yet. */
 export interface ReentrantAsk {
   readonly owner: Owner;
   readonly options: ResolvedAcquireOptions;
-  /** Whether no grant in time is an error. */
+  /** Whether it is an error when no grant comes in time. */
   readonly throws: boolean;
   readonly bounds: ReentrantBounds;
 }
 
-/** What one scope has got. */
+/** What one scope has acquired. */
 interface Entry {
   readonly handle: Handle;
-  /** The scope that it was made in. */
+  /** The scope in which it was acquired. */
   readonly parent: Frame | undefined;
-  /** The scope whose one place for a child it has. */
+  /** The outer scope whose one place for a child it has taken. */
   readonly place: Frame | undefined;
 }
 
@@ -104,12 +104,12 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     return booksOf(this.engine);
   }
 
-  /** The mode of the scopes of others that a wait in their body would never get past; `undefined`: any. */
+  /** In the body of another owner's scope with this mode a wait for this lock would never end. `undefined`: any mode. */
   protected get blockedBy(): LockMode | undefined {
     return undefined;
   }
 
-  /** The owner holds nothing on this side, and is marked as asking. */
+  /** Asks the backend. The owner holds nothing on this side, and is marked as asking. */
   protected async ask(ask: ReentrantAsk): Promise<Handle | null> {
     const { engine, kind, name, mode, books } = this;
     const { owner, options, throws, bounds } = ask;
@@ -137,12 +137,12 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     );
   }
 
-  /** Rejects with `AcquireTimeoutError` when it was not entered in time. */
+  /** Enters the lock for a scope. Rejects with `AcquireTimeoutError` when it was not entered in time. */
   async #entry(options: ResolvedAcquireOptions): Promise<Entry> {
     const bounds = this.#bounds(options);
     const parent = this.#reenterable(options);
     if (parent !== undefined) {
-      // Under a scope that excludes, one child at a time, whatever its side. Under readers alone, all children read.
+      // Inside an exclusive scope one child runs at a time, whatever its side. Inside scopes that only read, all children read.
       const alone = frameOf(this.engine, this.name, "exclusive") !== undefined;
       if (!alone || (await this.#occupy(parent, bounds, options))) {
         const place = alone ? parent : undefined;
@@ -155,7 +155,7 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
         if (handle !== null) return { handle, parent, place };
       }
     }
-    // The first to ask, or one whose scope has ended while it waited for its turn: a stranger.
+    // There is no scope to enter: this call is the first to ask, or its scope has ended while it waited for its turn.
     const handle = (await this.#take(options, true, bounds)) as Handle;
     return { handle, parent: currentFrame(), place: undefined };
   }
@@ -186,19 +186,19 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     return owner === undefined || owner.id === frame.hold.owner.id ? frame : undefined;
   }
 
-  /** `false` when the frame ended first: then there is nothing left to enter again. */
+  /** Takes the child's place in the frame. `false` when the frame ended first: then there is nothing left to enter again. */
   async #occupy(frame: Frame, bounds: LocalBounds, options: ResolvedAcquireOptions): Promise<boolean> {
     if (options.signal?.aborted === true) throw options.signal.reason;
     if (frame.tryOccupy()) return true;
     const woken = await waitLocally(this.engine, bounds, (wake) => frame.queue(wake));
     if (!woken) throw this.timeoutError(options);
     if (frame.active) return true;
-    // The body has released its handle since this one got the place: those behind it go on too.
+    // The body has released its handle after this call got the place. The calls that queue behind this one go on too.
     frame.vacate();
     return false;
   }
 
-  /** A share in what the running scope holds: of this side, or beside the other. `null` when it was given back meanwhile. */
+  /** A share in what the running scope holds: on this side, or beside the other side. `null` when it was given back meanwhile. */
   async #enter(
     frame: Frame,
     bounds: ReentrantBounds,
@@ -207,7 +207,7 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     const { owner } = frame.hold;
     const ofThisSide = frameOf(this.engine, this.name, this.mode);
     if (ofThisSide?.hold.owner.id === owner.id) return await this.#reenter(ofThisSide.hold, bounds, options);
-    // A scope that has lost its hold ends with that, and does not begin anew.
+    // A scope that has lost its hold is over, and does not acquire the lock anew.
     if (frame.hold.state === "lost") throw frame.hold.lossError();
     return await this.#take({ ...options, owner }, true, bounds);
   }
@@ -271,7 +271,7 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     if (options.waitMs === 0) return;
     const frame = frameOf(this.engine, this.name, this.blockedBy);
     if (frame === undefined || !frame.hold.check()) return;
-    // Another re-entrant kind has another layout: the backend refuses that, and says so.
+    // Another re-entrant kind has another layout. The backend refuses that with an error that says so.
     if (frame.reentrant && (frame.hold.kind !== this.kind || frame.hold.owner.id === owner.id)) return;
     throw ownScopeError(this.name, "; nest withLock, or pass the owner of its handle");
   }

@@ -33,16 +33,16 @@ interface Ask {
 const permitKeys: ReadonlySet<string> = new Set([...acquireKeys.view, "permits"]);
 const permitScopeKeys: ReadonlySet<string> = new Set([...acquireKeys.scope, "permits"]);
 
-/** What Java's `int` holds: Curator keeps a limit in a `SharedCount`, Redisson in a key that it reads as one. */
+/** The largest `int` of Java: Curator keeps a limit in a `SharedCount`, Redisson in a key that it reads as an `int`. */
 const mostPermits = 2 ** 31 - 1;
 
 /** See `LockDriver.mostPermits`. */
 const defaultMostAtOnce = 10_000;
 
 /**
- * A semaphore over any driver. Grants are shared ones, also with a limit of one. A body of `withPermit` may ask for more
- * of the same semaphore: there is no owner that could wait for itself, so `DeadlockError` is never thrown, and two
- * bodies that each hold some and wait for the rest wait for ever unless `waitMs` bounds them. Take all at once instead.
+ * A semaphore over any driver. All grants are shared, also with a limit of one. A body of `withPermit` may ask for more permits
+ * of the same semaphore. There is no owner that could wait for itself, so `DeadlockError` is never thrown. Two bodies that each
+ * hold some permits and wait for the rest wait for ever, unless `waitMs` limits the wait. Take all permits at once instead.
  */
 export class SemaphoreView extends View implements Semaphore {
   readonly #limit: PermitLimit | null;
@@ -107,8 +107,8 @@ export class SemaphoreView extends View implements Semaphore {
   }
 
   /**
-   * `held` has an entry for each permit, as the backend keeps them, and each of those of one batch names the same owner.
-   * `available` is what the limit leaves beside them: 0 where clients with a higher limit have taken more.
+   * `held` has an entry for each permit, as the backend keeps them, and all entries of one batch name the same owner.
+   * `available` is how many permits of the limit are not held: 0 where clients with a higher limit have taken more.
    */
   override async inspect(options: InspectOptions = {}): Promise<SemaphoreSnapshot> {
     let limit = 0;

@@ -11,27 +11,27 @@ import { abortable } from "../signals/abortable.js";
 
 const inspectKeys: ReadonlySet<string> = new Set(["signal", "maxPending"]);
 
-/** What is behind a lock view, for siblings that combine several locks. */
+/** The inner parts of a lock view, for sibling packages that combine several locks. */
 export interface ViewParts {
   readonly engine: GrantEngine;
   readonly kind: PrimitiveKind;
-  /** What a call that says nothing gets. */
+  /** The options of a call that gives none. */
   readonly defaults: ResolvedAcquireOptions;
   /**
-   * One acquire of this view as the engine takes it, to be asked for beside others. `null` for views that do more than
-   * that, such as entering again. Throws `DeadlockError` as the view's own `acquire` would reject with it.
+   * One acquire of this view as a spec for the engine, so that it can be asked for together with other locks. `null` for views
+   * that do more than that, such as re-entry. Throws `DeadlockError` when the view's own `acquire` would reject with it.
    */
   spec(options: ResolvedAcquireOptions): AcquireSpec | null;
 }
 
 const parts: WeakMap<object, ViewParts> = new WeakMap();
 
-/** `undefined` for what is not a view of ours. */
+/** The parts of a view; `undefined` for an object that is not one of our views. */
 export function viewPartsOf(view: object): ViewParts | undefined {
   return parts.get(view);
 }
 
-/** The common part of named locks: a name, and looking in from outside. */
+/** The common part of named locks: a name, and the methods that ask about the lock without taking it. */
 export abstract class View implements LockView {
   readonly name: string;
   readonly #parts: ViewParts;
@@ -62,7 +62,7 @@ export abstract class View implements LockView {
     return this.look(options);
   }
 
-  /** `limitOf`: asked for once all arguments are checked and there is contact. */
+  /** `limitOf`: called when all arguments are checked and there is contact. */
   protected async look(
     options: InspectOptions,
     limitOf: () => Promise<number | undefined> = async () => undefined,

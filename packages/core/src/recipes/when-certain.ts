@@ -2,11 +2,11 @@ import type { Hold } from "../grants/hold.js";
 import { type LocalBounds, waitLocally } from "../signals/wait-locally.js";
 
 /**
- * Nothing new is built on a hold that is in doubt: waits until it is certain again, and rejects with its
- * `LockLostError` when it is lost instead.
+ * Calls `enter` when the hold is certain. While the hold is in doubt it waits, and rejects with the hold's `LockLostError`
+ * when the hold is lost instead.
  *
- * `enter` runs in the very tick in which the hold was seen to stand, and its value is the result. What a caller does after
- * an `await` comes too late for that: the hold may have been given back by then.
+ * `enter` runs in the same synchronous step in which the hold was found to stand, and its value is the result. Code of the
+ * caller after an `await` would be too late: the hold may have been given back by then.
  */
 export async function whenCertain<T>(
   hold: Hold,

@@ -7,7 +7,7 @@ import type { Hold } from "../grants/hold.js";
 import type { ResolvedAcquireOptions } from "../options/acquire-options.js";
 import { checkSignalAlone } from "../options/checks.js";
 
-/** A held write, which may become a read. */
+/** A held write, which can be turned into a read. */
 export class WriteLockHandle extends Handle implements WriteHandle {
   readonly #options: ResolvedAcquireOptions;
   #downgrading = false;
@@ -47,7 +47,7 @@ export class WriteLockHandle extends Handle implements WriteHandle {
     return "WriteHandle";
   }
 
-  /** The read is held by now: however this release ends, events report it and the read stays. */
+  /** Releases the write. The read is held by now and stays, however this release ends; events report how it ends. */
   async #letGo(signal: AbortSignal | undefined): Promise<void> {
     try {
       await this.release(signal === undefined ? {} : { signal });
