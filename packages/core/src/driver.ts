@@ -1,5 +1,5 @@
 /**
- * What a backend is made of: the interface that core asks, and what helps to implement it. Not stable before 1.0.
+ * What a backend implements: the interface that core calls, and helpers to implement it. Not stable before 1.0.
  *
  * @packageDocumentation
  */

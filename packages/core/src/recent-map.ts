@@ -1,13 +1,15 @@
 /**
- * A map that remembers so many entries: beyond that those that were set longest ago are forgotten. `isOver`: of an entry that is
- * forgotten before that, once it is the oldest.
+ * A map that keeps at most `most` entries: beyond that it forgets the entries that were set longest ago. `isOver`: whether an
+ * entry may be forgotten before that, once it is the oldest.
  */
 export class RecentMap<K, V> extends Map<K, V> {
   readonly #most: number;
   readonly #isOver: (value: V) => boolean;
-  /** Goes on from where it stands: a new iterator would pass the places of thousands of entries that were deleted. */
+  /**
+   * An iterator that goes on from where it stands. A new iterator would first pass the places of thousands of deleted entries.
+   */
   #fromOldest = this.entries();
-  /** What the iterator gave last, unless that was deleted since. */
+  /** The entry that the iterator gave last, unless it was deleted since. */
   #oldest: readonly [K, V] | undefined;
 
   constructor(most: number, isOver: (value: V) => boolean = () => false) {
@@ -44,7 +46,7 @@ export class RecentMap<K, V> extends Map<K, V> {
 
   #next(): readonly [K, V] | undefined {
     const next = this.#fromOldest.next();
-    // All entries that it passed are gone, so that the map is empty. An iterator that has ended gives nothing more.
+    // All entries that the iterator passed are gone, so the map is empty. An iterator that has ended gives nothing more.
     if (next.done === true) this.#fromOldest = this.entries();
     else this.#oldest = next.value;
     return this.#oldest;

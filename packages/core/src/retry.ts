@@ -8,15 +8,15 @@ export interface FullJitterOptions {
   baseMs?: Millis;
   /** Upper bound of any delay, in milliseconds. Default 2,000. */
   capMs?: Millis;
-  /** Gives up after so many tries. Default: never; the `waitMs` of the call ends it. */
+  /** The policy gives up after this many tries. Default: never; the `waitMs` of the call ends the tries. */
   maxAttempts?: number;
   /** A number from 0 to below 1 for each delay. Default `Math.random`. */
   random?: () => number;
 }
 
 /**
- * The default policy: a random delay between 0 and a bound that doubles with each try. Random over the whole range,
- * because clients that lost one server together should not come back together.
+ * The default policy: a random delay between 0 and a bound that doubles with each try. The delay is random over the whole
+ * range, because clients that lost one server together should not come back together.
  */
 export function fullJitterRetry(options: FullJitterOptions = {}): RetryPolicy {
   const { baseMs = 50, capMs = 2_000, maxAttempts = Infinity, random = Math.random } = options;
@@ -29,8 +29,8 @@ export function fullJitterRetry(options: FullJitterOptions = {}): RetryPolicy {
 }
 
 /**
- * A caller's policy, to be asked in the middle of any callback: a mistake in it must not leave an acquire without an end. It
- * ends the tries, so that the acquire rejects with the failure it was asked about.
+ * Wraps a caller's policy, which is asked in the middle of callbacks. A mistake in the policy must not leave an acquire
+ * without an end. So it ends the tries, and the acquire rejects with the failure that the policy was asked about.
  */
 export function guardedRetry(factoryName: string, policy: RetryPolicy): RetryPolicy {
   const stop = (mistake: string): null => {

@@ -1,12 +1,12 @@
 import type { Runtime } from "./api/runtime.js";
 import { outsideScopes } from "./scope-store.js";
 
-/** Longest delay Node's timers know; beyond it they fire at once. */
+/** The longest delay of Node's timers. With a longer delay they would fire at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;
 
 /**
  * The clocks, timers and chance of this process. A delay above 2^31 - 1 ms fires early, at that limit: a caller that needs
- * the full time compares the clock when woken and sets the timer again. Timers run in no scope of a `withLock`.
+ * the full time compares the clock when woken and sets the timer again. Timers run outside of every `withLock` scope.
  */
 export const systemRuntime: Runtime = {
   nowMs: () => performance.now(),

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** What the async context carries: a `Frame`, which this file does not know, so that everything may import it. */
+/** The async context carries a `Frame`. This file does not know that type, so that every other file may import this one. */
 let store: AsyncLocalStorage<object | undefined> | undefined;
 
-/** Once it exists, each `await` in the process costs more, so that it is made only on request. */
+/** Once the store exists, each `await` in the process costs more, so it is made only on request. */
 export function createScopeStore(): void {
   store ??= new AsyncLocalStorage();
 }
@@ -21,9 +21,10 @@ export function runInScopeStore<T>(scope: object, body: () => T): T {
 }
 
 /**
- * Runs `fn` in no caller's scope. Node.js runs listeners, and timers, in the async context of the code that caused or set
- * them. That may be the body of another task: a listener would be taken for a part of it, and enter its lock beside it. So
- * whatever is run for others than the present caller goes through here. Free as long as no scope store exists.
+ * Runs `fn` outside of every caller's scope. Node.js runs listeners, and timers, in the async context of the code that caused
+ * or set them. That code may be the body of another task. A listener would then count as a part of that body, and could enter
+ * its lock beside it. So all code that runs for another caller than the present one goes through here. This costs nothing as
+ * long as no scope store exists.
  */
 export function outsideScopes<T>(fn: () => T): T {
   if (store?.getStore() === undefined) return fn();

@@ -9,7 +9,7 @@ type PublishedEvent =
   | "request-settled"
   | "fencing-rejected";
 
-/** Events that are published for tools that know nothing of the provider: the name of the channel for each. */
+/** The events that are published for tools that do not know the provider, each with the name of its channel. */
 export const channelNames: Readonly<Record<PublishedEvent, string>> = {
   lost: "holdfast:lock:lost",
   released: "holdfast:lock:released",

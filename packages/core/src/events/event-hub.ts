@@ -19,7 +19,7 @@ export interface EventSource {
 
 /**
  * The events of one provider. In hot paths ask `has(type)` first, so that no detail is built while the type has no listener.
- * Listeners run at once, and in no caller's scope.
+ * Listeners run at once, outside of every caller's scope.
  */
 export class EventHub implements LockEvents {
   readonly source: EventSource;
@@ -30,7 +30,7 @@ export class EventHub implements LockEvents {
   }
 
   on<K extends keyof LockEventMap>(type: K, listener: Listener<K>): Disposable {
-    // A fresh function: the same listener added twice is called twice, and each disposes of its own.
+    // A new function for each call: a listener that is added twice is called twice, and each disposal removes only its own.
     const added: Listener<K> = (event) => listener(event);
     this.#listeners.set(type, [...(this.#listeners.get(type) ?? []), added as Listener<never>]);
     return {
@@ -42,7 +42,7 @@ export class EventHub implements LockEvents {
     };
   }
 
-  /** Whether a listener or a subscriber of the diagnostics channel would hear it. */
+  /** Whether a listener or a subscriber of the diagnostics channel would get the event. */
   has(type: keyof LockEventMap): boolean {
     return this.#listeners.has(type) || channelOf(type)?.hasSubscribers === true;
   }
@@ -59,7 +59,7 @@ export class EventHub implements LockEvents {
       for (const listener of listeners ?? []) {
         try {
           const returned: unknown = (listener as Listener<K>)(event);
-          // An async listener rejects where another throws.
+          // An async listener rejects instead of throwing.
           if (returned instanceof Promise) returned.catch((error) => warnOfListener(type, error));
         } catch (error) {
           warnOfListener(type, error);
@@ -69,7 +69,7 @@ export class EventHub implements LockEvents {
   }
 }
 
-/** A listener is not allowed to hurt the locker, nor may its failure go unseen. */
+/** The error of a listener must not harm the call that caused the event, and must not go unseen. */
 function warnOfListener(type: string, error: unknown): void {
   const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
   process.emitWarning(`a listener of the event "${type}" threw: ${told}`, { type: "HoldfastWarning" });

@@ -9,12 +9,12 @@ import { outsideScopes } from "../scope-store.js";
 const rejections = channel(channelNames["fencing-rejected"]);
 const known: ReadonlySet<string> = new Set(["group", "provider", "maxResources"]);
 
-/** `LockHandle.turn` goes up to here: a gate has 16 bits for it. */
+/** The largest `LockHandle.turn`: a gate has 16 bits for it. */
 export const lastTurn = 65_535;
 
 /**
- * A gate in the memory of this process: it forgets all tokens when the process ends. Throws `InvalidArgumentError` for unknown options and
- * for values of a wrong type.
+ * A gate in the memory of this process: it forgets all tokens when the process ends. Throws `InvalidArgumentError` for
+ * unknown options and for values of a wrong type.
  */
 export function tokenGate(options: TokenGateOptions = {}): TokenGate {
   checkObject("tokenGate: options", options);
@@ -38,7 +38,7 @@ export function tokenGate(options: TokenGateOptions = {}): TokenGate {
       if (typeof resource !== "string") {
         throw new InvalidArgumentError(`admit: resource must be a string; got ${show(resource)}`);
       }
-      // A missing token would be smaller than nothing and larger than nothing: it must not slip through.
+      // A missing token would compare as neither smaller nor larger than any other, and must not be admitted.
       if (typeof token !== "bigint") {
         throw new InvalidArgumentError(`admit: token must be a bigint; got ${show(token)}`);
       }
@@ -47,7 +47,7 @@ export function tokenGate(options: TokenGateOptions = {}): TokenGate {
           `admit: turn must be a whole number from 0 to 65,535; got ${show(turn)}`,
         );
       }
-      // Both in one number: first the token decides, and of equal tokens the turn.
+      // Token and turn in one number: the token decides first, and the turn decides between equal tokens.
       const pair = (token << 16n) + BigInt(turn);
       const seen = largest.get(resource);
       if (seen !== undefined && pair < seen) {

@@ -12,8 +12,8 @@ export interface MemoryClaim {
 }
 
 /**
- * Whether a claim may be granted beside what is held: a writer alone, readers with readers, permits within the limit.
- * Who waits before it is another question.
+ * Whether a claim may be granted beside the entries that hold: a writer alone, readers with readers, permits within the
+ * limit. It does not look at waiters that are in front.
  */
 export function compatible(claim: MemoryClaim, held: readonly MemoryClaim[]): boolean {
   if (claim.limit !== null) {
@@ -25,8 +25,9 @@ export function compatible(claim: MemoryClaim, held: readonly MemoryClaim[]): bo
 }
 
 /**
- * Primitives that know nothing of each other must not share a name, and clients that disagree on the number of permits
- * must not share a semaphore. `present` is any entry of the queue: all of them agree.
+ * The error for a claim that must not share the queue with `present`; `undefined` if it may. Primitives that do not exclude
+ * each other must not share a name, and clients that disagree on the number of permits must not share a semaphore. `present`
+ * is any entry of the queue, because all of them agree.
  */
 export function conflictOf(
   name: string,
@@ -52,7 +53,7 @@ function conflict(name: string, message: string): LayoutConflictError {
   return new LayoutConflictError(message, { lockName: name, backend: "memory" });
 }
 
-/** Kinds that exclude each other, by the first of them. */
+/** The family of a kind, named by its first kind. The kinds of one family exclude each other. */
 function familyOf(kind: PrimitiveKind): PrimitiveKind {
   if (kind === "reentrant-mutex") return "mutex";
   return kind === "reentrant-read-write-lock" ? "read-write-lock" : kind;

@@ -22,7 +22,10 @@ const kinds: readonly PrimitiveKind[] = [
   "record",
 ];
 
-/** All grants, in memory; the other kinds are `MemoryProvider`'s. It has one layout for each kind, so a request's `variant` makes no difference. */
+/**
+ * Makes all grants in memory; `MemoryProvider` has the primitives that are not grants. There is one layout for each kind, so
+ * the `variant` of a request makes no difference.
+ */
 export class MemoryDriver implements LockDriver {
   readonly capabilities: Capabilities = {
     backend: "memory",
@@ -107,7 +110,7 @@ export class MemoryDriver implements LockDriver {
     await this.#endAll((place) => place.drop());
   }
 
-  /** Ends all places as a server ends a session: all of them have gone before any waiter is granted. */
+  /** Ends all places as a server ends a session: all of them are gone before any waiter is granted. */
   #endAll(end: (place: MemoryPlace) => void): Promise<void> {
     const { space, places, runtime } = this.#world;
     const ended = [...places];

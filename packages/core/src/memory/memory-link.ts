@@ -9,7 +9,7 @@ interface LinkListener {
   sessionEnded(): void;
 }
 
-/** The connection that memory does not have: always there, unless a test cuts it. */
+/** Stands in for the connection that memory does not have. It is always up, unless a test breaks it. */
 export class MemoryLink implements BackendLink {
   readonly #events: EventHub;
   readonly #runtime: Runtime;
@@ -90,7 +90,7 @@ export class MemoryLink implements BackendLink {
     this.#wake();
   }
 
-  /** The session ends at the backend; there is none until `reconnect()`. */
+  /** The session ends at the backend; there is no session until `reconnect()`. */
   expire(): void {
     if (this.#state === "lost") return;
     this.#session = `${this.#id}#${++this.#sessionCount}`;

@@ -15,7 +15,7 @@ export interface MemoryLocksOptions extends ProviderOptions {
   space?: MemorySpace;
 }
 
-/** What tests may do to a memory provider; found by `memoryControls()` of the `testing` entry. */
+/** The parts of a memory provider that tests may disturb. `memoryControls()` of the `testing` entry finds them. */
 export interface MemoryParts {
   readonly space: MemorySpace;
   readonly link: MemoryLink;
@@ -24,8 +24,8 @@ export interface MemoryParts {
 export const memoryParts: WeakMap<object, MemoryParts> = new WeakMap();
 
 /**
- * Locks inside this process: for tests of code that takes a provider, and for services that run as one process.
- * Arrival order; tokens start at 1 with each space. Throws `InvalidArgumentError` for options it does not know.
+ * Locks inside this process: for tests of code that takes a provider, and for services that run as one process. Locks are
+ * granted in arrival order; tokens start at 1 in each space. Throws `InvalidArgumentError` for options that it does not know.
  *
  * @example
  * ```ts

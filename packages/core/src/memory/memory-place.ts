@@ -21,7 +21,7 @@ export interface MemoryWorld {
   readonly space: MemorySpace;
   readonly link: MemoryLink;
   readonly runtime: Runtime;
-  /** Every place of this provider in any queue, to find again when the session ends. */
+  /** Every place of this provider in any queue, so that all are found when the session ends. */
   readonly places: Set<MemoryPlace>;
 }
 
@@ -57,7 +57,10 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
   #broken = false;
   #kept = false;
 
-  /** `write`: its place is beside that one, and so it is granted already. Throws `LockLostError` when that one is gone. */
+  /**
+   * `write`: the new place is a read beside that write, and so it is granted already. Throws `LockLostError` when
+   * the write is gone.
+   */
   constructor(world: MemoryWorld, request: MemoryRequest, listener: AttemptListener, write?: MemoryPlace) {
     const { space, link, places, runtime } = world;
     const { name, permits } = request;
@@ -192,7 +195,10 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
     this.#world.space.touch(this.#request.name);
   }
 
-  /** The end of a session reaches its places in slices, over several turns of the event loop. A place that is used before its slice notices the end here. */
+  /**
+   * The end of a session reaches its places in slices, over several turns of the event loop. A place that is used before its
+   * slice notices the end here.
+   */
   get #live(): boolean {
     if (this.session !== this.#world.link.session) this.sessionEnded();
     return this.#phase !== "over";

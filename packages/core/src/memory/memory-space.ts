@@ -12,7 +12,7 @@ export interface MemoryEntry extends MemoryClaim {
   readonly permitIds: readonly string[];
   /** `null` while it waits. */
   token: FencingToken | null;
-  /** Its provider may keep it for its next owner. */
+  /** Whether its provider may keep it for the next owner. */
   readonly keepable: boolean;
   /** Its turn has come: `token` is set. `before`: the token of the last grant of this lock, where the space remembers it. */
   turnCame(before: FencingToken | null): void;
@@ -20,15 +20,15 @@ export interface MemoryEntry extends MemoryClaim {
   wanted(): void;
   /** It was removed, and not by its owner. */
   removed(): void;
-  /** A client asked the holder to let go. */
+  /** A client asked the holder to release the lock. */
   revokeAsked(): void;
 }
 
 const mostRemembered = 10_000;
 
 /**
- * Where memory providers meet: those that share a space share its locks. First come, first served: an entry is granted when
- * it is compatible with all that hold and no waiter is before it. So all holders stand in front of all waiters.
+ * The locks of memory providers: providers that share a space share its locks. First come, first served: an entry is granted
+ * when it is compatible with all holders and no waiter is in front of it. So all holders stand in front of all waiters.
  */
 export class MemorySpace {
   readonly #queues = new Map<string, MemoryEntry[]>();
@@ -38,7 +38,7 @@ export class MemorySpace {
   /** The token of the last grant of each lock, the oldest names forgotten. `null` while no provider of the space keeps locks. */
   #lastGrants: Map<string, FencingToken> | null = null;
 
-  /** A provider of this space keeps locks, and has to know whether a grant follows its own last one. */
+  /** Called for a provider of this space that keeps locks. It has to know whether a grant follows its own last one. */
   rememberGrants(): void {
     this.#lastGrants ??= new Map();
   }
@@ -80,14 +80,17 @@ export class MemorySpace {
     this.serve(name);
   }
 
-  /** A client asks once: an entry that is kept for no owner is given back. It stands alone, or it would not be kept. */
+  /**
+   * A client asks once: an entry that its provider keeps while no owner has it is given back. Such an entry stands alone in
+   * its queue, or it would not be kept.
+   */
   want(name: string): void {
     this.queue(name)[0]?.wanted();
   }
 
   /**
-   * A read beside the write that is held: it has the write's token, and its place once that is gone. `false` when the
-   * write is not there any more.
+   * Adds a read beside a write that is held. The read has the write's token, and the write's place once the write is gone.
+   * `false` when the write is not there any more.
    */
   addBeside(name: string, write: MemoryEntry, read: MemoryEntry): boolean {
     const queue = this.#queues.get(name);
@@ -123,15 +126,18 @@ export class MemorySpace {
     this.#tell(name);
   }
 
-  /** Removes an entry as an operator does who deletes it. */
+  /** Removes an entry, as when an operator deletes it. */
   evict(name: string, entry: MemoryEntry): boolean {
     if (!this.queue(name).includes(entry)) return false;
-    // The victim is notified before the next grant: in one process the two holds need not overlap.
+    // The owner of the entry is notified before the next grant: in one process the two holds need not overlap.
     entry.removed();
     return this.remove(name, entry);
   }
 
-  /** Runs `changed` after each change of the queue, several at once as one; never at once. The result ends it. */
+  /**
+   * Runs `changed` after each change of the queue, once for several changes together, and never synchronously. The
+   * returned function ends it.
+   */
   watch(name: string, changed: () => void): () => void {
     const watcher = coalesced(changed);
     const watchers = this.#watchers.get(name) ?? new Set();
@@ -143,12 +149,15 @@ export class MemorySpace {
     };
   }
 
-  /** An entry shows something else of itself now. */
+  /** Notifies the watchers of the queue, because what an entry shows has changed. */
   touch(name: string): void {
     this.#tell(name);
   }
 
-  /** Grants from the front, as far as that goes. Reads the queue anew each time: a granted waiter may change it at once. */
+  /**
+   * Grants waiters from the front, as far as possible. Reads the queue again each time, because a granted waiter may
+   * change it at once.
+   */
   #serve(name: string): void {
     for (;;) {
       const queue = this.queue(name);
@@ -160,7 +169,7 @@ export class MemorySpace {
     }
   }
 
-  /** Returns the token of the grant before. */
+  /** Remembers this grant. Returns the token of the grant before it, where the space remembers that. */
   #granted(name: string, token: FencingToken): FencingToken | null {
     const last = this.#lastGrants;
     if (last === null) return null;
@@ -181,7 +190,7 @@ function isHeld(entry: MemoryEntry): boolean {
   return entry.token !== null;
 }
 
-/** Runs `fn` once for all calls of one moment, after it. */
+/** Runs `fn` in a microtask, once for all calls that were made until then. */
 function coalesced(fn: () => void): { run(): void; stop(): void } {
   let due = false;
   let stopped = false;

@@ -8,9 +8,9 @@ import { timeoutOf, type WaitBounds } from "./wait-bounds.js";
 const nothing = (): void => {};
 
 /**
- * Reads, and reads again after each sign of a change, until a value is the one waited for. A sign alone proves nothing,
- * so it never ends the wait. Rejects with `AcquireTimeoutError` at the deadline, `signal.reason`, `ProviderClosedError`,
- * or what a read rejects with.
+ * Reads the value, and reads it again after each sign of a change, until `isAwaited` accepts it. A sign alone proves nothing,
+ * so it never ends the wait. Rejects with `AcquireTimeoutError` at the deadline, `signal.reason`, `ProviderClosedError`, or
+ * what a read rejects with.
  */
 export async function awaitValue<T>(
   engine: GrantEngine,
@@ -79,12 +79,12 @@ async function inTime(engine: GrantEngine, bounds: WaitBounds, work: Promise<unk
   );
 }
 
-/** So long a call that is over waits for the answer to its last request. */
+/** How long a call that is over waits for the answer to its last request. */
 const answeredWithinMs: Millis = 100;
 
 /**
- * `gone`: what a call that was given up has left under `key` is taken back. The call waits for that as long as a server takes that answers;
- * `afterPending` of later calls and `close()` wait for the rest.
+ * Waits until what a call that was given up has left under `key` is taken back; `gone` settles then. The call waits no longer
+ * than a server that answers takes. `afterPending` of later calls and `close()` wait for the rest.
  */
 export async function takenBack(engine: GrantEngine, key: string, gone: Promise<unknown>): Promise<void> {
   engine.trackCleaning(gone);
@@ -94,8 +94,8 @@ export async function takenBack(engine: GrantEngine, key: string, gone: Promise<
 }
 
 /**
- * Waits until what earlier calls of this provider have left under `key` is taken back, so that it is not counted beside what this call
- * makes. Rejects as `awaitValue` does.
+ * Waits until what earlier calls of this provider have left under `key` is taken back, so that it does not count together
+ * with what this call makes. Rejects as `awaitValue` does.
  */
 export async function afterPending(engine: GrantEngine, bounds: WaitBounds, key: string): Promise<void> {
   const pending = engine.pendingRelease(key);

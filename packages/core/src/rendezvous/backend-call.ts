@@ -1,6 +1,9 @@
 import type { GrantEngine } from "../grants/engine.js";
 
-/** A call at the backend: refused once the provider is closed, and never rejecting with an error that is not ours. */
+/**
+ * Makes a call at the backend. It is refused once the provider is closed. It rejects only with errors of ours, or with
+ * the reason of `signal`.
+ */
 export async function backendCall<T>(
   engine: GrantEngine,
   name: string,
@@ -11,7 +14,7 @@ export async function backendCall<T>(
   try {
     return await work();
   } catch (error) {
-    // The caller's own reason is handed back as it is.
+    // The caller's own reason is passed on as it is.
     if (signal?.aborted === true && error === signal.reason) throw error;
     throw engine.typed(error, name);
   }

@@ -9,13 +9,13 @@ import { type WaitBounds, type WaitOptions, waitBounds } from "./wait-bounds.js"
 
 /** One member's place in a double barrier that it has passed. */
 export interface BarrierEntry {
-  /** `null` while it is there. */
+  /** Why the entry is gone; `null` while it is there. */
   readonly lost: LossReason | null;
-  /** Calls back once if it is lost: at once where it is already. Never because of `leave()` or `giveUp()`. */
+  /** Calls `listener` once if the entry is lost; at once if it is lost already. Never because of `leave()` or `giveUp()`. */
   onLost(listener: (reason: LossReason) => void): void;
   /** From now on the entry also notices its removal by another client. */
   watch(): void;
-  /** Resolves once all who were there have left. May be called again after a rejection. */
+  /** Resolves once all members that were there have left. May be called again after a rejection. */
   leave(bounds: WaitBounds): Promise<void>;
   /** Takes the entry away without waiting for the other members. */
   giveUp(): Promise<void>;
@@ -41,7 +41,7 @@ export class Membership implements BarrierMembership {
     return this.#lost.signal;
   }
 
-  /** Concurrent calls share one leaving, with the bounds of the first. */
+  /** Concurrent calls leave together, with the limits of the first call. */
   async leave(options?: WaitOptions): Promise<void> {
     const engine = this.#engine;
     const what = `leaving the double barrier ${show(this.#name)}`;
@@ -54,8 +54,8 @@ export class Membership implements BarrierMembership {
   }
 
   /**
-   * Takes our place away at once and does not wait for the others, so that a body that failed does not hold them up. Waits for the server no
-   * longer than a release does. Never rejects.
+   * Takes our place away at once and does not wait for the other members, so that a body that failed does not delay them.
+   * Waits for the server no longer than a release does. Never rejects.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#left) return;

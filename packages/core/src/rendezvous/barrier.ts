@@ -12,7 +12,9 @@ export interface BarrierStore extends Watched<boolean> {
   open(): Promise<void>;
 }
 
-/** A gate that is open until a client shuts it, and stays shut until a client opens it, even when the one that shut it has gone. */
+/**
+ * A gate that is open until a client shuts it. It stays shut until a client opens it, even when the client that shut it is gone.
+ */
 export class BarrierView implements Barrier {
   readonly name: string;
   readonly #engine: GrantEngine;

@@ -10,16 +10,16 @@ import { type WaitOptions, waitBounds } from "./wait-bounds.js";
 /** A latch as a backend keeps it. Counts are whole, from 0 to `maximumCount`. */
 export interface LatchStore extends Watched<number> {
   trySetCount(count: number): Promise<boolean>;
-  /** Takes `by` off, stopping at zero, exactly once; the count after that. */
+  /** Takes `by` off the count exactly once, but stops at zero. Resolves with the new count. */
   countDown(by: number): Promise<number>;
   /** Like `read()`, for a caller that reads once and has not subscribed to changes. */
   count(): Promise<number>;
 }
 
-/** What fits into four signed bytes. */
+/** The largest signed number of four bytes. */
 const maximumCount = 2 ** 31 - 1;
 
-/** A count that many take down and others wait for to be zero. It can be set again once it is there. */
+/** A count that clients take down while others wait until it is zero. Once it is zero it can be set again. */
 export class CountDownLatchView implements CountDownLatch {
   readonly name: string;
   readonly #engine: GrantEngine;

@@ -7,7 +7,10 @@ import { type WaitBounds, type WaitOptions, waitBounds } from "./wait-bounds.js"
 
 /** A double barrier as a backend keeps it. */
 export interface DoubleBarrierStore {
-  /** Makes an entry and resolves once so many have. Where it rejects the entry is taken back, behind the call if the server does not answer. */
+  /**
+   * Makes an entry, and resolves once `parties` members have one. When it rejects, the entry is taken back; if the server
+   * does not answer, that goes on in the background.
+   */
   enter(parties: number, bounds: WaitBounds): Promise<BarrierEntry>;
 }
 

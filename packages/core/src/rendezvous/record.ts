@@ -9,7 +9,7 @@ export type RecordStore = Pick<SharedRecord, "read" | "replace">;
 
 const mostBytes = 65_536;
 
-/** A text that is replaced by comparing it. */
+/** A text that is replaced only if it is still the text that the caller has seen. */
 export class RecordView implements SharedRecord {
   readonly name: string;
   readonly #engine: GrantEngine;

@@ -8,7 +8,7 @@ import type { LocalBounds } from "../signals/wait-locally.js";
 
 export type WaitOptions = Pick<AcquireOptions, "waitMs" | "signal">;
 
-/** One deadline for all that one call waits for. */
+/** One deadline for everything that one call waits for. */
 export interface WaitBounds extends LocalBounds {
   /** What the caller waits for, for messages: `the barrier "x"`. */
   readonly what: string;
@@ -48,7 +48,7 @@ export function waitBounds(
   };
 }
 
-/** What a wait rejects with at its deadline; one that never had an answer from the backend met an outage, not a crowd. */
+/** The error of a wait at its deadline. A wait that never had an answer from the backend met an outage, and not contention. */
 export function timeoutOf(engine: GrantEngine, bounds: WaitBounds, answered: boolean): Error {
   const { what, name, waitMs, startedMs, once } = bounds;
   const details = { lockName: name, backend: engine.backend };

@@ -4,19 +4,23 @@ import type { Hold } from "../grants/hold.js";
 import { currentScope, runInScopeStore } from "../scope-store.js";
 
 /**
- * The running body of one `withLock`. Code called from it finds it through the async context, as long as it is active;
- * a task that outlives the body finds nothing and is a stranger.
+ * The running body of one `withLock`. Code that the body calls finds this frame through the async context, as long as the
+ * frame is active. A task that outlives the body finds no frame, and its calls are not in the scope.
  *
- * One child at a time: siblings started together by one body (`Promise.all`) would otherwise be in the lock at once.
+ * A frame has one child at a time. Otherwise siblings that one body starts together (`Promise.all`) would be in the lock
+ * at the same time.
  */
 export class Frame {
   readonly reentrant: boolean;
-  /** `undefined` once the body has ended: promises made in it keep the frame, and must not keep what it held. */
+  /**
+   * `undefined` once the body has ended. Promises that were made in the body keep the frame in memory, and must
+   * not keep its hold.
+   */
   #hold: Hold | undefined;
   #parent: Frame | undefined;
   #occupied = false;
   readonly #queue = new Set<() => void>();
-  /** The scope around it whose one place it has. */
+  /** The outer scope whose one place for a child this frame has taken. */
   #place: Frame | undefined;
   #unwatch: (() => void) | undefined;
 
@@ -27,18 +31,21 @@ export class Frame {
     this.#hold = hold;
     this.reentrant = options.reentrant;
     this.#parent = nearestActive(options.parent);
-    // Each new frame shortens the chain behind it, since bodies that only try look for no scope.
+    // This read removes ended frames from the chain. Each new frame does it, since bodies that only try look for no scope.
     void this.#parent?.parent;
     this.#place = options.place;
     if (this.#place !== undefined && this.#place.hold !== hold) this.#leaveWithHold();
   }
 
-  /** Of an active frame. */
+  /** The hold. Only an active frame has one. */
   get hold(): Hold {
     return this.#hold as Hold;
   }
 
-  /** The active scope around it. Frames that ended leave the chain, or tasks that each start the next would keep all of them. */
+  /**
+   * The active scope around this one. Frames that ended are removed from the chain. Otherwise tasks that each start the next
+   * one would keep all of them in memory.
+   */
   get parent(): Frame | undefined {
     let found = this.#parent;
     while (found !== undefined && !found.active) found = found.#parent;
@@ -46,19 +53,25 @@ export class Frame {
     return found;
   }
 
-  /** A body that has released its handle itself is no longer a scope. A lost hold still has its scope, and its error. */
+  /**
+   * Whether this is still a scope. A body that has released its handle itself is no longer a scope. A lost hold still has its
+   * scope, so that calls in it get the error of the loss.
+   */
   get active(): boolean {
     return this.#hold?.givenBack === false;
   }
 
-  /** The place of the one child. */
+  /** Takes the place of the one child, if it is free. */
   tryOccupy(): boolean {
     if (this.#occupied) return false;
     this.#occupied = true;
     return true;
   }
 
-  /** Hands the place to the next in the queue, if there is one. Where the body has released its handle there is no place any more: all go on. */
+  /**
+   * Passes the place to the next call in the queue, if there is one. When the body has released its handle there is no place
+   * any more, and all calls in the queue go on.
+   */
   vacate(): void {
     if (!this.active) {
       this.leave();
@@ -72,7 +85,10 @@ export class Frame {
     this.#occupied = false;
   }
 
-  /** `wake` runs once: with the place, if the frame is still active then; without it when the frame has ended. */
+  /**
+   * Queues for the place of the child. `wake` runs once: with the place if the frame is still active then, and without it
+   * when the frame has ended. The returned function leaves the queue.
+   */
   queue(wake: () => void): () => void {
     this.#queue.add(wake);
     return () => this.#queue.delete(wake);
@@ -83,7 +99,7 @@ export class Frame {
     this.#wakeAll();
   }
 
-  /** Gives back its place in the scope around it, if it still has that. */
+  /** Gives back the place of this frame in the scope around it, if it still has that place. */
   leave(): void {
     const place = this.#place;
     this.#place = undefined;
@@ -93,8 +109,9 @@ export class Frame {
   }
 
   /**
-   * A body that has given back a hold of its own is in the scope around it like any other, and may ask for the lock again: with the place
-   * that it had there it would wait for itself. A child that is still in it leaves for both.
+   * Gives back the place in the outer scope once the body has given back its own hold. From then on the body is in the outer
+   * scope like any other code, and may ask for the lock again. If it kept the place, it would wait for itself. If a child is
+   * still in this frame, the place is given back when that child leaves.
    */
   #leaveWithHold(): void {
     if (this.active) this.#unwatch = this.hold.watch(() => this.#leaveWithHold());

@@ -2,7 +2,9 @@ import { Handle } from "../grants/handle.js";
 import { scopesTracked } from "../scope-store.js";
 import { currentFrame, Frame, runInFrame } from "./frames.js";
 
-/** Runs a body that holds several locks: what it calls finds itself in the scope of each of them, where scopes are tracked. */
+/**
+ * Runs a body that holds several locks. Where scopes are tracked, the code that it calls is in the scope of each of these locks.
+ */
 export async function runInFrames<T>(handles: readonly Handle[], body: () => PromiseLike<T> | T): Promise<T> {
   if (!scopesTracked()) return await body();
   const frames: Frame[] = [];

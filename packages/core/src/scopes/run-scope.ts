@@ -7,7 +7,7 @@ import { runInScope, type ScopeOptions } from "./scope.js";
 
 export type ScopeBody<T, H = LockHandle> = (lock: H, context: ScopeContext) => PromiseLike<T> | T;
 
-/** The scope of one hold. `frame`: where the body finds itself when it asks for the lock again. */
+/** Runs a body in the scope of one hold. `frame`: the frame that the body's own calls find when they ask for the lock again. */
 export function runScope<T, H extends Handle = Handle>(
   engine: GrantEngine,
   handle: H,

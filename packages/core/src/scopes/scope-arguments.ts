@@ -3,7 +3,10 @@ import type { LockHandle } from "../api/handle.js";
 import { show } from "../options/checks.js";
 import type { ScopeBody } from "./run-scope.js";
 
-/** Sorts out `withLock(body)` and `withLock(options, body)`, and their likes. `method`: for messages. */
+/**
+ * Sorts the arguments of `withLock(body)` and `withLock(options, body)`, and of similar methods. `method`: its name, for
+ * messages.
+ */
 export function scopeArguments<O, T, H = LockHandle>(
   method: string,
   first: O | ScopeBody<T, H>,

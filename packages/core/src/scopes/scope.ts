@@ -9,13 +9,13 @@ export interface ScopeOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** What a scope has to know of the handle that it is about: of one hold, or of several together. */
+/** What a scope needs of its handle, which may be the handle of one hold or of several together. */
 export interface Scoped extends AsyncDisposable {
   readonly state: HoldState;
   onLost(listener: (error: LockLostError) => void): () => void;
 }
 
-/** What callers must not see on a handle. */
+/** What a scope needs besides the handle, because callers must not see it on a handle. */
 export interface ScopeMeans {
   readonly signals: SignalHub;
   /** Whether the release of the handle showed that the hold had gone before it. */
@@ -24,8 +24,8 @@ export interface ScopeMeans {
 }
 
 /**
- * Runs the body of a `withLock` and gives the handle back whatever happens. The body's own error always wins, also over
- * a loss; a failed release never replaces a result, and only the event `release-failed` reports it.
+ * Runs the body of a `withLock` and releases the handle whatever happens. The body's own error always takes precedence, also
+ * over a loss. A failed release never replaces a result; only the event `release-failed` reports it.
  */
 export async function runInScope<T>(
   handle: Scoped,
@@ -49,7 +49,7 @@ export async function runInScope<T>(
   return value;
 }
 
-/** What the body gets beside its handle. The signal is made when it is first read. */
+/** What the body gets besides its handle. The signal is made when it is first read. */
 class Scope implements ScopeContext {
   readonly #handle: Scoped;
   readonly #signals: SignalHub;

@@ -1,6 +1,6 @@
 import type { GrantEngine } from "../grants/engine.js";
 
-/** Stops waiting for `work` when the signal aborts; what comes of it then is of no interest. Errors are made ours. */
+/** Waits for `work`, and stops waiting when the signal aborts; its result is then ignored. Errors become errors of ours. */
 export function abortable<T>(
   engine: GrantEngine,
   signal: AbortSignal | undefined,

@@ -3,7 +3,7 @@ import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
 import { inSlices } from "../clock/slices.js";
 
-/** After this long, servers that all refuse are taken at their word. */
+/** After this long, a wait ends when all servers refuse. An earlier refusal does not end it. */
 const refusedAfterMs: Millis = 900;
 
 interface Waiter {
@@ -11,7 +11,7 @@ interface Waiter {
   readonly startedMs: Millis;
 }
 
-/** What the waiters want to know of the attempts. */
+/** What the waiters need to know about the attempts to connect. */
 export interface Attempts {
   readonly servers: readonly string[];
   readonly lastCause: unknown;
@@ -26,7 +26,7 @@ export interface VainWait {
   readonly refused: boolean;
   readonly servers: readonly string[];
   readonly lastCause: unknown;
-  /** `: ` and what the last cause says, or nothing. */
+  /** `: ` and the message of the last cause, or an empty text. */
   readonly detail: string;
 }
 
@@ -90,7 +90,10 @@ export class ConnectionWaiters {
       this.#settleAll(this.#refusable, (waiter) => waiter.settle(this.#inVain(waiter)));
   }
 
-  /** Settles all waiters, very many of them in parts: those whose turn has not come when contact breaks again wait on. */
+  /**
+   * Settles all waiters, in slices when there are very many. If contact breaks again meanwhile, those whose turn has
+   * not come wait on.
+   */
   connected(): void {
     const contact = ++this.#contact;
     this.#settleAll(this.#waiting, (waiter) => {
@@ -114,7 +117,7 @@ export class ConnectionWaiters {
   }
 }
 
-/** The errors of several addresses of one name come as one without a text of its own. */
+/** The errors of several addresses of one host name come as one error that has no message of its own. */
 function describe(error: Error): string {
   if (error.message !== "") return error.message;
   const parts = (error as { errors?: unknown }).errors;

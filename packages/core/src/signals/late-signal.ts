@@ -1,6 +1,6 @@
 import { outsideScopes } from "../scope-store.js";
 
-/** An abort signal that costs nothing until its `signal` is read. Its listeners run in no caller's scope. */
+/** An abort signal that costs nothing until its `signal` is read. Its listeners run outside of every caller's scope. */
 export class LateSignal {
   #controller: AbortController | undefined;
   #aborted = false;

@@ -3,30 +3,34 @@ import type { Millis } from "../api/values.js";
 import type { GrantEngine } from "../grants/engine.js";
 import { waitLocally } from "./wait-locally.js";
 
-/** A value at the backend that tells when it may have changed. */
+/** A value at the backend, with a report when it may have changed. */
 export interface Watched<T> {
-  /** Calls `changed`, from now on until stopped, whenever `read()` may give something else than it gave last. */
+  /** Calls `changed` whenever `read()` may give another result than the last one. The returned function ends that. */
   subscribe(changed: () => void): () => void;
   read(): Promise<T>;
-  /** The backend has answered, although a `read()` that asks more than once may not be over. Left out: each asks once. */
+  /**
+   * Whether the backend has answered, although a `read()` with several requests may not be over. Left out: each
+   * `read()` makes one request.
+   */
   readonly answered?: boolean;
 }
 
 export interface ObservedSource<T> extends Watched<T> {
-  /** Nothing that an observer who saw `seen` needs to see again. */
+  /** Whether an observer that has seen `seen` does not need to see `now`. */
   same(seen: T, now: T): boolean;
   readonly signal?: AbortSignal | undefined;
   /** The name that its errors carry. */
   readonly name: string;
 }
 
-/** Between two tries of a read that failed, where the retry policy has nothing to say. */
+/** The time between two tries of a read that failed, when the retry policy gives none. */
 const readAgainMs: Millis = 1_000;
 
 /**
- * The present value at once, then each change. Reads only when asked for the next value, and one read at a time, so a
- * slow consumer sees the latest value and not every one. Outages are waited out; an abort of `signal` ends it plainly,
- * the end of the provider with `ProviderClosedError`, an error that will not pass with that error.
+ * Yields the present value at once, then each change. It reads only when it is asked for the next value, and one read at a
+ * time, so a slow consumer sees the latest value and not every one. It waits until an outage is over. An abort of `signal`
+ * ends it without an error, the end of the provider ends it with `ProviderClosedError`, and an error that is not retryable
+ * ends it with that error.
  */
 export function observeLatest<T>(engine: GrantEngine, source: ObservedSource<T>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => new LatestValues(engine, source) };
@@ -44,7 +48,7 @@ class LatestValues<T> implements AsyncIterator<T, undefined> {
   #seen: { readonly value: T } | null = null;
   #ended = false;
   #wake: () => void = nothing;
-  /** Calls of `next()` take their turns. */
+  /** The last call of `next()`: calls run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(engine: GrantEngine, source: ObservedSource<T>) {
@@ -105,7 +109,7 @@ class LatestValues<T> implements AsyncIterator<T, undefined> {
     return null;
   }
 
-  /** `null` when it ended first; what the read gives then is of no interest. */
+  /** `null` when the iteration ended first; the result of the read is then ignored. */
   async #read(): Promise<Reading<T> | null> {
     const box: { reading: Reading<T> | null; wake: () => void } = { reading: null, wake: nothing };
     const settled = (reading: Reading<T>): void => {

@@ -1,7 +1,10 @@
 import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
 
-/** Resolves when `work` has settled, however that ends, or after `limitMs`. Never rejects. `ref`: whether the wait keeps the process alive. */
+/**
+ * Resolves when `work` has settled, in either way, or after `limitMs`. Never rejects. `ref`: whether the wait
+ * keeps the process alive.
+ */
 export function settledWithin(
   runtime: Runtime,
   work: Promise<unknown>,

@@ -4,13 +4,13 @@ interface Entry {
 }
 
 /**
- * One listener on each signal, however many wait for it. A service that hands one shutdown signal to a thousand
- * acquires would otherwise see a warning from the eleventh on.
+ * Adds one listener to each signal, however many callers wait for it. Otherwise a service that passes one shutdown signal to
+ * a thousand acquires would see a warning from the eleventh on.
  */
 export class SignalHub {
   readonly #entries = new WeakMap<AbortSignal, Entry>();
 
-  /** `signal` is not aborted yet. Each callback runs once at most. */
+  /** `signal` must not be aborted yet. Each callback runs at most once. */
   add(signal: AbortSignal, callback: () => void): void {
     let entry = this.#entries.get(signal);
     if (entry === undefined) {

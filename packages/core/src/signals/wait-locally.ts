@@ -9,9 +9,9 @@ export interface LocalBounds {
 }
 
 /**
- * Waits for something inside this process: a sibling's turn, a hold that is certain again. `arm` registers `wake` and
- * returns how to take that back. Resolves to `false` at the deadline; rejects with `signal.reason`, or when the
- * provider closes.
+ * Waits for something inside this process, such as the end of a sibling scope, or a hold that is certain again. `arm`
+ * registers `wake` and returns a function that removes it. Resolves to `true` once `wake` was called, and to `false` at the
+ * deadline. Rejects with `signal.reason`, and when the provider closes.
  */
 export function waitLocally(
   engine: GrantEngine,

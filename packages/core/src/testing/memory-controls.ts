@@ -4,16 +4,16 @@ import type { LockProvider } from "../api/provider.js";
 import { Handle } from "../grants/handle.js";
 import { memoryParts } from "../memory/memory-locks.js";
 
-/** What can go wrong with a memory provider, on demand. */
+/** Makes a memory provider fail in chosen ways. */
 export interface MemoryControls {
   /**
-   * Removes the entry at `position` of the queue, in which holders stand in front: by default the first holder's.
-   * `false` when nothing is there.
+   * Removes the entry at `position` of the queue, by default 0. Holders stand in front, so that is the entry of the first
+   * holder. `false` when nothing is there.
    */
   steal(name: string, position?: number): boolean;
   /**
-   * Removes the very entry behind a handle of any provider of the space. `false` when it is gone already. Throws `InvalidArgumentError`
-   * for what is not a handle of this library.
+   * Removes the entry behind a handle of any provider of the space. `false` when it is gone already. Throws
+   * `InvalidArgumentError` for an object that is not a handle of this library.
    */
   stealHold(handle: LockHandle): boolean;
   /** Contact breaks; the session lives on. */

@@ -3,7 +3,9 @@ import type { Millis } from "../api/values.js";
 import { seededRandom } from "./random.js";
 import { type Timer, TimerHeap } from "./timer-heap.js";
 
-/** A clock that moves only when one of these methods moves it, and random numbers that repeat: the same seed gives the same run. */
+/**
+ * A clock that moves only when one of these methods moves it, and random numbers that repeat: the same seed gives the same run.
+ */
 export interface SimulatedRuntime extends Runtime {
   /** The seed that it was made with. */
   readonly seed: number;
@@ -15,9 +17,9 @@ export interface SimulatedRuntime extends Runtime {
   stepWall(byMs: Millis): void;
   /** Runs the next timer, at its time, and then everything that follows from it. `false` when there is none. */
   step(): Promise<boolean>;
-  /** Runs, in order, all timers of so long a time, also those set meanwhile. */
+  /** Lets `forMs` milliseconds pass, and runs all timers of that time in order, also those that are set meanwhile. */
   advance(forMs: Millis): Promise<void>;
-  /** Steps on its own whenever everything else has come to rest, until disposed. */
+  /** Runs the next timer by itself whenever all other code has come to rest, until the result is disposed. */
   autoAdvance(): Disposable;
 }
 
@@ -99,7 +101,10 @@ export function simulatedRuntime(seed: number): SimulatedRuntime {
   };
 }
 
-/** All promise reactions have run, and all that waits for the event loop to turn: a macrotask comes after them, or three. */
+/**
+ * Resolves when all promise reactions have run, and all code that waits for a turn of the event loop. Three macrotasks in a
+ * row come after both.
+ */
 function atRest(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
 }

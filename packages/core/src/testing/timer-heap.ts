@@ -10,7 +10,7 @@ export interface Timer {
 /** Timers by time and tie: thousands of them, of which most are cancelled before they are due. */
 export class TimerHeap {
   readonly #live = new Set<Timer>();
-  /** A binary heap that still has what was cancelled, until that comes to the top. */
+  /** A binary heap. A cancelled timer stays in it until it comes to the top. */
   readonly #heap: Timer[] = [];
 
   get size(): number {
@@ -35,7 +35,7 @@ export class TimerHeap {
     this.#live.delete(timer);
   }
 
-  /** The next one at or before `untilMs`. It stays. */
+  /** The next timer at or before `untilMs`. It stays in the heap. */
   next(untilMs: Millis): Timer | undefined {
     for (;;) {
       const top = this.#heap[0];

@@ -6,11 +6,11 @@ const noMembers: ReadonlySet<object> = new Set();
 /** The entries of one double barrier. */
 export interface MemoryRound {
   readonly members: Set<object>;
-  /** All were there at one moment, and some of them still are. */
+  /** Whether all members were there at one moment. Some of them still are. */
   ready: boolean;
 }
 
-/** What the providers of one memory space share beside the queues of their locks. */
+/** What the providers of one memory space share besides the queues of their locks. */
 export class MemoryBoard {
   readonly counts: Map<string, number> = new Map();
   readonly shut: Set<string> = new Set();
@@ -27,7 +27,7 @@ export class MemoryBoard {
     return board;
   }
 
-  /** The round of a member that comes: the first makes it. */
+  /** The round for a member that enters; the first member makes it. */
   round(name: string): MemoryRound {
     let round = this.rounds.get(name);
     if (round === undefined) {
@@ -41,7 +41,7 @@ export class MemoryBoard {
     return this.rounds.get(name)?.members ?? noMembers;
   }
 
-  /** The last member ends the round. */
+  /** Removes a member from the round. The last member ends the round. */
   leaveRound(name: string, member: object): void {
     const members = this.rounds.get(name)?.members;
     members?.delete(member);
@@ -52,7 +52,7 @@ export class MemoryBoard {
   subscribe(topic: string, changed: () => void): () => void {
     const listeners = this.#listeners.get(topic) ?? new Set();
     this.#listeners.set(topic, listeners);
-    // One function may listen twice; each time it is taken back on its own.
+    // A new function for each call: one function may subscribe twice, and each subscription ends on its own.
     const listener = (): void => changed();
     listeners.add(listener);
     return () => {

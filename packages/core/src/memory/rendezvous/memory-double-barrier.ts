@@ -31,7 +31,10 @@ export class MemoryDoubleBarrier implements DoubleBarrierStore {
   }
 }
 
-/** A member from the moment it asks. It loses its entry with its session, and makes it again only while it has not passed. */
+/**
+ * A member, from the moment at which it asks. It loses its entry with its session, and makes the entry again only while it
+ * has not passed the barrier.
+ */
 class MemoryBarrierEntry implements BarrierEntry, Waiting {
   lost: LossReason | null = null;
   readonly #engine: GrantEngine;
@@ -39,7 +42,7 @@ class MemoryBarrierEntry implements BarrierEntry, Waiting {
   readonly #name: string;
   readonly #parties: number;
   #phase: "entering" | "in" | "over" = "entering";
-  /** The members that leaving waits for: those that were there when it began. */
+  /** The members that `leave()` waits for: those that were there when it began. */
   #others: readonly object[] = [];
   #listener: (reason: LossReason) => void = () => {};
   readonly #stopListening: Disposable;
@@ -59,7 +62,7 @@ class MemoryBarrierEntry implements BarrierEntry, Waiting {
     return this.#board.subscribe(this.#topic, changed);
   }
 
-  /** Whether the barrier is full, with us in it. */
+  /** Makes our entry, and reads whether the barrier is full. */
   async read(): Promise<boolean> {
     if (this.#engine.link.state !== "connected") await this.#engine.contactRegained();
     if (this.#phase !== "entering") return false;
@@ -73,7 +76,7 @@ class MemoryBarrierEntry implements BarrierEntry, Waiting {
   }
 
   passed(): void {
-    // The session may have ended between the last look and now.
+    // The session may have ended between the last read and now.
     if (this.#phase === "entering") this.#phase = "in";
     if (!this.#board.membersOf(this.#name).has(this)) this.#lose("session-expired");
   }
@@ -134,7 +137,10 @@ class MemoryBarrierEntry implements BarrierEntry, Waiting {
     this.#listener(reason);
   }
 
-  /** Notifies all watchers, also our own: while entering, the next look makes the entry again once contact is back. */
+  /**
+   * Removes our entry and notifies all watchers, also our own. While this member is entering, its next read makes the entry
+   * again once contact is back.
+   */
   #vacate(): void {
     this.#board.leaveRound(this.#name, this);
     this.#board.changed(this.#topic);

@@ -13,7 +13,9 @@ import { MemoryDoubleBarrier } from "./memory-double-barrier.js";
 import { MemoryLatch } from "./memory-latch.js";
 import { memoryRecord } from "./memory-record.js";
 
-/** Memory's locks, and what is no lock: latches and barriers of all providers of one space. */
+/**
+ * The locks of memory, and the primitives that are no locks, such as latches and barriers. All providers of one space share them.
+ */
 export class MemoryProvider extends DriverProvider<FencingToken> {
   readonly #board: MemoryBoard;
 
