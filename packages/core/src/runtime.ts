@@ -5,8 +5,8 @@ import { outsideScopes } from "./scope-store.js";
 export const longestTimerMs: number = 2 ** 31 - 1;
 
 /**
- * The clocks, timers and chance of this process. A delay above 2^31 - 1 ms fires early, at that limit: a caller that needs
- * the full time compares the clock when woken and sets the timer again. Timers run outside of every `withLock` scope.
+ * The clocks, timers and random numbers of this process. A delay above 2^31 - 1 ms fires early, at that limit: a caller that
+ * needs the full time compares the clock when woken and sets the timer again. Timers run outside of every `withLock` scope.
  */
 export const systemRuntime: Runtime = {
   nowMs: () => performance.now(),

@@ -88,8 +88,8 @@ export interface LeaderElection<Token extends AnyToken = AnyToken> {
    */
   leader(): Promise<Participant | null>;
   /**
-   * The leader first, then the candidates in the order in which they will lead, where the backend has one. Rejects as
-   * `leader()` does. Curator: `LeaderLatch.getParticipants()`.
+   * Resolves with the leader first, then the candidates in the order in which they will lead, where the backend has an order.
+   * Rejects as `leader()` does. Curator: `LeaderLatch.getParticipants()`.
    */
   participants(): Promise<readonly Participant[]>;
 

@@ -19,7 +19,7 @@ export type ErrorCode =
   | "HF_FENCED_OUT"
   | "HF_INVALID_ARGUMENT";
 
-/** What each error of this library may be given beside its message. */
+/** What each error of this library may be given besides its message. */
 export interface HoldfastErrorDetails {
   /** The error that led to this one; becomes `Error.cause`. */
   readonly cause?: unknown;
@@ -76,9 +76,9 @@ export abstract class HoldfastError extends Error {
   abstract readonly code: ErrorCode;
   /** Whether the same call, made again later, may succeed. */
   readonly retryable: boolean;
-  /** The lock that the failed call was about. Not set where it was about none. */
+  /** The lock that the failed call was about. Not set when the call was about no lock. */
   declare readonly lockName?: string;
-  /** The kind of backend that the failed call was sent to. Not set where none was asked. */
+  /** The kind of backend that the failed call was sent to. Not set when no backend was asked. */
   declare readonly backend?: Capabilities["backend"];
 
   constructor(message: string, details: HoldfastErrorDetails = {}, retryable = false) {
@@ -138,7 +138,7 @@ export class NotHeldError extends HoldfastError {
   readonly code = "HF_NOT_HELD";
 }
 
-/** The queue entry of a *waiter* was deleted by another client while its session lived. */
+/** Another client deleted the queue entry of a *waiter* while the waiter's session lived. */
 export class EvictedError extends HoldfastError {
   readonly code = "HF_EVICTED";
 }

@@ -42,7 +42,7 @@ export interface HoldEventBase extends LockEventBase {
  * on our side with the outcome `unconfirmed`, and `release-failed` says why.
  */
 export interface LockEventMap {
-  /** The connection has changed. */
+  /** The state of the connection has changed. */
   "session-state": ProviderEventBase & {
     /** The state from now on. */
     readonly state: SessionState;
@@ -103,7 +103,7 @@ export interface LockEventMap {
     /** `"entry-gone"`: the entry was removed while the session or the client lived. */
     readonly reason: "session-lost" | "entry-gone";
   };
-  /** An acquire has ended, one way or another. */
+  /** An acquire has ended, with any outcome. */
   "acquire-settled": LockEventBase & {
     /** What it asked for. */
     readonly mode: LockMode;

@@ -1,7 +1,7 @@
 import type { PrimitiveKind } from "./capabilities.js";
 import type { Age, FencingToken, LockMode, Millis, Owner } from "./values.js";
 
-/** What one look at a lock asks for. */
+/** The options of `inspect()`. */
 export interface InspectOptions {
   /** Ends the wait for the answer: the promise rejects with `signal.reason`. Default: none. */
   signal?: AbortSignal;

@@ -35,8 +35,8 @@ export interface ProviderOptions {
    */
   detectDeadlocks?: boolean;
   /**
-   * When trouble in transport is tried again inside one call. Default `fullJitterRetry()`: a random delay up to 50
-   * ms, then up to the double each time, at most 2 s.
+   * Says when one call tries again after trouble in transport. Default `fullJitterRetry()`: after a random delay of up to 50
+   * ms; that limit doubles with each try, to at most 2 s.
    */
   retry?: RetryPolicy;
   /**
@@ -144,12 +144,12 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
    * ```
    */
   semaphore(name: string, limit: number, options?: AcquireOptions): Semaphore<Token>;
-  /** A count that clients take down, and that others wait for to be zero. Redisson: `RCountDownLatch`. Curator has none. */
+  /** A count that some clients take down while others wait until it is zero. Redisson: `RCountDownLatch`. Curator has none. */
   countDownLatch(name: string): CountDownLatch;
   /** A gate that one client shuts and others wait at. Curator: `DistributedBarrier`. Redisson has none. */
   barrier(name: string): Barrier;
   /**
-   * A barrier of `parties` members, a whole number from 1 to 2^31 - 1, who start and leave together. Curator:
+   * A barrier of `parties` members, a whole number from 1 to 2^31 - 1, which start and leave together. Curator:
    * `DistributedDoubleBarrier`. Redisson has none.
    */
   doubleBarrier(name: string, parties: number): DoubleBarrier;
@@ -173,8 +173,8 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
   holds(): readonly LockHandle<Token>[];
 
   /**
-   * The locks that this provider keeps (`ProviderOptions.keepMs`), also while they are lent to an owner. Lent ones are in
-   * `holds()` too. Local and synchronous.
+   * The locks that this provider keeps (`ProviderOptions.keepMs`), also while they are lent to an owner. Those that are lent
+   * are in `holds()` too. Local and synchronous.
    *
    * @example
    * ```ts
@@ -224,9 +224,9 @@ export interface CloseOptions {
   releaseTimeoutMs?: Millis;
 
   /**
-   * Milliseconds for which the present holders may go on before their holds are taken from them. Default 0. Holds are
-   * renewed meanwhile, and a scope may enter its own re-entrant lock again and downgrade a write. The signals of
-   * `lead()` bodies abort at once. A lock that stays taken because of `holdAtLeastMs` is not waited for.
+   * Milliseconds for which the present holders may go on before their holds are taken from them. Default 0. Holds are renewed
+   * meanwhile, and a scope may enter its own re-entrant lock again and downgrade a write. The signals of `lead()` bodies
+   * abort at once. `close()` does not wait for a lock that stays taken because of `holdAtLeastMs`.
    */
   graceMs?: Millis;
 }

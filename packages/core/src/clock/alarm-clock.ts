@@ -2,7 +2,7 @@ import type { Runtime } from "../api/runtime.js";
 import type { Millis } from "../api/values.js";
 import { inSlices } from "./slices.js";
 
-/** Something to be done at a time. An alarm is in one clock at most, and rings once for each `set`. */
+/** Something that is to be done at a given time. An alarm is in one clock at most, and rings once for each `set`. */
 export abstract class Alarm {
   /** Place in the clock's heap; -1 when not set. Only the clock touches it and `atMs`. */
   heapIndex = -1;
@@ -17,7 +17,7 @@ const lingerMs: Millis = 20;
  * Thousands of deadlines on one timer: a binary heap of alarms, so that 10,000 holds cost one timer of the
  * runtime. Setting and clearing are O(log n).
  *
- * With `ref: true` alarms that are set keep the process alive, and up to 20 ms longer. Without it they never do.
+ * With `ref: true` alarms keep the process alive while they are set, and up to 20 ms longer. Without it they never do.
  *
  * Most alarms are cleared soon, and setting a timer of the runtime costs more than the wait that the alarm limits. So a timer
  * stays set when its alarm is cleared, and may wake up for nothing. A timer that keeps the process alive is first set for 20
@@ -95,7 +95,7 @@ export class AlarmClock {
     this.#cancelTimer = undefined;
     this.#timerAtMs = Infinity;
     const rung = (): void => this.#arm(Infinity);
-    // Most timers find their alarm cleared.
+    // Most timers find that their alarm was cleared.
     if ((this.#heap[0]?.atMs ?? Infinity) > this.#runtime.nowMs()) return rung();
     inSlices(this.#runtime, this.#due(), (alarm) => alarm.ring(), rung);
   };

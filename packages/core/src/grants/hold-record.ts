@@ -12,7 +12,7 @@ export type HoldIdentity = Pick<HoldEventBase, "kind" | "name" | "mode" | "owner
 /** A hold or a request that is over, and of which something may be left at the backend. */
 export type Left = Pick<HoldIdentity, "kind" | "name" | "owner">;
 
-/** A handle as its hold knows it. */
+/** A handle as its hold uses it. */
 export interface OpenHandle extends LockHandle {
   holdLost(error: LockLostError): void;
   revokeAsked(): void;

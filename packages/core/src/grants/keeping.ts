@@ -388,7 +388,7 @@ export class Tenant implements Grant {
   readonly lent: boolean;
   /** Core's side of its hold. It is set before the driver can report anything to it. */
   state!: GrantState;
-  /** The holder has seen the token. */
+  /** Whether the holder has read the token. */
   tokenRead = false;
   readonly #keeping: Keeping;
   #givenBack = false;

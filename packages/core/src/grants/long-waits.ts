@@ -15,9 +15,9 @@ export interface LongWait {
   callSite(): Promise<Error | undefined>;
 }
 
-/** After so long a warning is emitted for a wait that cannot end by itself. */
+/** After this time a warning is emitted for a wait that cannot end by itself. */
 const hopelessMs: Millis = 5_000;
-/** After so long a warning is emitted for any wait. */
+/** After this time a warning is emitted for any wait. */
 const longMs: Millis = 30_000;
 /**
  * At most this many locks have a warning at a time. These warnings show what is wrong; ten thousand warnings would hide it
@@ -36,7 +36,7 @@ export class LongWaits extends Alarm {
   readonly #fresh = new Set<LongWait>();
   /** Waits that were checked after `hopelessMs`, in the order of their time. */
   readonly #looked = new Set<LongWait>();
-  /** The wait that a warning was emitted for, by lock name. As long as it lasts there is no second warning for that name. */
+  /** The wait for which a warning was emitted, by lock name. As long as it lasts there is no second warning for that name. */
   readonly #told = new Map<string, LongWait>();
 
   constructor(engine: GrantBooks) {

@@ -53,7 +53,7 @@ export class MemoryPlace implements Attempt, Grant, MemoryEntry {
   #phase: "arriving" | "waiting" | "held" | "over" = "arriving";
   #lossReason: LossReason | undefined;
   #revokeAsked = false;
-  /** Contact has broken since the grant. */
+  /** Contact has broken since this place was made. */
   #broken = false;
   #kept = false;
 

@@ -64,7 +64,7 @@ export class MemorySpace {
     return queue.every(isHeld) && compatible(claim, queue);
   }
 
-  /** Why the claim must not even wait there. */
+  /** The error for a claim that must not even wait in this queue; `undefined` if it may. */
   conflict(name: string, claim: MemoryClaim): LayoutConflictError | undefined {
     const [present] = this.queue(name);
     return present === undefined ? undefined : conflictOf(name, claim, present);

@@ -178,7 +178,7 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     return { startedMs, deadlineMs: startedMs + options.waitMs, signal: options.signal };
   }
 
-  /** The scope that this call is made in, when it may be entered again. */
+  /** The scope in which this call is made, if the call may enter it again. */
   #reenterable(options: ResolvedAcquireOptions): Frame | undefined {
     const frame = frameOf(this.engine, this.name);
     if (frame?.hold.kind !== this.kind) return undefined;

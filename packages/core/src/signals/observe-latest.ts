@@ -19,7 +19,7 @@ export interface ObservedSource<T> extends Watched<T> {
   /** Whether an observer that has seen `seen` does not need to see `now`. */
   same(seen: T, now: T): boolean;
   readonly signal?: AbortSignal | undefined;
-  /** The name that its errors carry. */
+  /** The lock name in its errors. */
   readonly name: string;
 }
 

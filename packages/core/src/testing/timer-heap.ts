@@ -2,7 +2,7 @@ import type { Millis } from "../api/values.js";
 
 export interface Timer {
   readonly atMs: Millis;
-  /** Breaks ties by chance: programs must not rely on the order of timers for one moment. */
+  /** Decides the order of timers for the same moment by chance, because programs must not rely on that order. */
   readonly tie: number;
   readonly fn: () => void;
 }
