@@ -11,9 +11,8 @@ export interface LockView {
    * Shows which clients hold this lock and which wait for it, of all libraries, as the backend has it now. The answer is
    * already old when it arrives: it is for people, and never a basis for deciding who may act.
    *
-   * Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, with
-   * `QuorumError` where RedLock hears from less than a majority, with `signal.reason`, `InvalidArgumentError` and
-   * `ProviderClosedError`.
+   * Rejects with `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, with `QuorumError`
+   * where RedLock gets answers from less than a majority, with `signal.reason`, `InvalidArgumentError` and `ProviderClosedError`.
    *
    * Curator: `InterProcessMutex.getParticipantNodes()`, with more of each participant.
    *
@@ -31,9 +30,9 @@ export interface LockView {
    * there is no holder, or none that can be asked (a Redisson holder). Cooperative: a holder that acquired without
    * `revocable` does not notice, and `true` does not mean that the lock becomes free.
    *
-   * Rejects with `UnsupportedError` where the backend cannot ask holders of this kind of lock, with `BackendError` when
-   * there is no connection within `connectTimeoutMs` or the server refuses, with `QuorumError` where RedLock hears from
-   * less than a majority, with `signal.reason`, `InvalidArgumentError` and `ProviderClosedError`.
+   * Rejects with `UnsupportedError` where the backend cannot ask holders of this kind of lock, with `BackendError` when there
+   * is no connection within `connectTimeoutMs` or the server refuses, with `QuorumError` where RedLock gets answers from less
+   * than a majority, with `signal.reason`, `InvalidArgumentError` and `ProviderClosedError`.
    *
    * @example
    * ```ts
