@@ -100,9 +100,14 @@ export class Subjects {
     if (this.#known.size >= mostInMemory && this.#pending.subjects.length === 0) this.#known.clear();
   }
 
-  /** Drops everything from memory, because some subjects may not be in the file any more. */
+  /**
+   * Drops from memory what can be read from the file, because some subjects may not be there any more. A subject that is
+   * not written yet stays: with a second number it could never be written.
+   */
   forget(): void {
-    this.#known.clear();
+    const unwritten = new Set(this.#pending.subjects.map(([id]) => id));
+    for (const [name, subject] of this.#known)
+      if (subject === null || !unwritten.has(subject.id)) this.#known.delete(name);
   }
 
   #get(named: SubjectName): Subject | null {

@@ -439,13 +439,14 @@ describe("a disk that is full", () => {
       },
     };
     const ledger = new Ledger(file, { ...opened, db }, groupByRules([]), t0);
-    const record = (...changes: Change[]) => ledger.record(changes, 0, t0, () => {});
+    const recordAt = (nowMs: number, ...changes: Change[]) => ledger.record(changes, 0, nowMs, () => {});
+    const record = (...changes: Change[]) => recordAt(t0, ...changes);
     const story = () =>
       storyOf(ledger, {
         ...{ ask: "story", cluster: "zoo", key: "/full", limit: 500, after: null },
         ...{ fromMs: t0 - hourMs, toMs: t0 + hourMs },
       });
-    return { disk, ledger, record, story };
+    return { disk, ledger, record, recordAt, story };
   }
   const thousand = (change: (entry: string) => Change, from: number): Change[] =>
     Array.from({ length: 1_000 }, (_, at) => change(`x${from + at}`));
@@ -466,6 +467,21 @@ describe("a disk that is full", () => {
     expect(ledger.status.failure).toBeNull();
     expect(story().holds).toHaveLength(500);
     expect(story().open).toMatchObject([{ entry: "e2" }]);
+    ledger.close();
+  });
+
+  it("while old locks are deleted: a lock that is new meanwhile is written once there is room again", () => {
+    const { disk, ledger, record, recordAt } = onFullDisk();
+    record(begun("/old"), ended("/old", t0 + 10));
+    const laterMs = t0 + 62 * 24 * hourMs;
+    const subjects = (): unknown[] => ledger.db.prepare("SELECT name FROM subject WHERE kind = 0").all();
+    disk.full = true;
+    for (let n = 0; n < 20 && subjects().length > 0; n++) recordAt(laterMs + n, begun("/new"));
+    expect(subjects()).toEqual([]);
+    disk.full = false;
+    recordAt(laterMs + 100, begun("/new", { entry: "e2" }));
+    expect(ledger.status.failure).toBeNull();
+    expect(subjects()).toEqual([{ name: "/new" }]);
     ledger.close();
   });
 
