@@ -110,7 +110,7 @@ export function javaArguments(
   install: ZooKeeperInstall,
   files: NodeFiles,
   options: ZooKeeperOptions,
-  adminPort: number | undefined,
+  { host, adminPort }: { host: string; adminPort: number | undefined },
 ): string[] {
   const properties: Record<string, string | number | boolean> = {
     // `ready` needs `srvr` and `conf`, so they are always allowed.
@@ -118,7 +118,7 @@ export function javaArguments(
     "zookeeper.admin.enableServer": adminPort !== undefined,
     ...(adminPort === undefined
       ? {} // if it ran, it would listen on 0.0.0.0:8080
-      : { "zookeeper.admin.serverAddress": "127.0.0.1", "zookeeper.admin.serverPort": adminPort }),
+      : { "zookeeper.admin.serverAddress": host, "zookeeper.admin.serverPort": adminPort }),
     "zookeeper.forceSync": options.forceSync === true ? "yes" : "no",
     "zookeeper.preAllocSize": 4096, // KiB, instead of 64 MiB for each of many short-lived servers
     "zookeeper.snapshot.trust.empty": true, // for the log made by `sequences`

@@ -96,7 +96,7 @@ export class ZooKeeperNode {
     if (this.running) throw new TestServerError(`${this.#name()} is already running`);
     this.#files = this.#write();
     const { install, at } = this.#place;
-    const args = javaArguments(install, this.#files, this.#options, this.adminPort);
+    const args = javaArguments(install, this.#files, this.#options, this);
     this.#process = await TetheredProcess.spawn({
       ...commandAt(at, install.java, args),
       cwd: this.#folder,

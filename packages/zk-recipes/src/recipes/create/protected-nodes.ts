@@ -84,7 +84,7 @@ export class ProtectedNodes {
 
   /**
    * Gives up: the listener is not called any more. Resolves when no node of ours is left, or the session is over. Rejects
-   * when the server refuses to delete one.
+   * when the server refuses to delete one, or to show whether there is one.
    */
   abandon(): Promise<void> {
     if (this.#settled || this.#context.over) return Promise.resolve();
@@ -226,7 +226,7 @@ export class ProtectedNodes {
         else this.#fail(this.#failure(refusal, "deleting what was queued"));
       },
       unanswered: (error) => this.#unanswered(error),
-      failed: (error) => this.#fail(this.#failure(error)),
+      failed: (error) => this.#fail(this.#failure(error), error),
     });
     this.#search.look();
   }
@@ -241,8 +241,8 @@ export class ProtectedNodes {
     this.#listener.created(nodes, listings);
   }
 
-  #fail(error: HoldfastError): void {
-    if (this.#abandoned !== null) return this.#finishAbandoned();
+  #fail(error: HoldfastError, refusal: ZooKeeperError | null = null): void {
+    if (this.#abandoned !== null) return this.#finishAbandoned(refusal);
     this.#settled = true;
     this.#listener.failed(error);
   }

@@ -224,6 +224,17 @@ describe("a node that the server will not let go of", () => {
   });
 });
 
+describe("nodes that the server does not show", () => {
+  it("are named by the withdrawal of an attempt whose create was not answered", async () => {
+    session().cut();
+    session().mend();
+    const withdrawn = contender.withdraw();
+    session().answer(session().pending("sync"), undefined);
+    session().refuse(session().pending("getChildren2"), errorCodes.NoAuth);
+    await expect(withdrawn).rejects.toMatchObject({ code: "HF_BACKEND", retryable: false });
+  });
+});
+
 describe("a contender that meets trouble while it takes itself back", () => {
   it("reports at once when contact breaks, and its node is deleted with the next", async () => {
     contend(false);
