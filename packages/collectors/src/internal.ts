@@ -1,4 +1,5 @@
-// What our own programs make of the reports of collectors. It needs nothing but the language to be loaded, so that a browser can load it too.
+// Functions with which our own programs evaluate the reports of collectors. They need nothing but the language to be loaded,
+// so a browser can load them too.
 
 export { duration, roughly, span } from "./judge/durations.js";
 export { goesThroughPlaces, listsLocks } from "./judge/list-sources.js";

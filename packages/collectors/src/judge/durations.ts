@@ -1,8 +1,8 @@
 const [second, minute, hour, day] = [1_000, 60_000, 3_600_000, 86_400_000] as const;
 
 /**
- * A duration in its two largest units, rounded down to whole seconds: `0 s`, `41 s`, `2 min 20 s`, `6 min`, `1 h 2 min`, `3 d 4 h`. Less than
- * nothing, which is what two clocks that differ can give, is `0 s`.
+ * A duration in its two largest units, rounded down to whole seconds: `0 s`, `41 s`, `2 min 20 s`, `6 min`, `1 h 2 min`, `3
+ * d 4 h`. A negative duration, which two clocks that differ can give, is `0 s`.
  */
 export function duration(ms: number): string {
   const length = Math.max(0, ms);
@@ -17,7 +17,7 @@ export function roughly(ms: number): string {
   return duration(ms < minute ? ms : ms - (ms % minute));
 }
 
-/** A length that is measured: `0.8 ms`, `850 ms`, `12.4 s`, and from 100 s on as `duration` has it. */
+/** A measured duration: `0.8 ms`, `850 ms`, `12.4 s`; from 100 s on as `duration` writes it. */
 export function span(ms: number): string {
   const length = Math.max(0, ms);
   const short = (value: number): string =>

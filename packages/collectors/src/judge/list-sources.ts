@@ -3,7 +3,7 @@ export function goesThroughPlaces(source: string): boolean {
   return /^(watch|scan)\b/.test(source);
 }
 
-/** Whether the list of locks comes from a source: some locks on Redis are found by their listeners alone. */
+/** Whether a source can add locks to the list. Some locks on Redis are found only through their listeners. */
 export function listsLocks(source: string): boolean {
   return goesThroughPlaces(source) || source === "pubsub";
 }

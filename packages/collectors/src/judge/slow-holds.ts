@@ -6,18 +6,19 @@ import type { Moment, ObservedLock } from "../observe/observed-lock.js";
 import { roughly } from "./durations.js";
 import { whoIs } from "./who-is.js";
 
-/** From here on a hold counts as long. */
+/** The default age from which a hold counts as long. */
 export const usualLongHoldMs: Millis = 300_000;
 
-/** What of a lock decides whether a hold is long, and what is said of it. */
+/** The parts of a lock that decide whether its hold is long and what the finding says. */
 export type HeldLock = Pick<
   ObservedLock,
   "key" | "kind" | "holders" | "holderCount" | "waiterCount" | "waiterUnit" | "oldestHold" | "oldestWait"
 >;
 
 /**
- * The finding that a lock has been held for `longHoldMs` or longer, on either backend; `null` for a younger hold and for one of unknown age.
- * Critical where others wait for it, else no more than a hint. The leader of an election is left out: it leads for as long as it lives.
+ * The finding that a lock has been held for `longHoldMs` or longer, on either backend; `null` for a younger hold and for a
+ * hold of unknown age. The finding is critical where other clients wait for the lock, otherwise only a hint. The leader of
+ * an election is left out, because it leads for as long as it lives.
  */
 export function slowHold(lock: HeldLock, longHoldMs: Millis, nowMs: Millis): Found | null {
   const { key, oldestHold, waiterCount } = lock;
@@ -38,15 +39,16 @@ export function slowHold(lock: HeldLock, longHoldMs: Millis, nowMs: Millis): Fou
 }
 
 /**
- * Such findings of all locks of a collector that leaves them to its reader: that of Redis. ZooKeeper's has them among its own. Each hold is as
- * old as it was when its lock was read, so that none is found long while there is no contact.
+ * The `slowHold` findings of all locks of the Redis collector, which leaves them to its user; the ZooKeeper collector has
+ * them among its own findings. The age of a hold counts up to the reading of its lock, so that no hold becomes long while
+ * there is no contact.
  */
 export function slowHolds(collector: Pick<LockCollector, "figures" | "get">, longHoldMs: Millis): Finding[] {
   const findings: Finding[] = [];
   const counts = new Map<FindingKind, number>();
   for (const figures of collector.figures()) {
     if (!isSlow(figures, longHoldMs, figures.readMs)) continue;
-    // Each kind has a count of its own: locks that are held for days without waiters must not hide one that others wait for.
+    // Each kind has a count of its own: locks that are held for days without waiters must not hide a lock with waiters.
     const kind = kindOfLong(figures.waiterCount);
     const count = (counts.get(kind) ?? 0) + 1;
     counts.set(kind, count);
@@ -59,12 +61,12 @@ export function slowHolds(collector: Pick<LockCollector, "figures" | "get">, lon
   return fewOfAKind(findings, counts);
 }
 
-/** What a long hold is, by how many wait for it. */
+/** The kind of finding for a long hold, by its number of waiters. */
 export function kindOfLong(waiters: number): "stuck-with-waiters" | "long-hold" {
   return waiters > 0 ? "stuck-with-waiters" : "long-hold";
 }
 
-/** Whether a lock has been held for so long, by its figures alone. */
+/** Whether a lock has been held for `longHoldMs` or longer, by its figures alone. */
 export function isSlow(
   { kind, holderCount, oldestHold: { atMs } }: Pick<HeldLock, "kind" | "holderCount" | "oldestHold">,
   longHoldMs: Millis,
@@ -77,7 +79,7 @@ function forLong({ atMs, provenance }: Moment, nowMs: Millis): string {
   return `for ${provenance === "exact" ? "" : "at least "}${roughly(nowMs - (atMs ?? nowMs))}`;
 }
 
-/** The holder that has held for longest, and how many others hold with it. Empty where nothing but a count is known. */
+/** Names the longest holder, and says how many others hold with it. Empty where only the number of holders is known. */
 function byWhom({ holders, holderCount, oldestHold }: HeldLock): string {
   const one = holders.find(({ since }) => since.atMs === oldestHold.atMs) ?? holders[0];
   if (one === undefined) return "";

@@ -1,4 +1,7 @@
-/** Groups of nodes of which each reaches each other (Tarjan), those of one node left out. Iterative: a queue of 10,000 is a deep graph. */
+/**
+ * The groups of two or more nodes in which each node reaches every other node (Tarjan). Iterative, because a queue of 10,000
+ * is a deep graph.
+ */
 export function strongComponents(graph: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const index = new Map<string, number>();
   const low = new Map<string, number>();

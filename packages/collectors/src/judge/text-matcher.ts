@@ -1,6 +1,7 @@
 /**
- * Part of a name, or a glob for the whole of it: `*` is anything, `?` one character. No regular expression is made of it: what a
- * stranger types must not be able to take the event loop, and the work here is at most name x pattern.
+ * Makes a matcher from a part of a name, or from a glob for the whole name: `*` is anything, `?` one character. It makes no
+ * regular expression, because text from a stranger must not be able to block the event loop. The work here is at most name x
+ * pattern.
  */
 export function textMatcher(text: string): (name: string) => boolean {
   if (text === "") return () => true;

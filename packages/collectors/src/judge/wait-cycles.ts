@@ -3,20 +3,24 @@ import { strongComponents } from "./strong-components.js";
 import { exactNode, processNode, type WaitEdge } from "./wait-edges.js";
 
 export interface WaitCycle {
-  /** The same as long as the same entries wait at the same locks for the same entries. */
+  /** Stays the same for as long as the same entries wait at the same locks for the same entries. */
   readonly signature: string;
   readonly certainty: "certain" | "possible";
   readonly edges: readonly WaitEdge[];
-  /** One way around among `edges`: each waits for the next one's holder, the last for the first. */
+  /**
+   * One closed way among `edges`: each edge ends at the participant where the next begins, and the last where the first
+   * begins.
+   */
   readonly ring: readonly WaitEdge[];
 }
 
 type Node = (cluster: string, one: ObservedParticipant) => string;
 
 /**
- * Circles in which each waits for the next. Certain: all in it are threads, which do one thing at a time, and each is in the
- * way of the one before. Possible: where sessions or processes are in it, since a flow that holds need not be the one that
- * waits; across clusters, by what a process says of itself; at a semaphore, where one of several holders is enough.
+ * Finds cycles in which each participant waits for the next. A cycle is certain if all participants are threads, which do
+ * one thing at a time, and each blocks the one before. Otherwise it is only possible. With sessions or processes, the flow
+ * that holds need not be the flow that waits. Across clusters, only what a process says of itself connects them. At a
+ * semaphore, a permit from any one of several holders is enough.
  */
 export function cyclesOf(edges: readonly WaitEdge[]): WaitCycle[] {
   const cycles: WaitCycle[] = [];
@@ -58,12 +62,15 @@ function components(edges: readonly WaitEdge[], node: Node): WaitEdge[][] {
         names.has(node(cluster, to)) &&
         node(cluster, from) !== node(cluster, to),
     );
-    // Two processes that hold one permit each and wait for another one of the same semaphore are normal, and no finding.
+    // Two processes that each hold one permit of a semaphore and wait for another permit of it are normal, and no finding.
     return locksOf(members).length === 1 && members.some(oneOfSeveral) ? [] : [members];
   });
 }
 
-/** One node that holds and waits at several locks: two of its flows may be in each other's way. At one lock it is everyday life. */
+/**
+ * The edges of each node that holds and waits at several locks: two of its flows may block each other. At one lock this is
+ * normal.
+ */
 function selfWaits(edges: readonly WaitEdge[], node: Node): WaitEdge[][] {
   const own = new Map<string, WaitEdge[]>();
   for (const edge of edges) {
@@ -76,9 +83,9 @@ function selfWaits(edges: readonly WaitEdge[], node: Node): WaitEdge[][] {
   return [...own.values()].filter((each) => locksOf(each).length > 1);
 }
 
-/** A shortest one. Of a participant that is in its own way: each of the locks once. */
+/** A shortest closed way. For a participant that waits for itself: one edge for each of the locks. */
 function ringOf(members: readonly WaitEdge[], node: Node): readonly WaitEdge[] {
-  // The same one at each look, in whatever order the locks were read.
+  // Sorted, so that each look finds the same way, whatever the order in which the locks were read.
   const steps = members
     .map((edge) => ({
       edge,
@@ -119,8 +126,8 @@ function placeOf({ cluster, lock }: WaitEdge): string {
 }
 
 /**
- * Redisson's owner is a thread: while it waits for one lock it does nothing with another. A ZooKeeper session is shared by whatever
- * the process does, and an owner of ours is one grant, so neither says who waits for whom within its process.
+ * An owner of Redisson is a thread: while it waits for one lock it does nothing with another. A ZooKeeper session is shared
+ * by all flows of its process, and an owner of ours is one grant. So neither shows which flow of a process waits for which.
  */
 function betweenThreads(edge: WaitEdge): boolean {
   const { from, to } = edge;
@@ -132,7 +139,7 @@ function oneOfSeveral({ lock }: WaitEdge): boolean {
   return lock.kind === "semaphore" || lock.kind === "permit-semaphore";
 }
 
-/** In one order, whatever that of the edges is. */
+/** The locks of the edges, sorted, so that the order of the edges does not matter. */
 function locksOf(edges: readonly WaitEdge[]): string[] {
   return [...new Set(edges.map(placeOf))].sort();
 }

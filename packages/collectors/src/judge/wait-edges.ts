@@ -1,12 +1,12 @@
 import type { ObservedLockDetail, ObservedParticipant } from "../observe/observed-lock.js";
 
-/** A contended lock with its holders and waiters. `cluster`: one name where there is one cluster. */
+/** A contended lock with its holders and waiters. `cluster`: always the same name where there is only one cluster. */
 export interface ContendedLock {
   readonly cluster: string;
   readonly lock: ObservedLockDetail;
 }
 
-/** A waiter, and a holder that is in its way. */
+/** A waiter, and a holder that blocks it. */
 export interface WaitEdge {
   readonly from: ObservedParticipant;
   readonly to: ObservedParticipant;
@@ -14,7 +14,7 @@ export interface WaitEdge {
   readonly lock: ObservedLockDetail;
 }
 
-/** From every waiter to every holder in its way. A participant without a name in the backend has no edge. */
+/** The edges from every waiter to every holder of its lock. A participant without a name in the backend has no edge. */
 export function edgesOf(locks: readonly ContendedLock[]): WaitEdge[] {
   const edges: WaitEdge[] = [];
   for (const { cluster, lock } of locks) {
@@ -26,14 +26,14 @@ export function edgesOf(locks: readonly ContendedLock[]): WaitEdge[] {
   return edges;
 }
 
-/** The client, as exactly as the backend knows it: a ZooKeeper session, a Redis owner. */
+/** The node of a client, as exactly as the backend knows it: a ZooKeeper session, or a Redis owner. */
 export function exactNode(cluster: string, one: ObservedParticipant): string {
   return `${cluster}\0${one.actor ?? ""}`;
 }
 
 /**
- * The process, where it says who it is: the only thing that is the same in two clusters. Else the client. Several flows of one
- * process fall together in it, so what is found with it is possible and no more.
+ * The node of a process that says its host and pid, which are the only names that are the same in two clusters; otherwise
+ * the node of the client. All flows of one process share this node, so a cycle that is found with it is only possible.
  */
 export function processNode(cluster: string, one: ObservedParticipant): string {
   const { identity, session, actor } = one;

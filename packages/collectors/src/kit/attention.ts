@@ -1,4 +1,4 @@
-/** What a collector does about a lock that is looked at. */
+/** What a collector does when viewers begin and cease to look at a lock. */
 export interface AttentionHooks {
   /** A viewer begins to look at the lock; others may look at it already. */
   readonly looked?: (key: string) => void;
@@ -6,7 +6,7 @@ export interface AttentionHooks {
   readonly left?: (key: string) => void;
 }
 
-/** The locks that viewers have on screen, by key how many viewers. */
+/** The locks that viewers have on screen, with the number of viewers of each. */
 export class Attention {
   readonly #viewers = new Map<string, number>();
   readonly #hooks: AttentionHooks;
@@ -19,7 +19,7 @@ export class Attention {
     return this.#viewers.has(key);
   }
 
-  /** The keys that are looked at; those that were looked at first come first. */
+  /** The first `most` keys that viewers look at, in the order in which they came on screen. */
   keys(most: number = Number.POSITIVE_INFINITY): string[] {
     const keys: string[] = [];
     for (const key of this.#viewers.keys()) {
@@ -29,7 +29,7 @@ export class Attention {
     return keys;
   }
 
-  /** One viewer, who looks at these keys until the list is updated or ended. */
+  /** Adds one viewer, who looks at these keys until the list is updated or ended. */
   attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void } {
     let own: ReadonlySet<string> = new Set();
     const update = (wanted: readonly string[]): void => {

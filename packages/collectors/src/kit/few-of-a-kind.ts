@@ -3,7 +3,10 @@ import type { Finding, FindingKind } from "../observe/collector.js";
 /** The most findings of one kind that are shown; the last of them says how many more there are. */
 export const mostOfAKind = 100;
 
-/** The first findings of each kind. `counts`: how many of a kind there are where not all of them were looked at. */
+/**
+ * The first findings of each kind. `counts`: the number of all findings of a kind, for kinds of which `findings` has only a
+ * part.
+ */
 export function fewOfAKind(
   findings: Iterable<Finding>,
   counts: ReadonlyMap<FindingKind, number> = new Map(),

@@ -1,12 +1,12 @@
 import type { Millis } from "@holdfast/core";
 import type { Finding } from "../observe/collector.js";
 
-/** A finding before it is known since when it has been there. `sinceMs`: where the thing that was found shows it. */
+/** A finding without a begin. `sinceMs` is set where the problem itself shows when it began. */
 export type Found = Omit<Finding, "sinceMs"> & { readonly sinceMs?: Millis };
 
-/** One look at all that may be wrong: what was found under the same id at the look before keeps its moment. */
+/** Gives the findings of one look their begins. A finding that the look before had under the same id keeps its begin. */
 export class FindingTimes {
-  /** The moments by id, for the next look. */
+  /** The begins by id, for the next look. */
   readonly times: Map<string, Millis> = new Map();
   readonly #nowMs: Millis;
   readonly #before: ReadonlyMap<string, Millis>;
@@ -23,7 +23,7 @@ export class FindingTimes {
   }
 }
 
-/** The same where all that was found before is at hand. */
+/** Gives findings their begins, as `FindingTimes` does, from the findings of the look before. */
 export function dated(found: readonly Found[], before: readonly Finding[], nowMs: Millis): Finding[] {
   const times = new FindingTimes(nowMs, new Map(before.map(({ id, sinceMs }) => [id, sinceMs])));
   return found.map((each) => times.date(each));

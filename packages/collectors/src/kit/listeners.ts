@@ -4,14 +4,14 @@ import { Warnings } from "./warnings.js";
 type Listener = (event: CollectorEvent) => void;
 
 /**
- * The listeners that `onEvent` was given. One that throws becomes a process warning, once for the same error, and the others hear the event all
- * the same.
+ * The listeners that `onEvent` was given. An error that a listener throws becomes a process warning, once for the same
+ * error. The other listeners still get the event.
  */
 export class Listeners {
   readonly #all = new Set<Listener>();
   readonly #warnings = new Warnings();
 
-  /** The result removes it. A listener that is added twice hears everything twice. */
+  /** The returned function removes the listener. A listener that is added twice gets each event twice. */
   add(listener: Listener): () => void {
     const own: Listener = (event) => listener(event);
     this.#all.add(own);

@@ -3,7 +3,7 @@ import type { Moment } from "../observe/observed-lock.js";
 
 export const unknownMoment: Moment = Object.freeze({ atMs: null, provenance: "unknown" });
 
-/** The first of those that are known, which is no more than a bound where another one is unknown. */
+/** The earliest of the known moments. Where another moment is unknown, the result is only a bound. */
 export function earliest(moments: Iterable<Moment>): Moment {
   let first = unknownMoment;
   for (const moment of moments) {
@@ -12,7 +12,7 @@ export function earliest(moments: Iterable<Moment>): Moment {
   return first;
 }
 
-/** How long a hold had lasted when it was seen to end. `null` where its beginning was found by looking. */
+/** How long a hold had lasted when its end was seen. `null` where its begin is not known exactly. */
 export function heldForMs({ atMs, provenance }: Moment, endMs: Millis): Millis | null {
   return provenance === "exact" && atMs !== null ? Math.max(0, endMs - atMs) : null;
 }

@@ -1,11 +1,11 @@
 import type { SourceStatus } from "../observe/collector.js";
 
-/** How one way of learning things goes. */
+/** The present status of one source. */
 export class SourceState {
   #now: SourceStatus;
   readonly #changed: () => void;
 
-  /** `changed` is called whenever a field is another than before. */
+  /** `changed` is called whenever a field has a new value. */
   constructor(source: string, cost: string | null, changed: () => void = () => {}) {
     this.#changed = changed;
     this.#now = {
@@ -23,7 +23,7 @@ export class SourceState {
     return this.#now;
   }
 
-  /** True when the state or its message is another than before: that is news for a viewer. */
+  /** Returns true when the state or its message has changed, which viewers should see at once. */
   set(change: Partial<Omit<SourceStatus, "source">>): boolean {
     const before = this.#now;
     const names = Object.keys(change) as (keyof typeof change)[];
@@ -33,7 +33,7 @@ export class SourceState {
     return before.state !== this.#now.state || before.message !== this.#now.message;
   }
 
-  /** The source cannot be asked now: what is known is old, or nothing ever was known. True as of `set`. */
+  /** The source cannot be asked now: it becomes `stale`, or `down` if it never succeeded. Returns what `set` returns. */
   lost(message: string, nextTryMs: number | null = this.#now.nextTryMs): boolean {
     if (this.#now.state === "off") return false;
     return this.set({ state: this.#now.lastSuccessMs === null ? "down" : "stale", message, nextTryMs });

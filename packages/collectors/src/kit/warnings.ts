@@ -1,7 +1,10 @@
-/** Different texts. */
+/** The most different texts that one object reports. */
 const most = 100;
 
-/** The process warnings of one object: each text once, and so many at most, because what fails may do so again and again. */
+/**
+ * Emits the process warnings of one object. Their number is limited and each text comes once, because a failure may repeat
+ * for ever.
+ */
 export class Warnings {
   readonly #said = new Set<string>();
 

@@ -9,29 +9,29 @@ import type {
   SessionContact,
 } from "./observed-lock.js";
 
-/** One way in which a collector learns things, and how that is going. */
+/** One source from which a collector learns about locks, and its present status. */
 export interface SourceStatus {
-  /** Such as `watch /locks`, `scan`, `pubsub`, `sessions`. */
+  /** The name of the source, such as `watch /locks`, `scan`, `pubsub`, `sessions`. */
   readonly source: string;
-  /** How it is going; `message` says more. `"off"`: it does not run. */
+  /** The condition of the source; `message` says more. `"off"`: the source does not run. */
   readonly state: "starting" | "syncing" | "ok" | "stale" | "down" | "denied" | "too-big" | "off";
-  /** Share of what there is that has been seen, 0 to 1. */
+  /** The share of its keys, nodes or servers that the source has seen, 0 to 1. */
   readonly coverage: number;
-  /** Epoch ms; `null` before the first time. */
+  /** Epoch ms of the last success; `null` before the first one. */
   readonly lastSuccessMs: Millis | null;
   /** Epoch ms of the next try, where one is due. */
   readonly nextTryMs: Millis | null;
-  /** What it costs, for the operator: `scan 20 calls/s`. */
+  /** The load on the backend, as text for the operator: `scan 20 calls/s`. */
   readonly cost: string | null;
   /** What is wrong and what to do; `null` when all is well. */
   readonly message: string | null;
 }
 
-/** One server of the backend, and what an operator asks first. */
+/** One server of the backend, with the facts that an operator asks for first. */
 export interface ObservedServer {
   /** `host:port`, as the options or the other servers name it. */
   readonly name: string;
-  /** What the server says it is; `"unknown"` where it does not say. */
+  /** The role that the server reports; `"unknown"` when it reports none. */
   readonly role:
     | "leader"
     | "follower"
@@ -41,13 +41,13 @@ export interface ObservedServer {
     | "replica"
     | "sentinel"
     | "unknown";
-  /** Whether it answered now. */
+  /** Whether the server answered this reading. */
   readonly reachable: boolean;
-  /** The version that the server gives. */
+  /** The version that the server reports. */
   readonly version: string | null;
-  /** In the order in which they are to be shown. Values as text. */
+  /** The facts in the order in which they are to be shown, with their values as text. */
   readonly facts: readonly { readonly name: string; readonly value: string; readonly warning: boolean }[];
-  /** What is measured of it as well as shown. Each is left out where it does not apply or is not known. */
+  /** Those facts that metrics use as numbers. Each is left out where it does not apply or is not known. */
   readonly measures?: ServerMeasures;
 }
 
@@ -61,7 +61,7 @@ export interface ServerMeasures {
   readonly sentinelsKnown?: number;
 }
 
-/** What may be wrong, as the dashboard and its metrics name it. */
+/** A kind of problem, under the name that the dashboard and its metrics use. */
 export type FindingKind =
   | "deadlock-suspected"
   | "stuck-with-waiters"
@@ -81,15 +81,15 @@ export type FindingKind =
 
 /** Something that an operator should look at. */
 export interface Finding {
-  /** The same as long as it is the same thing. */
+  /** Stays the same for as long as the same problem lasts. */
   readonly id: string;
-  /** What kind of thing it is. */
+  /** The kind of problem. */
   readonly kind: FindingKind;
   /** How urgent it is. */
   readonly severity: "info" | "warning" | "critical";
-  /** Lock key, server or session; `null` for the cluster. */
+  /** The lock key, server or session that the finding is about; `null` for the cluster. */
   readonly object: string | null;
-  /** Epoch ms. */
+  /** Epoch ms at which the problem began, where that shows; otherwise at which it was first seen. */
   readonly sinceMs: Millis;
   /** What was seen, in a sentence for people. */
   readonly evidence: string;
@@ -97,44 +97,48 @@ export interface Finding {
   readonly advice: string;
 }
 
-/** What an earlier process has seen of a hold that had not ended by then. */
+/** What an earlier process saw of a hold, which had not ended when that process last looked. */
 export interface EarlierSight {
-  /** Epoch ms at which it was first seen. */
+  /** Epoch ms at which that process first saw the hold. */
   readonly atMs: Millis;
-  /** `HoldOwner.token`. */
+  /** The fencing token of the hold, as in `HoldOwner.token`. */
   readonly token: string | null;
 }
 
 /** Options of a collector that reports each hold from its begin to its end, with its owner. */
 export interface StoryOptions {
   /**
-   * Reads the owner of each hold, and reports it by an event `identified`. Default false: only holders of contended locks and of those on screen
-   * are read. On ZooKeeper it costs one read for each grant, batched, and one for each of 5,000 holds that had begun before; on Redis one for each client and
-   * 30 s.
+   * Whether the collector reads the owner of every hold and reports it by an event `identified`. Default false: it reads
+   * only the holders of contended locks and of locks on screen. On ZooKeeper `true` costs one read for each grant, in
+   * batches, and one read for each of up to 5,000 holds that had begun before the collector looked. On Redis it costs one
+   * read for each client in 30 s.
    */
   readonly identifyHolders?: boolean;
   /**
-   * Asked of each hold that has begun before the collector looked. The answer counts only where the hold is surely the same: by the unique
-   * name of a node of ZooKeeper, or by the token. Default: not asked.
+   * Called for a hold that had begun before the collector looked; returns what an earlier process saw of it. The answer
+   * counts only where the hold is certainly the same one: by the unique name of its ZooKeeper node, or by its token.
+   * Default: not called.
    */
   readonly earlierSight?: (key: string, entry: string) => EarlierSight | undefined;
 }
 
 /**
- * Why a collector reads everything anew. `"reconnected"`: no watch stands on the new connection. `"new-session"`: nor of the new session.
- * `"roots-changed"`: a place that a `*` of a root stands for has come or gone. `"failed"`: the reading before was refused.
+ * Why a collector reads everything anew. `"reconnected"`: the new connection has no watch yet. `"new-session"`: the session
+ * is new and has no watch either. `"roots-changed"`: a place that a `*` of a root stands for was created or deleted.
+ * `"failed"`: the previous reading was refused.
  */
 export type ResyncReason = "reconnected" | "new-session" | "roots-changed" | "failed";
 
 /**
- * How a hold ended, as far as a collector sees it by itself. `"released"`: its holder, or an operator, ended it while its lease had time
- * left. `"expired"`: its lease was over. On ZooKeeper `"unknown"`, as a node that is deleted looks the same as one whose session ended.
+ * How a hold ended, as far as a collector can see it alone. `"released"`: its holder, or an operator, ended it while its
+ * lease had time left. `"expired"`: its lease had run out. On ZooKeeper only `"unknown"` occurs, because a deleted node
+ * looks the same as a node whose session ended.
  */
 export type HoldEnd = "released" | "expired" | "unknown";
 
 /** The owner of a hold. */
 export interface HoldOwner {
-  /** ZooKeeper session, Redis client uuid; the key of `ObservedSession`. */
+  /** The ZooKeeper session, or the uuid of the Redis client: the `id` of its `ObservedSession`. */
   readonly session: string | null;
   /** What the client says of itself; `null` where it says nothing. */
   readonly identity: ClientIdentity | null;
@@ -163,28 +167,41 @@ export type CollectorEvent =
       readonly key: string;
       /** `ObservedParticipant.entry` of the holder. */
       readonly entry: string;
-      /** Milliseconds since 1970 at which the collector saw it. */
+      /**
+       * Milliseconds since 1970 at which the collector saw it; for a grant on Redis the time that its token shows, where it
+       * does.
+       */
       readonly atMs: Millis;
       /** The fencing token of the hold, as `ObservedParticipant.token`; `null` where it is not known. */
       readonly token: string | null;
-      /** How long a released hold lasted, where the backend reported both ends as they happened; `null` where either was found by looking. */
+      /**
+       * How long a released hold lasted, in milliseconds. `null` where its begin is not known exactly, and on ZooKeeper also
+       * where its end was found by a listing and not by an event. On Redis the reading that finds the hold gone counts as
+       * its end.
+       */
       readonly heldMs: Millis | null;
-      /** For an end: the holder did not give it back, its lease was over and had not been raised in time. Left out where that cannot be seen. */
+      /**
+       * For an end: whether the lease ran out because it was not renewed in time, and the holder did not release. Left out
+       * where that cannot be seen.
+       */
       readonly ranOut?: boolean;
       /**
-       * How an end came. Left out on ZooKeeper where the end was seen as it happened: a node that was deleted looks the same as one
-       * whose session ended, and only whether `owner.session` lives on shows which it was.
+       * For an end: how the hold ended. Left out on ZooKeeper where the end was seen as it happened. A deleted node looks
+       * the same as a node whose session ended; only whether `owner.session` still lives shows which of the two it was.
        */
       readonly end?: HoldEnd;
-      /** The present or former owner of the hold; left out where that has not been read. */
+      /** The present or former owner of the hold; left out where it has not been read. */
       readonly owner?: HoldOwner;
-      /** How long a grant was waited for, 0 for a lock that was free; left out where that was not seen. */
+      /**
+       * For a grant: how long its holder had waited, in milliseconds; 0 when the lock was free. Left out where that was not
+       * seen.
+       */
       readonly waitedMs?: Millis;
     }
   | {
       /**
-       * A hold that had begun before the collector looked, or on Redis one of Redisson on a lock that is new: there is no event `granted` for
-       * it.
+       * The collector found a hold that had begun before it looked, or on Redis a hold of Redisson on a lock that is new.
+       * There is no event `granted` for such a hold.
        */
       readonly type: "found";
       /** `LockFigures.key`. */
@@ -193,7 +210,7 @@ export type CollectorEvent =
       readonly entry: string;
       /** When the hold began, as far as that is known. */
       readonly since: Moment;
-      /** The owner of the hold; left out where that has not been read. */
+      /** The owner of the hold; left out where it has not been read. */
       readonly owner?: HoldOwner;
     }
   | {
@@ -208,8 +225,9 @@ export type CollectorEvent =
     }
   | {
       /**
-       * A hold is no longer looked at, and may go on: on ZooKeeper its root has grown over `maxNodes`, is no root any more, or has become
-       * unreadable above it; on Redis its key may not be read any more, or has become that of no lock. No `released` follows.
+       * The collector no longer watches a hold, which may go on. On ZooKeeper its root has grown over `maxNodes`, or it lies
+       * below a node that may no longer be listed. On Redis its key may no longer be read, or is no longer that of a lock.
+       * No `released` follows.
        */
       readonly type: "unwatched";
       /** `LockFigures.key`. */
@@ -217,24 +235,26 @@ export type CollectorEvent =
       /** `ObservedParticipant.entry` of the holder. */
       readonly entry: string;
     }
-  /** One walk, scan or comparison is done: one for each source and root, and on Redis for each master. */
+  /** One walk, scan or comparison is done. There is one event for each source and root, and on Redis for each master. */
   | {
       readonly type: "pass";
       /** `SourceStatus.source`. */
       readonly source: string;
-      /** How long it took, in milliseconds. */
+      /** How long the pass took, in milliseconds. */
       readonly tookMs: Millis;
     }
-  /** What is in memory is not trusted any more, and is read anew. Of ZooKeeper alone: what is known of Redis is read again and again. */
+  /**
+   * The collector no longer trusts what it has in memory and reads it anew. Only on ZooKeeper: Redis is read again and again
+   * anyway.
+   */
   | {
       readonly type: "resync";
-      /** Why. */
       readonly reason: ResyncReason;
     }
-  /** A check of everything found rows that were not as the backend has them. */
+  /** A comparison of everything in memory with the backend found differences. */
   | {
       readonly type: "drift";
-      /** How many rows. */
+      /** The number of node names that differed. */
       readonly count: number;
     }
   /** A source or the connection has changed. */
@@ -243,46 +263,60 @@ export type CollectorEvent =
 /** What an operator may do to a lock or to one participant. */
 export type LockAction = "request-revoke" | "evict-waiter" | "force-release" | "clean-orphan";
 
-/** One act, and what its author has seen. */
+/** One action of an operator, and what the operator has seen of the lock. */
 export interface ActionRequest {
   /** What to do. */
   readonly action: LockAction;
   /** `LockFigures.key`. */
   readonly key: string;
-  /** The entry of the participant that it is about; `null` for the lock itself. */
+  /** The entry of the participant that the action is about; `null` for the lock itself. */
   readonly entry: string | null;
-  /** The version that was shown to the person who decided; compared again at the backend in the moment of the act. */
+  /**
+   * The version of the lock that was shown to the operator. It is compared again at the backend in the moment of the action.
+   */
   readonly expectedVersion: string;
-  /** Changes nothing; the result says what would be done. */
+  /** If true, nothing is changed; the result says what would be done. */
   readonly dryRun: boolean;
-  /** The operator has confirmed that what is acted upon was made by no known library. Default false: then such an act is denied. */
+  /**
+   * Whether the operator has confirmed an action on nodes that no known library made. Default false: such an action is then
+   * denied.
+   */
   readonly unknownLibrary?: boolean;
 }
 
-/** What became of an act. */
+/** The result of an action. */
 export interface ActionResult {
   /**
-   * `conflict`: the lock has changed since it was read, and nothing was done. `unsupported`: the holder's library has no way to hear of
-   * the request. `denied`: the lock lies outside of what the collector watches, or the act takes a confirmation that was not given, and
-   * nothing was done.
+   * `conflict`: the lock has changed since it was read, and nothing was done. `unsupported`: the holder's library has no
+   * means to receive the request. `denied`: the lock lies outside of what the collector watches, or the action needs a
+   * confirmation that was not given; nothing was done.
    */
   readonly outcome: "done" | "would-do" | "conflict" | "nothing-there" | "unsupported" | "denied";
-  /** What it does or would do to each who is concerned, one sentence each, for this very library. */
+  /**
+   * What the action does or would do to each holder and waiter concerned: one sentence each, which fits that client's
+   * library.
+   */
   readonly effects: readonly string[];
-  /** The lock as read in the same request. */
+  /** The lock as it was read in the same request, before the action. */
   readonly before: ObservedLock | null;
-  /** The lock as read after the act was tried; `null` where it was not tried, or nothing is left. */
+  /** The lock as it was read after the action was tried; `null` where it was not tried, or no lock is left. */
   readonly after: ObservedLock | null;
-  /** For a dry run: the act needs `unknownLibrary`, as no known library has made what it is about. */
+  /** For a dry run: whether the action needs `unknownLibrary`, because no known library made what it acts upon. */
   readonly unknownLibrary?: boolean;
-  /** The entries of all holds that a forced release has ended; left out where it has ended none. `before` shows the first holders only. */
+  /**
+   * The entries of all holds that a forced release ended; left out where it ended none. `before` shows only the first
+   * holders.
+   */
   readonly endedHolds?: readonly string[];
 }
 
-/** An act that may be offered to an operator: what to do, and to which participant. */
+/** An action that may be offered to an operator: what to do, and to which participant. */
 export type ActionOffer = Pick<ActionRequest, "action" | "entry">;
 
-/** What an act would do. `denied`, with the reason, where the backend refuses to answer for this one act. */
+/**
+ * What an action would do. The outcome is `denied`, with the reason, where the backend refuses to answer for this one
+ * action.
+ */
 export type ActionTrial = Pick<ActionResult, "outcome" | "effects" | "unknownLibrary">;
 
 /** A place that looks as if locks were kept there. */
@@ -296,59 +330,64 @@ export interface Discovery {
 }
 
 /**
- * Watches the locks of one backend from outside, whatever library made them. Everything that it gives is a picture, already old. Only
- * `detail`, `sessions`, `contacts`, `servers`, `discover`, `tryOut` and `act` throw when the backend fails; `sources` reports other failures.
+ * Watches the locks of one backend from outside, whichever library made them. Every result shows a moment that is already
+ * past. Only `detail`, `sessions`, `contacts`, `servers`, `discover`, `tryOut` and `act` throw when the backend fails;
+ * `sources` reports other failures.
  */
 export interface LockCollector {
   /** The kind of backend. */
   readonly backend: "zookeeper" | "redis";
-  /** How each way of learning is going. */
+  /** The present status of each source. */
   sources(): readonly SourceStatus[];
-  /** What it has in memory, in no order; each is made when its turn comes. */
+  /** The rows of all locks in memory, in no order. Each row is made when the iteration reaches it. */
   locks(): Iterable<ObservedLock>;
   /**
-   * The same locks, or those with waiters, for a reader that looks at all of them: some tens of nanoseconds for each. Not to be kept,
-   * as they change: `get` has the row.
+   * The figures of the same locks, or of those with waiters, for a caller that looks at all of them: some tens of
+   * nanoseconds for each. Do not keep these objects, because they change; `get` returns the row.
    */
   figures(which?: "all" | "contended"): Iterable<LockFigures>;
   /** The row of one lock as it is in memory; `undefined` where there is none. */
   get(key: string): ObservedLock | undefined;
   /**
    * Whether the text is part of a word that describes one of the holders in the lock's row: its entry, owner, session, address, data, label
-   * or host. Without making the row.
+   * or host. The row is not made where the words are known without it.
    */
   isHeldBy(key: string, text: string): boolean;
   /** How many locks are in memory. */
   readonly size: number;
-  /** Read anew. `null` when nothing is there. */
+  /** Reads one lock anew from the backend; `null` when there is no such lock. */
   detail(key: string, options: { readonly maxWaiters: number }): Promise<ObservedLockDetail | null>;
-  /** These rows are on screen: keep them as fresh as it goes, within a second. The result ends it. */
+  /**
+   * Keeps the rows of these locks, which a viewer has on screen, as fresh as possible: within a second. The result ends
+   * this.
+   */
   attend(keys: readonly string[]): { update(keys: readonly string[]): void; end(): void };
-  /** Calls `listener` for each event. The result removes it. */
+  /** Calls `listener` for each event. The returned function removes the listener. */
   onEvent(listener: (event: CollectorEvent) => void): () => void;
-  /** The clients that hold or wait, as far as they are known. Asks the servers. */
+  /** Asks the servers for the clients that hold or wait, as far as they are known. */
   sessions(): Promise<readonly ObservedSession[]>;
   /**
-   * The sessions with these ids of which the backend reports whether their clients are connected, for less than `sessions` costs. None
-   * on Redis, where the lease of a hold shows whether its client lives.
+   * Whether the clients of the sessions with these ids are connected, where the backend reports it. Costs less than
+   * `sessions`. Empty on Redis, where the lease of a hold shows whether its client lives.
    */
   contacts(ids: readonly string[]): Promise<readonly SessionContact[]>;
-  /** Each server, asked now. */
+  /** Asks each server now. */
   servers(): Promise<readonly ObservedServer[]>;
-  /** The findings that it can see by itself; deadlocks are found across collectors. */
+  /** The findings that this collector can see alone; deadlocks are found across collectors. */
   findings(): readonly Finding[];
   /** Looks for places where locks seem to be kept, also outside of what this collector watches. */
   discover(): Promise<readonly Discovery[]>;
   /**
-   * What each of these acts would do to the lock as `seen`, by one reading for all of them, of shown holders and of the waiters up to
-   * the last one that is named. Changes nothing. Rejects with the reason of `signal` once it is aborted, and reads no further.
+   * Reports what each of these actions would do to the lock as `seen`, and changes nothing. One reading serves all of them:
+   * of the shown holders, and of the waiters up to the last one that an action names. Rejects with the reason of `signal`
+   * once it is aborted, and reads no further.
    */
   tryOut(
     seen: ObservedLockDetail,
     acts: readonly ActionOffer[],
     signal?: AbortSignal,
   ): Promise<readonly ActionTrial[]>;
-  /** Does what an operator asks for, if the lock is still as `expectedVersion` says. Never does more than was shown. */
+  /** Carries out an operator's action if the lock still has `expectedVersion`. Never does more than was shown. */
   act(request: ActionRequest): Promise<ActionResult>;
   /** Ends all reading and the connections of this collector. */
   close(): Promise<void>;

@@ -14,7 +14,7 @@ import { type Link, linkLimitMs } from "./link.js";
 import type { LockRecord } from "./lock-record.js";
 import type { Places } from "./places.js";
 
-/** Between two looks for the master's link. */
+/** The pause between two looks for the master's link. */
 const againMs: Millis = 200;
 
 /** One act upon one lock. */
@@ -24,11 +24,11 @@ export interface Acting {
   readonly record: LockRecord;
   /** The row of `record` before the act. */
   readonly lock: ObservedLock;
-  /** A name for people, of an owner as the backend has it. */
+  /** Turns an owner, as the backend has it, into a name for people. */
   readonly whoIs: (owner: string) => string;
 }
 
-/** Where the scripts of actions run. Rejects where the backend cannot be asked, or refuses. */
+/** Runs the scripts of actions at the masters. Its calls reject when the backend cannot be asked, or refuses. */
 export class ActionRunner implements FleetContext {
   readonly places: Places;
   readonly settings: FleetContext["settings"];
@@ -40,7 +40,10 @@ export class ActionRunner implements FleetContext {
     this.settings = settings;
   }
 
-  /** In a cluster a fleet may listen either way; where no client listens it costs a command. */
+  /**
+   * In a cluster, clients may listen on plain or on sharded channels, so both are used. A channel on which no client listens
+   * costs a command.
+   */
   get publish(): RedissonPublish {
     return this.places.clustered ? "both" : "publish";
   }
@@ -50,7 +53,9 @@ export class ActionRunner implements FleetContext {
     return this.#atMaster(key, work, (error) => error instanceof OutcomeUnknownError || wasNotDone(error));
   }
 
-  /** `call`: with a condition in front, which takes the last two arguments: whether to act, and what the operator saw. */
+  /**
+   * Runs a script with a condition in front, which takes the last two arguments: whether to act, and what the operator saw.
+   */
   act(
     { key, dryRun, expectedVersion }: ActionRequest,
     { lua, keys, args }: Pick<BoundCall<unknown>, "keys" | "args"> & { readonly lua: string },
@@ -58,7 +63,7 @@ export class ActionRunner implements FleetContext {
     return this.eval(key, lua, keys, [...args.flat(), dryRun ? "dry" : "act", expectedVersion]);
   }
 
-  /** Repeated where it is known that nothing was done, never where the outcome is unknown. */
+  /** Runs a script. It is repeated when it is known that nothing was done, and never when the outcome is unknown. */
   async eval(
     key: string,
     lua: string,
@@ -71,7 +76,10 @@ export class ActionRunner implements FleetContext {
     throw new Error(`a script answered ${JSON.stringify(reply)}`);
   }
 
-  /** Right after a failover the master's link is on its way: it is waited for, for 5,000 ms in all. Rejects with the last trouble. */
+  /**
+   * Right after a failover there may be no link to the master yet: this waits for it, for 5,000 ms in all. Rejects with the
+   * last error.
+   */
   async #atMaster<T>(
     key: string,
     work: (link: Link) => Promise<T>,
@@ -100,13 +108,16 @@ export class ActionRunner implements FleetContext {
   }
 }
 
-/** Not sent, or refused as a whole by a server that does not serve the key, or is no master. */
+/**
+ * Whether nothing was done: the request was not sent, or was refused as a whole by a server that does not serve the key or
+ * is no master.
+ */
 function wasNotDone(error: unknown): boolean {
   if (error instanceof NotSentError) return true;
   return error instanceof ReplyError && (error.kind === "moved" || error.kind === "not-master");
 }
 
-/** What a script answered. `done`: its word for having done it. */
+/** The outcome that a script's answer stands for. `done`: the word with which the script reports success. */
 export function outcomeOf([said]: readonly unknown[], done: string, effects: readonly string[]): Outcome {
   if (said === done) return { outcome: "done", effects };
   if (said === "same") return { outcome: "would-do", effects };
@@ -114,7 +125,7 @@ export function outcomeOf([said]: readonly unknown[], done: string, effects: rea
   return { outcome: said === "free" ? "nothing-there" : "conflict", effects: [] };
 }
 
-/** The action has no effect here, for example because the holder's library cannot be asked. */
+/** The outcome where an action can have no effect, for example because the holder's library cannot be asked. */
 export function unsupported(why: string): Outcome {
   return { outcome: "unsupported", effects: [why] };
 }

@@ -1,17 +1,17 @@
 import { clock, fairQueue, mutexState, places, publish, type Script } from "@holdfast/redis-recipes/internal";
 
 /**
- * Puts a condition in front of a script whose first keys are a lock and its token: what is held must be what the last argument
- * says, as `versionOf` computes it; else nothing is done and the answer is `changed`. The argument before it is `dry` for a run that
- * changes nothing and answers `same`. Both are taken away before the script sees its own arguments.
+ * Puts a condition in front of a script whose first keys are a lock and its token. The version of the lock, as `versionOf`
+ * computes it, must equal the last argument; otherwise nothing is done and the answer is `changed`. The argument before it
+ * is `dry` for a run that changes nothing and answers `same`. Both arguments are removed before the script sees its own.
  */
 export function guarded(script: Pick<Script<unknown>, "lua">): string {
   return `${unchanged("fields", 2)}${dry("'same'")}${script.lua}`;
 }
 
 /**
- * The same for a script whose keys are those of permits. `entry`: the place of a permit's id, as hex, among the arguments of the script: a
- * dry run answers `gone` where there is none of that id.
+ * The same for a script whose keys are those of permits. `entry`: the index of the argument with a permit's id, as hex. A
+ * dry run then answers `gone` when no permit has that id.
  */
 export function guardedPermits(script: Pick<Script<unknown>, "lua">, entry: number | null): string {
   const found =
@@ -21,7 +21,10 @@ export function guardedPermits(script: Pick<Script<unknown>, "lua">, entry: numb
   return `${unchanged("permits", 3)}${dry(found)}${script.lua}`;
 }
 
-/** Makes what `versionOf` makes, from the keys: the SHA-1 of the sorted fields of a hash, or of how many permits are free and out; then the token. */
+/**
+ * Lua that computes from the keys what `versionOf` computes: the SHA-1 of the sorted fields of a hash, or of the numbers of
+ * free and taken permits, followed by the token.
+ */
 function unchanged(what: "fields" | "permits", token: number): string {
   const read =
     what === "fields"
@@ -47,12 +50,13 @@ function dry(answer: string): string {
 }
 
 /**
- * Takes waiters out of the queues beside a lock: one, or all that are dead. Dead is one of ours that has not been heard for its time, and
- * one in Redisson's queue whose deadline is over or missing.
+ * Removes waiters from the queues beside a lock: one waiter, or all dead ones. A waiter of ours is dead when its last
+ * heartbeat is too old. A waiter in Redisson's queue is dead when its deadline is over or missing.
  *
- * Keys: lock, waiters, alive, queue, deadlines, token. Arguments: `one` or `dead`, the owner (empty for all dead), the fleet's wait ms, how to
- * publish, the lock's channel of Redisson's, `dry` or `act`, the version. Answer: `changed` when that is another now; else server time, owners that were or would be taken out, whether the
- * lock is held, who is first now, publish error. Where the lock is free and the first is another one than before, that one gets a message.
+ * Keys: lock, waiters, alive, queue, deadlines, token. Arguments: `one` or `dead`, the owner (empty for all dead), the
+ * fleet's wait ms, how to publish, the lock's Redisson channel, `dry` or `act`, the version. Answer: `changed` when the
+ * version is different now; else server time, owners that were or would be removed, whether the lock is held, the first
+ * owner now, publish error. When the lock is free and has another first waiter than before, that waiter gets a message.
  */
 export const takeOut: string = `${unchanged("fields", 6)}${clock}${publish}${mutexState}${places}${fairQueue}
 local k = {lock = KEYS[1], waiters = KEYS[2], alive = KEYS[3], queue = KEYS[4], deadlines = KEYS[5]}

@@ -7,7 +7,7 @@ import { clean, evict } from "./queue-actions.js";
 
 export interface ActionParts {
   readonly runner: ActionRunner;
-  /** Reads the lock with all that is beside it, at its master. */
+  /** Reads the lock with all keys beside it, at its master. */
   readonly reread: (key: string) => Promise<LockRecord | null>;
   readonly rowOf: Act<LockRecord>["rowOf"];
   readonly whoIs: Acting["whoIs"];
@@ -21,8 +21,8 @@ const actions: Readonly<Record<LockAction, (acting: Acting) => Promise<Outcome>>
 };
 
 /**
- * What an operator may do. Each is one script at the master, which compares what the operator saw with what is there and acts in the same
- * moment. Rejects where the backend cannot be asked within 5,000 ms, or refuses.
+ * What an operator may do. Each action is one script at the master, which compares what the operator saw with what is there
+ * and acts in the same moment. Rejects where the backend cannot be asked within 5,000 ms, or refuses.
  */
 export function actOn({ runner, reread, rowOf, whoIs }: ActionParts, key: string): Act<LockRecord> {
   return {
@@ -32,7 +32,7 @@ export function actOn({ runner, reread, rowOf, whoIs }: ActionParts, key: string
     attempt: async (request, record, before) => {
       if (record.shape.is === "nothing" && before.state === "idle")
         return { outcome: "nothing-there", effects: [], tried: false };
-      // The row may be of a moment before: what was read now is not what the scripts compare, that is `expectedVersion`.
+      // The row may already be outdated. The scripts do not compare it: they compare `expectedVersion`.
       const done = await actions[request.action]({ runner, request, record, lock: before, whoIs });
       return { ...done, tried: !request.dryRun && done.outcome === "done" };
     },

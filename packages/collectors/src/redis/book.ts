@@ -9,7 +9,7 @@ import { isBelow } from "./owner-words.js";
 import { noHash, type Reading } from "./reading.js";
 import { foreignListeners, hidesWaiters, kindOf } from "./waiting-kinds.js";
 
-/** How many locks that are gone have their highest token remembered. */
+/** The most locks that are gone and whose highest token is remembered. */
 const rememberedTokens = 10_000;
 
 export interface BookParts extends FollowingParts {
@@ -33,7 +33,7 @@ export class Book {
     this.#parts = parts;
   }
 
-  /** The lock of that name, which its side keys may also give with braces around. */
+  /** The key of the lock with this name. Its side keys do not show whether the lock's own key has braces around the name. */
   keyFor(name: string): string {
     const braced = `{${name}}`;
     return !this.records.has(name) && this.records.has(braced) ? braced : name;
@@ -46,11 +46,12 @@ export class Book {
     }
   }
 
-  /** Takes a reading in. `null`: there is nothing that is known as a lock. */
+  /** Takes over a reading. `null`: nothing at the key is known as a lock. */
   apply(reading: Reading): LockRecord | null {
     const { key, atMs, readMs, leftMs, token, denied, beside } = reading;
     const known = this.records.get(key);
-    // A slim reading cannot distinguish permits from any other text: they stay as they are until the key is read in full.
+    // A slim reading cannot distinguish permits from any other text, so the record stays as it is until the key is read in
+    // full.
     if (reading.shape.is === "other" && reading.shape.what === noHash && known?.shape.is === "permits")
       return known;
     const nothing = reading.shape.is === "nothing" && !someoneWaits(reading, known);
@@ -74,7 +75,7 @@ export class Book {
     return record;
   }
 
-  /** The listeners of the lock are others than when it was judged. */
+  /** The listeners of the lock have changed since it was judged. */
   heard(key: string): void {
     const record = this.records.get(key);
     if (record === undefined) return;
@@ -83,7 +84,7 @@ export class Book {
     if (before !== lookOf(record)) this.#parts.emit({ type: "changed", key });
   }
 
-  /** One of its holders or waiters has said who it is. */
+  /** The identity of a client that holds the lock has become known. */
   introduced(key: string): void {
     const record = this.records.get(key);
     if (record === undefined) return;
@@ -102,7 +103,8 @@ export class Book {
     this.empty.delete(key);
     this.troubled.delete(record);
     if (record.highestToken !== null) this.#tokens.set(key, record.highestToken);
-    // Holders are in it only where its key is no lock any more, or may not be read: nothing shows when or whether they ended.
+    // The record has holders only where its key is no lock any more, or may not be read. Nothing shows whether or when their
+    // holds ended.
     for (const { field } of record.followed) this.#parts.emit({ type: "unwatched", key, entry: field });
     this.#parts.emit({ type: "removed", key });
   }
@@ -116,7 +118,10 @@ export class Book {
     }
   }
 
-  /** A number by itself may belong to any program: only what is kept or heard beside it makes it a semaphore or a latch. */
+  /**
+   * A number alone may belong to any program. Only side keys, listeners or what was known before make it a semaphore or a
+   * latch.
+   */
   #isLock({ shape, token, key }: Reading, known: LockRecord | undefined): boolean {
     if (shape.is !== "permits") return true;
     const listeners = this.#parts.listeners(key);
@@ -135,7 +140,7 @@ export class Book {
     return record;
   }
 
-  /** What follows from what was read and from who listens. */
+  /** Derives kind, counts, state and findings from the reading and from the listeners. */
   #judge(record: LockRecord, nothing: boolean): void {
     const { key, shape, followed, queued, atMs, token } = record;
     const listeners = this.#parts.listeners(key);
@@ -145,7 +150,7 @@ export class Book {
     record.holderCount =
       shape.is === "permits" ? (shape.grants ?? 0) : shape.is === "barrier" ? 0 : followed.length;
     record.waiterCount = queued + connections;
-    // Permits without leases do not say who has them; that none is left says that they are held.
+    // Permits without leases do not show their holders. That none is left shows that they are held.
     const taken = kind === "semaphore" && shape.is === "permits" && shape.free <= 0;
     record.state = record.waiterCount > 0 ? "contended" : record.holderCount > 0 || taken ? "held" : "idle";
     record.waiterUnit = this.#unitOf(record, connections);
@@ -186,7 +191,7 @@ function someoneWaits({ beside }: Reading, known: LockRecord | undefined): boole
   return known !== undefined && known.queued > 0;
 }
 
-/** All that a viewer would see of the lock but the time that passes. */
+/** Everything that a viewer would see of the lock, except the passing of time. */
 function lookOf(record: LockRecord): string {
   const { shape, followed, kind, state, waiterCount, waiterUnit, holderCount, token, denied } = record;
   const first = followed[0];

@@ -3,7 +3,7 @@ import { type Command, ReplyError } from "@holdfast/redis-recipes/internal";
 import { channelNameOf } from "./key-names.js";
 import type { Link } from "./link.js";
 
-/** Connections that listen on the channels of one lock. Each has one waiter behind it or more. */
+/** The numbers of connections that listen on the channels of one lock. Each connection stands for one or more waiters. */
 export interface Listeners {
   readonly mutex: number;
   readonly readWrite: number;
@@ -11,7 +11,7 @@ export interface Listeners {
   readonly latch: number;
   /** Fair lock: owners on whose own channel a client listens. */
   readonly fair: ReadonlySet<string>;
-  /** When the first of them was seen. */
+  /** When the first of these connections was seen. */
   readonly sinceMs: Millis;
 }
 
@@ -24,11 +24,11 @@ interface Counting {
   sinceMs: Millis;
 }
 
-/** NUMSUB of that many channels in one command. */
+/** The most channels in one NUMSUB command. */
 const channelsAtOnce = 500;
 const none: ReadonlySet<string> = new Set();
 
-/** The waiters, as far as subscriptions show them: Redisson's listen on a channel of their lock. */
+/** The waiters that subscriptions show: a waiter of Redisson listens on a channel of its lock. */
 export class Channels {
   #byLock: ReadonlyMap<string, Listeners> = new Map();
   #ours: ReadonlySet<string> = none;
@@ -57,8 +57,9 @@ export class Channels {
   }
 
   /**
-   * `keyFor`: the key of a lock; `null` of a lock that the patterns leave out. Asks all servers; a subscriber is known only to the one it is connected to. Resolves with the locks of which something is other
-   * than before. Rejects with the first refusal or trouble, and then all stays as it was.
+   * Asks all servers, because only the server to which a subscriber is connected knows it. `keyFor`: the key of a lock;
+   * `null` for a lock that the patterns leave out. Resolves with the locks whose listeners have changed. Rejects with the
+   * first refusal or error, and then everything stays as it was.
    */
   async look(
     links: readonly Link[],

@@ -48,11 +48,11 @@ import { sessionsOf } from "./sessions.js";
 
 /**
  * Watches the locks of Redisson and holdfast on one Redis: a server, a master behind sentinels, or a cluster. Returns at once and connects in
- * the background, with connections of its own, also where a client is given. Reads alone, but for `act`.
+ * the background, with connections of its own even where a client is given. It only reads, except for `act`.
  *
  * An ACL user needs `+@read +@connection +scan +info +time +dbsize +multi +exec +pubsub|channels +pubsub|numsub
- * +pubsub|shardchannels +pubsub|shardnumsub`, in a cluster `+cluster|slots +readonly`, `~*`; for actions what locks need. Without
- * `+eval_ro` reads cost more.
+ * +pubsub|shardchannels +pubsub|shardnumsub`, in a cluster `+cluster|slots +readonly`, `~*`; for actions it needs what locks
+ * need. Without `+eval_ro` reads cost more.
  *
  * Throws `InvalidArgumentError` for unknown options and values that cannot be right.
  */
@@ -62,7 +62,7 @@ export function redisCollector(options: RedisCollectorOptions): RedisCollector {
 
 const notMeant = "No pattern of this collector fits its name.";
 
-/** What a collector of Redis can say beyond the others. */
+/** A collector of Redis, with what it can report beyond other collectors. */
 export interface RedisCollector extends LockCollector {
   /** The kind of backend. */
   readonly backend: "redis";
@@ -244,7 +244,7 @@ class Collector implements RedisCollector {
   async sessions(): Promise<readonly ObservedSession[]> {
     return sessionsOf(this.#book, this.#channels, this.#identities, async (keys) => {
       const details = await Promise.all(
-        // A lock that cannot be read now is left out; its server has said so in the sources.
+        // A lock that cannot be read now is left out; the sources report the trouble of its server.
         keys.map((key) => this.detail(key, { maxWaiters: 200 }).catch(() => null)),
       );
       return new Map(details.flatMap((each) => (each === null ? [] : [[each.key, each.waiters] as const])));
@@ -301,7 +301,7 @@ class Collector implements RedisCollector {
     if (!this.#closed) this.#book.apply(reading);
   }
 
-  /** What one master serves and the pass has not met is read again: it is gone, or was missed. */
+  /** Reads the locks of one master again that the pass has not met: they are gone, or the pass missed them. */
   async #passed(link: Link, from: Pick<Reading, "atMs" | "readMs">): Promise<void> {
     if (!this.#watchedSinceMs.has(link)) this.#watchedSinceMs.set(link, from.atMs);
     const missed: string[] = [];

@@ -28,11 +28,14 @@ export interface DetailParts {
   readonly learn: (uuids: Iterable<string>) => Promise<unknown>;
 }
 
-/** So many holders are shown with leases of their own. */
+/** The most holders that are shown, each with its own lease. */
 const mostHolders = 200;
 const longestValue = 256;
 
-/** One lock with all holders and waiters, from its master in one moment. `null`: nothing of a lock is there. Rejects where it cannot be read. */
+/**
+ * Reads one lock with all holders and waiters, from its master in one moment. `null`: no such lock is there. Rejects where
+ * it cannot be read.
+ */
 export async function readDetail(
   key: string,
   maxWaiters: number,
@@ -62,7 +65,7 @@ export async function readDetail(
   const [time, type, waiters, queue, deadlines, run] = replies.slice(reading.length);
   const [seconds, micros] = time as [string, string];
   const serverMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
-  /** From the server's clock, or any that its entries were written by, to this one's. */
+  /** Converts a time by the server's clock, or by the clock of the client that wrote an entry, to the time by our clock. */
   const here = (ms: Millis): Millis => Math.round(ms + (when.atMs - serverMs));
   const record = book.apply(picture);
   if (
@@ -103,7 +106,7 @@ export async function readDetail(
   const named = (person: ObservedParticipant, owner: string): ObservedParticipant => {
     const label = labels.get(owner);
     if (label === undefined) return person;
-    // What a candidate calls itself says more than how its process is called.
+    // The label that a candidate gives itself says more than the label of its process.
     const data = label.slice(0, longestValue);
     return { ...person, data, identity: person.identity && { ...person.identity, label: data } };
   };
@@ -126,7 +129,7 @@ export async function readDetail(
     ...java.map((owner): ObservedParticipant => {
       const person = rows.person(owner);
       const deadline = giveUp.get(owner);
-      // Ours raise theirs as long as they wait.
+      // A waiter of ours raises its deadline for as long as it waits, so the deadline does not show when it gives up.
       const last = deadline === undefined || person.library === "holdfast" ? null : here(deadline);
       return { ...person, deadlineMs: last };
     }),
@@ -172,7 +175,7 @@ async function permitsOf(link: Link, key: string): Promise<readonly { id: string
   const found: { id: string; endMs: Millis }[] = [];
   for (let at = 0; at + 1 < members.length; at += 2) {
     const id = members[at] as Buffer;
-    // Up to 3.16 Redisson wrote the digits themselves.
+    // Up to 3.16 Redisson wrote the id as its hex digits.
     const text = id.length === 32 ? id.toString("latin1") : id.toString("hex");
     found.push({ id: text, endMs: Number(String(members[at + 1])) });
   }
@@ -185,7 +188,7 @@ async function labelsOf(
   owners: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   if (owners.length === 0) return new Map();
-  // Not HGETALL: its answer is an array or an object, by the client's version.
+  // Not HGETALL: its answer is an array or an object, depending on the client's version.
   const [labels] = await link.send([["hmget", prefixed("holdfast_labels", plainName(key)), ...owners]]);
   if (!Array.isArray(labels)) return new Map();
   return new Map(

@@ -5,10 +5,10 @@ import type { Link } from "./link.js";
 import { libraryOf, ownerIn } from "./owner-words.js";
 import { parseReading, readingCommands } from "./reading.js";
 
-/** SCAN calls for each master: a look, not a census. */
+/** The most SCAN calls for each master: they see a sample of the keys, not all of them. */
 const calls = 50;
 const count = 1_000;
-/** Keys of each group whose content is looked at. */
+/** The most keys of each group whose content is looked at. */
 const sampled = 20;
 const mostGroups = 500;
 
@@ -84,7 +84,7 @@ async function discoverAt(link: Link, found: Map<string, Group>): Promise<void> 
   }
 }
 
-/** What is in front of the last separator, and a star; a name without one stands for itself. */
+/** A name up to its last separator, and a star; a name without a separator or digits at its end stands for itself. */
 function patternOf(lock: string): string {
   const plain = lock.replace(/[{}]/g, "");
   const cut = /^(.*[:/.])[^:/.]+$/s.exec(lock)?.[1] ?? /^(.*[-_])[^-_]*$/s.exec(plain)?.[1];

@@ -1,10 +1,10 @@
 import type { ObservedLock } from "../observe/observed-lock.js";
 import { libraryOf, ownerIn } from "./owner-words.js";
 
-/** A name for people, of an owner as the backend has it. */
+/** Turns an owner, as the backend has it, into a name for people. */
 type WhoIs = (owner: string) => string;
 
-/** What a forced release does to each who is concerned. */
+/** What a forced release does to each holder and to the waiters. */
 export function effectsOfForce(
   lock: ObservedLock,
   holders: readonly string[],

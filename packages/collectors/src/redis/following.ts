@@ -8,18 +8,18 @@ import { type Followed, type LockRecord, noQueue, type Queue } from "./lock-reco
 import { grantedAt, ownerIn } from "./owner-words.js";
 import type { Beside, HashField, Reading } from "./reading.js";
 
-/** What following takes from the rest of the collector. */
+/** What the functions that follow holders and queues need from the rest of the collector. */
 export interface FollowingParts {
   readonly emit: (event: CollectorEvent) => void;
   readonly identityOf: (uuid: string) => ClientIdentity | null;
   /** Wall time since which the connection to the master of this lock has not been interrupted. */
   readonly contactSinceMs: (key: string) => Millis;
-  /** Wall time since which all keys of the master of this lock have been looked for; `Infinity` before the first pass over them. */
+  /** Wall time since which passes have looked at all keys of this lock's master; `Infinity` before the first whole pass. */
   readonly watchedSinceMs: (key: string) => Millis;
   readonly earlierSight: NonNullable<StoryOptions["earlierSight"]>;
 }
 
-/** Takes holders over from a reading and emits who came and who went. Returns whether a lease was raised. */
+/** Takes over the holders of a reading and emits which holds began and ended. Returns whether a lease was renewed. */
 export function followHolders(
   record: LockRecord,
   reading: Reading,
@@ -32,7 +32,7 @@ export function followHolders(
   for (const gone of before) {
     if (fields.some((each) => each.field === gone.field)) continue;
     const expired = ranOut(record, gone, atMs);
-    // A server that was started again or took over may have lost the key, whatever the holder did.
+    // A server that was restarted or took over from another may have lost the key, whatever the holder did.
     const watched = record.atMs >= contactSinceMs(record.key);
     emit({
       type: "released",
@@ -51,7 +51,7 @@ export function followHolders(
     const old = before.find((each) => each.field === field);
     if (old !== undefined) {
       old.count = count;
-      // The end of the hash is that of its only holder; of several readers each has its own.
+      // The end of the hash is the end of its only holder's lease. Of several readers, each has a lease of its own.
       if (fields.length === 1) raised = old.lease.read(leftMs, reading) || raised;
       return old;
     }
@@ -60,8 +60,8 @@ export function followHolders(
     const granted = alone ? grantedAt(field, token, atMs) : null;
     const since = granted ?? (known ? seenAt(atMs) : foundAt(record.key, field, owner.token, atMs));
     const told = { key: record.key, entry: field, owner };
-    // The grant of a lock that is new here is reported as one only if its token shows that the lock was watched by then, and is not one that
-    // was seen before its key could not be read for a while.
+    // A lock that is new here is reported as granted only if its token shows that the lock was already watched at the grant.
+    // The token must also be a new one: an old one shows that the key could only not be read for a while.
     const isNew = granted !== null && (granted.atMs ?? 0) >= watchedSinceMs(record.key);
     if (known || (isNew && token !== record.highestToken)) {
       const waitedMs = waitOf(record.queue, field, since.atMs ?? atMs);
@@ -87,7 +87,7 @@ export function followHolders(
   }
 }
 
-/** `lockToken`: of the newest grant, which is that of the owner only where it is one of ours. */
+/** `lockToken`: the token of the newest grant. It is the owner's token only where the owner is one of ours. */
 export function ownerOf(
   field: string,
   lockToken: string | null,
@@ -101,25 +101,29 @@ export function ownerOf(
   };
 }
 
-/** How long the owner had been the first in the list, at least; `null` where it was not seen there. */
+/** The least time for which the owner had been the first in the queue; `null` where it was not seen there. */
 function waitOf({ first, since }: Queue, field: string, atMs: Millis): Millis | null {
   if (first === null || since.atMs === null || first.split(" ")[0] !== ownerIn(field)) return null;
   return Math.max(0, atMs - since.atMs);
 }
 
-/** A lease that was about to end may have been given back in its very last moment. */
+/**
+ * A lease of which only this much was left, and that is gone after its end, counts as run out. It may have been released in
+ * this moment.
+ */
 const lastMomentMs: Millis = 1_000;
 
 /**
- * Whether the lease of a holder that is gone was over. Only where that is as good as seen: read shortly before its end, or known to be
- * raised no more. The hash has one end, so of several holders it is not known.
+ * Whether the lease of a holder that is gone had run out. True only where that is as good as seen: the lease was read
+ * shortly before its end, or was known not to be renewed any more. The hash has only one end, so of several holders it is
+ * not known.
  */
 function ranOut({ followed, atMs: readMs, leftMs }: LockRecord, gone: Followed, atMs: Millis): boolean {
   if (followed.length !== 1 || leftMs < 0 || atMs < readMs + leftMs) return false;
   return leftMs <= lastMomentMs || gone.lease.state === "not-renewing";
 }
 
-/** Whether the lease of the only holder cannot have been over. A lease is only ever raised beyond what was read. */
+/** Whether the lease of the only holder cannot have run out: since it was read, it can only have been made longer. */
 function hadTimeLeft({ followed, atMs: readMs, leftMs }: LockRecord, atMs: Millis): boolean {
   return followed.length === 1 && (leftMs === -1 || atMs < readMs + leftMs);
 }
@@ -138,14 +142,14 @@ export function followQueue(record: LockRecord, { waiters, ...beside }: Beside, 
 }
 
 /**
- * The first has gone: the next was there no later than the last reading that counted as many. One that came since would be the
- * only one.
+ * The first waiter has gone. If the last reading counted more than one waiter, the next one was there by then. Otherwise the
+ * next one has come since.
  */
 function sinceOfNext(before: Queue, beforeMs: Millis, atMs: Millis): Millis {
   return before.first !== null && before.ours + before.java > 1 ? beforeMs : atMs;
 }
 
-/** Readings come by the hundred, all of one moment. */
+/** Hundreds of readings have the same moment, so they share one object. */
 let lastSeen: Moment = { atMs: 0, provenance: "at-least" };
 
 function seenAt(atMs: Millis): Moment {

@@ -15,7 +15,7 @@ import { effectsOfForce, effectsOfPermit, effectsOfRevoke } from "./effects.js";
 import { plainName } from "./key-names.js";
 import type { LockRecord } from "./lock-record.js";
 
-/** Frees the lock, or gives one permit back, under any holder. */
+/** Frees the lock, or gives one permit back, whichever client holds it. */
 export async function force({ runner, request, record, lock, whoIs }: Acting): Promise<Outcome> {
   if (record.kind === "permit-semaphore") return givePermit(runner, request);
   const held = heldLock(record, request);
@@ -39,7 +39,7 @@ function ending(endedHolds: readonly string[], outcome: Outcome): Outcome {
   return outcome.outcome === "done" ? { ...outcome, endedHolds } : outcome;
 }
 
-/** Asks the holders for the lock. */
+/** Asks the holders to release the lock. */
 export async function revoke({ runner, request, record, whoIs }: Acting): Promise<Outcome> {
   const { kind } = record;
   if (kind === "semaphore" || kind === "permit-semaphore") return revokePermits(runner, request);
@@ -47,7 +47,7 @@ export async function revoke({ runner, request, record, whoIs }: Acting): Promis
   if ("outcome" in held) return held;
   const effects = effectsOfRevoke(held.fields, whoIs);
   const call = held.kind.requestRevoke(held.keys, runner, held.mode);
-  // The token is read by the condition in front.
+  // These keys include the token, which the condition in front reads.
   const reply = await runner.act(request, {
     ...call,
     keys: held.keys.renewKeys,
@@ -64,13 +64,13 @@ async function revokePermits(runner: ActionRunner, request: ActionRequest): Prom
   ];
   const { key } = request;
   const { clustered } = runner.places;
-  // Either way, since a fleet of holders may have the one or the other switched on.
+  // Both ways to publish, because holders may listen on sharded or on plain channels.
   const commands = clustered ? (["spublish", "publish"] as const) : (["publish"] as const);
   const keys = permitSemaphore.keysOf(key);
   let heard = 0;
   for (const [at, publish] of commands.entries()) {
     const { script, args } = permitSemaphore.requestRevoke(keys, { ...runner, publish }, "write");
-    // Compared once: the other way to publish is the same act.
+    // The version is compared only once: publishing the other way is part of the same action.
     const reply =
       at === 0
         ? await runner.act(request, { keys: keys.keys, args, lua: guardedPermits(script, null) })

@@ -6,7 +6,7 @@ import type { Places } from "./places.js";
 
 export interface KnownClient {
   readonly identity: ClientIdentity | null;
-  /** Epoch ms, as it says. */
+  /** Epoch ms of the client's start, as the client says. */
   readonly startMs: Millis | null;
   readonly app: string | null;
   readonly version: string | null;
@@ -17,7 +17,10 @@ const freshMs: Millis = 30_000;
 const remembered = 10_000;
 const longest = 256;
 
-/** What clients say of themselves in `hf:client:<uuid>`: ours with the option `identity`, Redisson's where their users write it. */
+/**
+ * What clients say of themselves in `hf:client:<uuid>`: ours with the option `identity`, those of Redisson where their users
+ * write it.
+ */
 export class Identities {
   readonly #places: Places;
   readonly #runtime: Runtime;
@@ -32,7 +35,10 @@ export class Identities {
     return this.#known.get(uuid)?.client ?? nobody;
   }
 
-  /** Reads those that are not known or were read long ago. Resolves with those of which there is news. Never rejects. */
+  /**
+   * Reads the clients that are not known or were read long ago. Resolves with those of which something has changed. Never
+   * rejects.
+   */
   async learn(uuids: Iterable<string>, limit: number): Promise<ReadonlySet<string>> {
     const nowMs = this.#runtime.nowMs();
     const byLink = new Map<Link, string[]>();
@@ -54,7 +60,7 @@ export class Identities {
           const uuid = own[index] as string;
           const client = Array.isArray(reply) ? read(reply) : nobody;
           const before = this.#known.get(uuid)?.client ?? nobody;
-          // An owner that has said who it is stays that, also when the record has run out.
+          // An identity that was read once stays, even when its record in Redis has expired.
           const kept = client.identity === null ? before : client;
           this.#known.delete(uuid);
           this.#known.set(uuid, { client: kept, atMs: nowMs });

@@ -1,6 +1,6 @@
 import { parseOwner } from "@holdfast/redis-recipes/internal";
 
-/** What a key is beside a lock, or the lock's own. */
+/** The part of a lock that a key is: the lock's own key, or one of the keys beside it. */
 export type KeyPart =
   | "lock"
   | "token"
@@ -37,14 +37,15 @@ const prefixes: readonly (readonly [string, KeyPart])[] = [
   ["hf:client:", "passing"],
 ];
 
-/** Begins the key of an election's mutex, which is shown under that key. */
+/** The prefix of the key of an election's mutex, which is shown under that key. */
 export const electionPrefix = "holdfast_election:";
 export const barrierPrefix = "holdfast_barrier:";
 export const doubleBarrierPrefix = "holdfast_double_barrier:";
 
 /**
- * Which lock a key belongs to, by Redisson's rules of names read backwards. `{x}` behind a prefix may come from a lock `x` or a lock
- * `{x}`: the plain name is taken, and `Book` prefers the other where it knows that one.
+ * The lock that a key belongs to, by Redisson's rules for names, read backwards. `{x}` after a prefix may come from a lock
+ * `x` or from a lock `{x}`. This takes the plain name; `Book` prefers the name with braces where it knows a lock of that
+ * name only.
  */
 export function keyNameOf(key: string): KeyName {
   if (key.startsWith(doubleBarrierPrefix)) return { lock: key, part: "double-barrier" };
@@ -105,18 +106,19 @@ export function channelNameOf(channel: string): ChannelName | null {
   return latch === undefined ? null : { lock: latch, use: "latch", owner: null };
 }
 
-/** What one place of a pattern takes: any characters, any one, one of a set, or the one with this code. */
+/** What one place of a pattern matches: any characters, any one character, one of a set, or the one with this code. */
 type Mark = "many" | "one" | RegExp | number;
 
 /**
- * Whether a key matches a pattern of SCAN; `*`, `?`, `[...]` and backslashes as Redis reads them. No regular expression is made of the whole: keys are
- * named by strangers, and one with many stars would take the event loop for minutes. The work here is at most key x pattern.
+ * Makes a function that tests whether a key matches a pattern of SCAN, with `*`, `?`, `[...]` and backslashes as Redis reads
+ * them. It makes no regular expression of the whole pattern. Strangers choose the names of keys, and an expression with many
+ * stars would block the event loop for minutes. The work here is at most key x pattern.
  */
 export function globMatcher(glob: string): (key: string) => boolean {
   const marks = marksOf(glob);
   return (key) => {
     let mark = 0;
-    // The last star that was met, and up to where it has taken the key.
+    // The last star that was met, and the position in the key up to which it matches.
     let star = -1;
     let taken = 0;
     for (let at = 0; at < key.length; ) {
@@ -162,7 +164,7 @@ function fits(mark: Exclude<Mark, "many">, key: string, at: number): boolean {
   return mark === "one" || mark.test(key[at] as string);
 }
 
-/** The part of an election's or barrier's key that its users know. */
+/** The part of an election's or barrier's key that its users know as the name; any other key unchanged. */
 export function plainName(lock: string): string {
   for (const prefix of [electionPrefix, doubleBarrierPrefix, barrierPrefix]) {
     if (lock.startsWith(prefix)) return unbraced(lock.slice(prefix.length));
@@ -170,7 +172,7 @@ export function plainName(lock: string): string {
   return lock;
 }
 
-/** Which locks are meant by the patterns, and what SCAN is to be asked for so that their side keys come too. */
+/** Knows which locks the patterns include, and for which pattern SCAN must be asked so that their side keys come too. */
 export class Patterns {
   readonly #matchers: readonly ((key: string) => boolean)[];
   /** The pattern for MATCH; `null`: everything is asked for and filtered here. */

@@ -2,28 +2,28 @@ import type { Millis } from "@holdfast/core";
 import type { LeaseState } from "../observe/observed-lock.js";
 import type { Reading } from "./reading.js";
 
-/** An end of a lease that moved by less than this has not moved. */
+/** An end of a lease that moved by less than this counts as not moved. */
 const toleranceMs: Millis = 400;
 /** Renewals may be late by this. */
 const slackMs: Millis = 1_500;
 
 /**
- * Whether the lease of one hold is raised, from what was left of it each time it was read. Who renews, here as in Redisson, does so
- * each third of the lease, so it swings between two thirds and the whole; and one that was not raised within half of what was left
- * when it was first seen is fixed.
+ * Judges whether the lease of one hold is renewed, from what was left of it at each reading. Clients of ours and of Redisson
+ * renew after each third of the lease, so what is left swings between two thirds and the whole. A lease that was not renewed
+ * within half of what was left when it was first seen counts as fixed.
  */
 export class LeaseHistory {
-  /** When it ends, as last read, by the clock that never steps, as `#firstMs`. -1: never. */
+  /** When the lease ends, as last read, by the monotonic clock, as `#firstMs` is. -1: never. */
   #endMs: Millis;
   readonly #firstMs: Millis;
   readonly #firstLeftMs: Millis;
-  /** Wall time at which a raise was last noticed; 0 for never. */
+  /** Wall time at which a renewal was last noticed; 0 for never. */
   #raisedMs: Millis = 0;
-  /** The most that was left since the last raise was noticed. */
+  /** The most that was left since the last renewal was noticed. */
   #leaseMs: Millis = 0;
   #state: LeaseState = "unknown";
 
-  /** `readMs`: by the clock that never steps. */
+  /** `readMs`: by the monotonic clock. */
   constructor(leftMs: Millis, readMs: Millis) {
     this.#firstMs = readMs;
     this.#firstLeftMs = leftMs;
@@ -35,17 +35,17 @@ export class LeaseHistory {
     return this.#state;
   }
 
-  /** `null` before any was. */
+  /** Wall time at which a renewal was last noticed; `null` before the first one. */
   get raisedMs(): Millis | null {
     return this.#raisedMs === 0 ? null : this.#raisedMs;
   }
 
-  /** The lease as far as it shows: `null` before a raise was seen. */
+  /** The length of the lease, as far as it shows; `null` before a renewal was seen. */
   get leaseMs(): Millis | null {
     return this.#raisedMs === 0 ? null : this.#leaseMs;
   }
 
-  /** True when a raise was seen. */
+  /** Takes over what was left at a reading. Returns true when it shows a renewal. */
   read(leftMs: Millis, { atMs, readMs, blurMs }: Pick<Reading, "atMs" | "readMs" | "blurMs">): boolean {
     if (leftMs === -1) {
       this.#endMs = -1;
@@ -67,7 +67,7 @@ export class LeaseHistory {
     if (this.#raisedMs !== 0) {
       return leftMs < (this.#leaseMs * 2) / 3 - slackMs ? "not-renewing" : "renewing";
     }
-    // A hold without an end that was given one: it cannot be said yet.
+    // The hold had no end at first and was given one later, so nothing can be said yet.
     if (this.#firstLeftMs < 0) return "unknown";
     return readMs - this.#firstMs > this.#firstLeftMs / 2 + slackMs ? "fixed" : "unknown";
   }

@@ -12,26 +12,32 @@ import {
 import type { Redis } from "ioredis";
 import { type Cause, causeOf, NoConnectionError } from "./outage.js";
 
-/** An answer, or what the server said instead. */
+/** An answer, or the server's refusal. */
 export type Reply = unknown | ReplyError;
 
 export interface SendOptions {
-  /** One moment: MULTI around it. */
+  /** Puts MULTI around the commands, so that all of them run in one moment. */
   readonly atomic?: boolean;
-  /** Answers as bytes. */
+  /** Gives the answers as bytes. */
   readonly binary?: boolean;
 }
 
-/** A server that does not answer within this is reported as down. An operator's action waits as long for a master's link. */
+/**
+ * A server that does not answer within this time is reported as down. An operator's action waits as long for a master's
+ * link.
+ */
 export const linkLimitMs: Millis = 5_000;
 const againMs: Millis = 500;
 
-/** One connection to one server, for looking. Nothing is sent again by itself, and nothing waits for a connection. */
+/**
+ * One connection of a collector to one server. It never sends a command again by itself. Commands do not wait for a
+ * connection, except to a node of a cluster, which connects when it is first asked.
+ */
 export class Link {
   readonly redis: Redis;
   readonly #runtime: Runtime;
   readonly #name: string | null;
-  /** Where the last connection led to. */
+  /** The address to which the last connection led. */
   #address: string | null = null;
   #lastCause: Cause | null = null;
   #readySinceMs: Millis;
@@ -48,19 +54,25 @@ export class Link {
     if (redis.status === "wait") redis.connect().catch(this.#failed);
   }
 
-  /** As the options have it, connected or not. Where sentinels name the server it is the address of the last connection. */
+  /**
+   * The server as the options name it, connected or not. Where sentinels name the server, it is the address of the last
+   * connection.
+   */
   get name(): string {
     if (this.#name !== null) return this.#name;
     const { host = "localhost", port = 6379, sentinels } = this.redis.options;
     return (sentinels == null ? null : this.#address) ?? addressText({ host, port });
   }
 
-  /** Commands that are sent in this turn are written. */
+  /** Whether commands that are sent in this turn of the event loop are written to a connection. */
   get open(): boolean {
     return takesCommands(this.redis);
   }
 
-  /** Wall time since which the connection has not been interrupted. The server may have lost or emptied its keys before. */
+  /**
+   * Wall time since which the connection has not been interrupted. Before that, the server may have lost or emptied its
+   * keys.
+   */
   get readySinceMs(): Millis {
     return this.#readySinceMs;
   }
@@ -70,18 +82,19 @@ export class Link {
     return this.open ? null : (this.#lastCause?.text ?? null);
   }
 
-  /** What a command is refused with while there is no connection. */
+  /** The error with which a command is refused while there is no connection. */
   get noConnection(): NoConnectionError {
     return new NoConnectionError(this.#lastCause, [this.name]);
   }
 
   /**
-   * Replies in order; a refusal is in its place. Rejects with `NotSentError` where no command was sent, and with `OutcomeUnknownError`
-   * where one was sent and its answer did not come, on this connection and within 5,000 ms.
+   * Resolves with the replies in order; a refusal stands in the place of its reply. Rejects with `NotSentError` where no
+   * command was sent. Rejects with `OutcomeUnknownError` where a command was sent and its answer did not come, on this
+   * connection and within 5,000 ms.
    */
   async send(commands: readonly Command[], options: SendOptions = {}): Promise<readonly Reply[]> {
     const where = { servers: [this.name] };
-    // A node of a cluster connects when it is first asked; any other is connecting by itself.
+    // A node of a cluster connects when it is first asked; any other link is connecting by itself.
     if (!this.open && this.#ofCluster) await this.#connected();
     if (!this.open) throw this.noConnection;
     const batch = options.atomic === true ? this.redis.multi() : this.redis.pipeline();
@@ -97,7 +110,8 @@ export class Link {
     });
     try {
       const done = batch.exec();
-      // Where the limit comes first, its late error has no reader: the outcome is reported as unknown by then.
+      // Where the limit comes first, nothing reads a later error of the batch: the outcome has been reported as unknown by
+      // then.
       done.catch(() => {});
       const replies = await Promise.race([done, late]);
       return answered(
@@ -108,7 +122,7 @@ export class Link {
     } catch (error) {
       if (error instanceof BackendError) throw error;
       if (!(error instanceof Error)) throw new OutcomeUnknownError(String(error), where);
-      // MULTI itself was refused, with the reason of the first command that was.
+      // The whole MULTI was refused; the reason is that of the first command that was refused.
       const [first] = (error as { previousErrors?: Error[] }).previousErrors ?? [];
       throw failureOf(error.name === "ReplyError" ? (first ?? error) : error, where, null);
     } finally {
@@ -135,7 +149,7 @@ export class Link {
     return this.redis.options.enableOfflineQueue === true;
   }
 
-  /** Its attempt to connect has come to something, or to nothing within 5,000 ms. */
+  /** Resolves when the attempt to connect has succeeded or failed, or after 5,000 ms. */
   #connected(): Promise<void> {
     const { redis } = this;
     if (redis.status === "end") return Promise.resolve();
@@ -150,7 +164,10 @@ export class Link {
     });
   }
 
-  /** ioredis gives up in the middle of some failovers. A node of a cluster is replaced by the cluster's client instead. */
+  /**
+   * Connects again, because ioredis gives up in the middle of some failovers. A node of a cluster is replaced by the
+   * cluster's client instead.
+   */
   readonly #over = (): void => {
     if (this.#ofCluster) return;
     this.#cancelAgain = this.#runtime.setTimer(againMs, () => {
@@ -166,12 +183,15 @@ export class Link {
   };
 
   readonly #failed = (error: unknown): void => {
-    // An error of the client library about its own state says less than the cause that was seen before it, which stays.
+    // An error of the client library about its own state says less than the cause that was seen before, so that cause stays.
     this.#lastCause = causeOf(error) ?? this.#lastCause;
   };
 }
 
-/** Each command was judged by itself. The whole was not sent only where no part of it was. */
+/**
+ * The replies of a batch whose commands were judged one by one. The batch counts as not sent only where no command of it was
+ * sent.
+ */
 function answered(outcomes: readonly Reply[]): readonly Reply[] {
   const lost = outcomes.find((each) => each instanceof OutcomeUnknownError);
   if (lost instanceof OutcomeUnknownError)
@@ -188,7 +208,7 @@ function answered(outcomes: readonly Reply[]): readonly Reply[] {
   });
 }
 
-/** Fields of INFO, of whatever sections. */
+/** The fields of an answer to INFO, of any sections. */
 export function infoFields(text: unknown): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   if (typeof text !== "string") return fields;

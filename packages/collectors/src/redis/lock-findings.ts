@@ -7,7 +7,10 @@ import type { LockRecord } from "./lock-record.js";
 import { isBelow } from "./owner-words.js";
 
 const nothingWrong: readonly Finding[] = [];
-/** Between a release and the next grant there is no holder either. */
+/**
+ * The time after which a queue without a holder is a finding. Between a release and the next grant there is no holder
+ * either.
+ */
 const ownerlessForMs = 2_000;
 
 /** What is wrong with one lock as it was last read. */

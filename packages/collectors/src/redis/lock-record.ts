@@ -5,7 +5,7 @@ import type { LockFigures, Moment } from "../observe/observed-lock.js";
 import type { LeaseHistory } from "./lease-history.js";
 import type { HashField, Shape } from "./reading.js";
 
-/** A field of the hash as followed from reading to reading. */
+/** A field of the hash that is followed from reading to reading. */
 export interface Followed extends HashField {
   count: number;
   readonly since: Moment;
@@ -27,11 +27,11 @@ export type RecordShape =
   | Exclude<Shape, { readonly is: "lock" }>
   | { readonly is: "lock"; readonly fields: readonly Followed[]; readonly mode: "read" | "write" | null };
 
-/** What is kept of one lock. There may be 100,000 of these, so a row is made of it only when it is asked for. */
+/** What is kept of one lock. There may be 100,000 of these, so the row is made only when it is asked for. */
 export class LockRecord implements LockFigures {
   readonly key: string;
   shape: RecordShape = nothing;
-  /** Wall time of the last reading, and what was left then: -1 without an end, -2 when there is no key. */
+  /** Wall time of the last reading. `leftMs` is what was left of the key then: -1 without an end, -2 when there is no key. */
   atMs: Millis = 0;
   /** See `Reading.readMs`. */
   orderMs: Millis = -Infinity;
@@ -46,13 +46,13 @@ export class LockRecord implements LockFigures {
   oldestWait: Moment = unknownMoment;
   oldestHold: Moment = unknownMoment;
   queue: Queue = noQueue;
-  /** Ever had Redisson's fair queue. */
+  /** Whether the lock ever had Redisson's fair queue. */
   fair = false;
-  /** When it was first read as empty; `null` while it is not. */
+  /** When the lock was first read as empty; `null` while it is not empty. */
   emptySinceMs: Millis | null = null;
-  /** When it was first read with waiters and without a holder; `null` while it is not so. */
+  /** When the lock was first read with waiters and without a holder; `null` while that is not the case. */
   ownerlessSinceMs: Millis | null = null;
-  /** The highest that was ever seen on this key. */
+  /** The highest token that was ever seen on this key. */
   highestToken: string | null;
   findings: readonly Finding[] = none;
 

@@ -17,7 +17,9 @@ const connectionKeys: readonly ConnectionKey[] = [
   "db",
 ];
 
-/** Where the locks are and how hard to look; exactly one of `url`, `sentinels`, `cluster` and `client`, as for `redisLocks`. */
+/**
+ * Where the locks are and how often to look; exactly one of `url`, `sentinels`, `cluster` and `client`, as for `redisLocks`.
+ */
 export interface RedisCollectorOptions extends Pick<RedisLocksOptions, ConnectionKey>, StoryOptions {
   /**
    * Which keys are locks, as globs of SCAN over the lock's own key, such as `order:*`. All other keys are neither shown nor acted upon,
@@ -66,7 +68,7 @@ const ownKeys = [
   "runtime",
 ] as const satisfies readonly (keyof RedisCollectorOptions)[];
 
-/** Throws `InvalidArgumentError` for what cannot be right, before any I/O. */
+/** Throws `InvalidArgumentError` for options that cannot be right, before any I/O. */
 export function resolveCollectorOptions(given: RedisCollectorOptions): ResolvedCollectorOptions {
   const what = "redisCollector";
   checkObject(`${what}: options`, given);
@@ -100,7 +102,9 @@ export function resolveCollectorOptions(given: RedisCollectorOptions): ResolvedC
   };
 }
 
-/** Connects to nothing. Throws the `InvalidArgumentError` that `redisCollector` would throw for these options. */
+/**
+ * Checks options without connecting. Throws the `InvalidArgumentError` that `redisCollector` would throw for these options.
+ */
 export function checkRedisCollector(options: RedisCollectorOptions): void {
   resolveCollectorOptions(options);
 }

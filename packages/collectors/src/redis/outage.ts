@@ -1,13 +1,16 @@
 import { NotSentError } from "@holdfast/redis-recipes/internal";
 
-/** Said of every source while Redis is not reached: one sentence, whatever the client library calls it at each try. */
+/**
+ * The message of every source while Redis is not reached. It stays the same, whatever error the client library gives at each
+ * try.
+ */
 export const noContact = "no contact with Redis: connecting again";
 
 /** Why there is no connection. */
 export interface Cause {
   /** The cause for people, without words of the client library. */
   readonly text: string;
-  /** A server answered and will not have us: connecting again does not mend it. */
+  /** Whether a server answered and refused us, so that connecting again does not help. */
   readonly refused: boolean;
 }
 
@@ -35,13 +38,13 @@ export function causeOf(error: unknown): Cause | null {
   if (typeof code !== "string") return null;
   const words = systemWords[code];
   if (words !== undefined) return { text: words, refused: false };
-  // Errors of TLS say what is wrong with which certificate.
+  // The message of a TLS error says which certificate is wrong, and why.
   return /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED)/.test(code)
     ? { text: error.message, refused: true }
     : null;
 }
 
-/** Nothing was sent, and why there is no connection. */
+/** Nothing was sent, because there is no connection. The message says why there is none. */
 export class NoConnectionError extends NotSentError {
   readonly refusal: string | null;
 

@@ -18,15 +18,16 @@ export function isBelow(token: string, other: string): boolean {
 }
 
 /**
- * A token of ours is the server's clock at the grant, in microseconds, unless that clock had been set back; so it shows when an
- * exclusive holder of ours got the lock. `null` for all others: what they hold was there at least since it was first read. So it is for those
- * that may keep locks: they reserve tokens ahead of the clock.
+ * When an exclusive holder of ours got the lock, as its token shows: the token is the server's clock at the grant, in
+ * microseconds, unless that clock had been set back. `null` for all other holders, of which only the first reading shows
+ * that they held at least since then. Also `null` for clients that may keep locks, because they reserve tokens ahead of the
+ * clock.
  */
 export function grantedAt(field: string, token: string | null, atMs: Millis): Moment | null {
   const owner = parseOwner(ownerIn(field));
   if (token === null || owner?.ours !== true || owner.mayKeep) return null;
   const grantMs = Math.floor(Number(token) / 1_000);
-  // Only times from 2001 on count; one a little ahead of the reader's clock is that clock's fault.
+  // Only times from 2001 on count. A time a little ahead of the reader's clock counts too: that clock is behind.
   return grantMs > 1_000_000_000_000 && grantMs < atMs + 60_000
     ? { atMs: grantMs, provenance: "exact" }
     : null;

@@ -17,7 +17,7 @@ import { infoFields, Link } from "./link.js";
 /** The servers of a target, with connections of the collector's own. */
 export interface Places {
   readonly clustered: boolean;
-  /** The servers that hold the keys; one, or one for each share of a cluster. */
+  /** The servers that hold the keys: one, or one for each share of a cluster. */
   masters(): readonly Link[];
   /** Masters and replicas: a client that listens may be connected to either. */
   nodes(): readonly Link[];
@@ -27,14 +27,17 @@ export interface Places {
   masterOf(key: string): Link | null;
   /** An answer said that another server serves the key. */
   outdated(): void;
-  /** What a master has said of its replicas. */
+  /** Takes over what a master has reported of its replicas. */
   heardReplication(info: ReadonlyMap<string, string>): void;
   close(): Promise<void>;
 }
 
 type Settings = Omit<RedisOptions, "replyMapping">;
 
-/** Thousands of commands go in one write, and `Link` has a limit for the whole. */
+/**
+ * Sockets may be silent for 2,000 ms longer than usual: thousands of commands go in one write, and `Link` has a limit for
+ * the whole.
+ */
 function lookingSettings(): Settings {
   return { ...commandSettings(defaultTimes, 2_000), protocol: 2 } as Settings;
 }
@@ -86,12 +89,18 @@ class SinglePlaces implements Places {
     return this.#master;
   }
 
-  /** Where sentinels name the master, a connection to what is none any more is made again, after they were asked. */
+  /**
+   * Where sentinels name the master, the connection to a server that is no master any more is made again, after the
+   * sentinels were asked.
+   */
   outdated(): void {
     if (this.#target.kind === "sentinel") this.#master.redis.disconnect(true);
   }
 
-  /** Dials replicas only where there are sentinels: Redisson may listen there. It is not known whether replicas of a lone server can be reached. */
+  /**
+   * Connects to replicas only where there are sentinels, because clients of Redisson may listen on replicas there. It is not
+   * known whether replicas of a lone server can be reached.
+   */
   heardReplication(info: ReadonlyMap<string, string>): void {
     if (this.#target.kind !== "sentinel" || info.get("role") !== "master") return;
     const { natMap, access } = this.#target;
@@ -201,7 +210,7 @@ class ClusterPlaces implements Places {
   }
 }
 
-/** What a server says of its role. */
+/** What a server reports of its role. */
 export async function replicationOf(link: Link): Promise<ReadonlyMap<string, string>> {
   return infoFields(await link.ask("info", "replication"));
 }

@@ -4,10 +4,10 @@ import { SourceState } from "../kit/source-state.js";
 import type { SourceStatus } from "../observe/collector.js";
 import { NoConnectionError, noContact } from "./outage.js";
 
-/** A source that is asked again and again: without an answer for `staleAfterMs` what it has said is stale. */
+/** A source that is asked again and again. After `staleAfterMs` without an answer, it counts as stale. */
 export class PolledSource extends SourceState {
   readonly #staleAfterMs: Millis;
-  /** The time of the last answer, which may be one of many that a whole success takes. */
+  /** The time of the last answer. A whole success may take many answers. */
   #heardMs: Millis = Number.NEGATIVE_INFINITY;
 
   constructor(source: string, cost: string, staleAfterMs: Millis) {
@@ -15,7 +15,10 @@ export class PolledSource extends SourceState {
     this.#staleAfterMs = staleAfterMs;
   }
 
-  /** True when that is news. `atMs`: of what is known by now; `heardMs`: of the last answer. */
+  /**
+   * Records an answer. Returns true when viewers should be notified. `atMs`: the time of what is known now; `heardMs`: of
+   * the last answer.
+   */
   ok(
     atMs: Millis,
     state: "ok" | "syncing" = "ok",
@@ -31,7 +34,7 @@ export class PolledSource extends SourceState {
     this.set({ state: "off", message, cost: null });
   }
 
-  /** True when that is news. */
+  /** Records a failure. Returns true when viewers should be notified. */
   failed(error: unknown, nextTryMs: Millis): boolean {
     const message = wordsOf(error);
     const denied = error instanceof ReplyError && error.kind === "denied";

@@ -9,18 +9,18 @@ import { effectsOfCleaning, effectsOfEviction } from "./effects.js";
 export async function evict({ runner, request, whoIs }: Acting): Promise<Outcome> {
   const { entry } = request;
   if (entry === null || entry === "") return unsupported("Say which waiter.");
-  // The lock has changed hands, or it has got it meanwhile, or gone.
+  // The lock has another holder, or the waiter has got the lock meanwhile, or has gone.
   const none: Outcome = { outcome: "conflict", effects: [] };
   return await takeOutOf(runner, request, "one", none, () => effectsOfEviction(entry, whoIs));
 }
 
-/** Takes those out of the queue that are dead. */
+/** Takes all dead waiters out of the queue. */
 export async function clean({ runner, request, whoIs }: Acting): Promise<Outcome> {
   const none: Outcome = { outcome: "nothing-there", effects: effectsOfCleaning([], whoIs) };
   return await takeOutOf(runner, request, "dead", none, (owners) => effectsOfCleaning(owners, whoIs));
 }
 
-/** `none`: where there was no such entry. */
+/** `none`: the outcome where there is no such entry. */
 async function takeOutOf(
   runner: ActionRunner,
   request: ActionRequest,
@@ -34,7 +34,7 @@ async function takeOutOf(
   const waitMs = runner.settings.fairLockWaitTimeoutMs;
   const args = [what, entry ?? "", waitMs, runner.publish, redissonChannels.mutex(key)];
   const [first, owners] = await runner.act(request, { lua: takeOut, keys, args });
-  // Another owner holds it than when the action was decided.
+  // The lock has another holder than when the operator decided.
   if (first === "changed") return { outcome: "conflict", effects: [] };
   if (!Array.isArray(owners) || owners.length === 0) return none;
   return { outcome: dryRun ? "would-do" : "done", effects: effectsOf(owners.map(String)) };

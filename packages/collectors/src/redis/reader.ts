@@ -13,7 +13,7 @@ import {
   slimScript,
 } from "./reading.js";
 
-/** So many locks go in one pipeline: a reply that takes a few milliseconds to read, here and there. */
+/** The most locks in one pipeline, whose reply takes a few milliseconds to read, here and at the server. */
 const locksAtOnce = 100;
 
 /** Reads locks, many in one write, from the masters that serve them. */
@@ -29,12 +29,12 @@ export class Reader {
     this.#took = took;
   }
 
-  /** Each reading is handed on as it comes. Rejects with the first trouble; what was read before counts. */
+  /** Hands on each reading as it arrives. Rejects with the first error; what was read before it counts. */
   async read(keys: Iterable<string>, depth: ReadingDepth): Promise<void> {
     const byLink = new Map<Link, string[]>();
     for (const key of keys) {
       const link = this.#places.masterOf(key);
-      // No master serves it at present; it is asked for again.
+      // No master serves the key at present; a later round asks for it again.
       if (link === null) continue;
       const list = byLink.get(link);
       if (list === undefined) byLink.set(link, [key]);
@@ -43,7 +43,7 @@ export class Reader {
     await Promise.all([...byLink].map(([link, own]) => this.readAt(link, own, depth)));
   }
 
-  /** Resolves with the keys that are text where a slim reading looked for a hash: semaphores, or anything. */
+  /** Resolves with the keys that are no hash where a slim reading looked for one: semaphores, or anything else. */
   async readAt(link: Link, keys: readonly string[], depth: ReadingDepth): Promise<readonly string[]> {
     const texts: string[] = [];
     for (let at = 0; at < keys.length; at += locksAtOnce)
@@ -74,7 +74,7 @@ export class Reader {
     });
   }
 
-  /** False where the user may not run scripts, or a slot is on its way: then commands have to do. */
+  /** Reads by a script. False where the user may not run scripts, or a slot is being moved: then commands are sent instead. */
   async #script(link: Link, keys: readonly string[], texts: string[]): Promise<boolean> {
     const sentMs = this.#runtime.nowMs();
     const [answers] = await link.send([["eval_ro", slimScript, 0, ...keys]]);
@@ -101,7 +101,10 @@ export function isMoved(reply: unknown): boolean {
   return reply instanceof ReplyError && (reply.kind === "moved" || reply.kind === "ask");
 }
 
-/** A refusal that passes, as while a long script runs or a cluster is down: it shows nothing of a lock, least of all that it is gone. */
+/**
+ * Whether a refusal is temporary, as while a long script runs or a cluster is down. It shows nothing of a lock, so the lock
+ * is not gone.
+ */
 function isForNow(reply: unknown): reply is ReplyError {
   return reply instanceof ReplyError && reply.retryable && !isMoved(reply);
 }

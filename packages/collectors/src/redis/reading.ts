@@ -7,24 +7,24 @@ import type { Reply } from "./link.js";
 /** `slim`: the lock's own keys, for the many that are not on screen. `full`: the keys beside it as well. */
 export type ReadingDepth = "slim" | "full";
 
-/** What the keys of one lock said. A picture, already old. */
+/** What the keys of one lock contained, at a moment that is already past. */
 export interface Reading {
   readonly key: string;
   readonly depth: ReadingDepth;
-  /** Wall time of the reader, when the answer was there. */
+  /** The reader's wall time when the answer had arrived. */
   readonly atMs: Millis;
-  /** The same moment by the clock that never steps, which puts readings in order. */
+  /** The same moment by the monotonic clock, which puts readings in order. */
   readonly readMs: Millis;
-  /** From the question to the answer. */
+  /** The time from the request to the answer, in milliseconds. */
   readonly blurMs: Millis;
   readonly shape: Shape;
-  /** What is left of the lock's own key: -1 without an end, -2 when there is no key. */
+  /** Milliseconds that are left of the lock's own key: -1 without an end, -2 when there is no key. */
   readonly leftMs: Millis;
-  /** Decimal text; `null` where none is kept. */
+  /** The fencing token as decimal text; `null` where none is kept. */
   readonly token: string | null;
   /** What is kept beside the lock's key; `null` unless the reading was a full one. */
   readonly beside: Beside | null;
-  /** What could not be read, and the right that is missing. */
+  /** What could not be read, and the right that is missing; `null` where everything could be read. */
   readonly denied: string | null;
 }
 
@@ -40,7 +40,7 @@ export type Shape =
   | { readonly is: "lock"; readonly fields: readonly HashField[]; readonly mode: "read" | "write" | null }
   | { readonly is: "permits"; readonly free: number; readonly grants: number | null }
   | { readonly is: "barrier" }
-  /** Something of no lock that is known. */
+  /** Something that belongs to no known kind of lock. */
   | { readonly is: "other"; readonly what: string };
 
 export interface HashField {
@@ -49,7 +49,10 @@ export interface HashField {
   readonly count: number;
 }
 
-/** A hash with more fields than that is looked at in part. Lock hashes are compact up to several hundred fields, and those come whole. */
+/**
+ * Of a hash with more fields than this, only a part is read. Lock hashes are compact up to several hundred fields, and such
+ * come whole.
+ */
 const fieldsAtOnce = 128;
 
 export function readingCommands(key: string, depth: ReadingDepth): readonly Command[] {
@@ -82,9 +85,10 @@ export function readingCommands(key: string, depth: ReadingDepth): readonly Comm
 }
 
 /**
- * Slim readings of many locks in one command: a quarter of the work for the client that asks, since each command of a pipeline has its own
- * account there. Arguments: keys. Answer for each: what HSCAN gives or its error, PTTL, the token. Changes nothing; in a
- * cluster the keys are of many slots of one master, which a script without declared keys may read.
+ * Makes slim readings of many locks in one command. This is a quarter of the work for the client that asks, which must
+ * account for each command of a pipeline. Arguments: keys. Answer for each: what HSCAN gives or its error, PTTL, the token.
+ * The script changes nothing. In a cluster the keys are of many slots of one master, which a script without declared keys
+ * may read.
  */
 export const slimScript: string = `
 local answers = {}
@@ -111,7 +115,7 @@ export function isHashKey(key: string): boolean {
   return !key.startsWith(barrierPrefix) && !key.startsWith(doubleBarrierPrefix);
 }
 
-/** When the answer to a question was there that was sent at `sentMs`, by the clock that never steps. */
+/** The times of an answer that has just arrived. `sentMs`: when its request was sent, by the monotonic clock. */
 export function answeredAt(runtime: Runtime, sentMs: Millis): Pick<Reading, "atMs" | "readMs" | "blurMs"> {
   const readMs = runtime.nowMs();
   return { atMs: runtime.wallMs(), readMs, blurMs: readMs - sentMs };
@@ -155,7 +159,7 @@ function countIn(reply: Reply): number {
 
 const owner = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:\d+(?::write)?$/i;
 
-/** What a slim reading finds of a key that is no hash. */
+/** What a slim reading reports of a key that is no hash. */
 export const noHash = "no hash";
 
 function shapeOf(scanned: Reply, text: { value: Reply; grants: Reply } | null): Shape {
@@ -168,7 +172,7 @@ function shapeOf(scanned: Reply, text: { value: Reply; grants: Reply } | null): 
   }
   const [cursor, pairs] = scanned as [string, string[]];
   if (pairs.length === 0) {
-    // Permits of which none is set any more, while some are out.
+    // The key of the free permits is gone, while some permits are taken.
     if (text !== null && typeof text.grants === "number" && text.grants > 0)
       return { is: "permits", free: 0, grants: text.grants };
     return { is: "nothing" };
@@ -176,7 +180,7 @@ function shapeOf(scanned: Reply, text: { value: Reply; grants: Reply } | null): 
   return hashShape(pairs, cursor !== "0");
 }
 
-/** All fields are owners with a count, but `mode`. */
+/** The shape of a hash. It is a lock if all fields but `mode` are owners with a count. */
 export function hashShape(pairs: readonly string[], partly: boolean): Shape {
   let mode: "read" | "write" | null = null;
   const fields: HashField[] = [];
@@ -187,16 +191,17 @@ export function hashShape(pairs: readonly string[], partly: boolean): Shape {
     else if (owner.test(field) && /^-?\d+$/.test(value)) fields.push({ field, count: Number(value) });
     else return { is: "other", what: `a hash with the field ${JSON.stringify(field.slice(0, 64))}` };
   }
-  // No library leaves a lock without an owner: a program has a hash of its own with such a field.
+  // No library leaves a lock without an owner, so this is the hash of another program that has a field `mode`.
   if (fields.length === 0 && !partly) return { is: "other", what: "a hash without owners" };
-  // Never the whole of something big: its other fields may be anything.
+  // Only a part of a large hash was read: its other fields may be anything.
   if (partly && mode === null) return { is: "other", what: "a hash of many fields" };
   return { is: "lock", fields, mode };
 }
 
 /**
- * Changes whenever a holder does: SHA-1 of the sorted fields of the lock's hash and its token, which the scripts of actions compute
- * again at the server. A thread of Redisson that gives a lock back and takes it again leaves no trace in it.
+ * A value that changes whenever a holder changes: the SHA-1 of the sorted fields of the lock's hash and its token, which the
+ * scripts of actions compute again at the server. It does not change when a thread of Redisson gives a lock back and takes
+ * it again.
  */
 export function versionOf({ shape, token }: Pick<Reading, "shape" | "token">): string {
   const fields =

@@ -16,11 +16,11 @@ import type { Servers } from "./servers.js";
 
 /** A lock without holders and waiters leaves the list after this. */
 const emptyForMs: Millis = 5_000;
-/** So many contended locks are read again between two looks at the channels. */
+/** The most contended locks that are read again between two looks at the channels. */
 const contendedAtOnce = 2_000;
 export const serversEveryMs: Millis = 10_000;
 const attendedAtMost = 2_000;
-/** The client that has held a contended lock for this time is asked for its name, before the hold counts as long. */
+/** When a client has held a contended lock for this time, its identity is read, before the hold counts as long. */
 const namedAfterMs: Millis = 60_000;
 const mostMet = 10_000;
 export const learntAtOnce = 500;
@@ -35,7 +35,7 @@ export interface RoundParts {
   readonly scan: Scan;
   readonly servers: Servers;
   readonly attention: Attention;
-  /** Whether the patterns mean a lock of this key. */
+  /** Whether the patterns include the lock of this key. */
   readonly isMeant: (key: string) => boolean;
   readonly channelsEveryMs: Millis;
   readonly rowsEveryMs: Millis;
@@ -47,13 +47,13 @@ export interface RoundParts {
   onStatus(): void;
 }
 
-/** What is done again and again beside the scan: who listens, rows on screen, and how the servers are. */
+/** Repeats what is read beside the scan: the listeners, the rows on screen, and the state of the servers. */
 export class Rounds {
   readonly #parts: RoundParts;
   readonly #cancels = new Set<() => void>();
-  /** Where the round through the contended locks has got. */
+  /** The position that the round through the contended locks has reached. */
   #turn = 0;
-  /** Locks with a holder whose client has not been asked who it is. */
+  /** Locks with a holder whose identity is to be read in the next round. */
   #met = new Set<string>();
   #closed = false;
 
@@ -67,7 +67,7 @@ export class Rounds {
     this.#every(serversEveryMs, () => this.#readServers());
   }
 
-  /** Has the present holder of this lock looked up in the next round. */
+  /** Has the identity of this lock's present holder read in the next round. */
   meet(key: string): void {
     if (this.#met.size < mostMet) this.#met.add(key);
   }
@@ -77,7 +77,7 @@ export class Rounds {
     for (const cancel of this.#cancels) cancel();
   }
 
-  /** Now, and again that long after it is done. */
+  /** Runs `round` soon, and again `everyMs` after each run has ended. */
   #every(everyMs: Millis, round: () => Promise<void>): void {
     const { runtime } = this.#parts;
     let cancel = (): void => {};
@@ -116,7 +116,7 @@ export class Rounds {
     book.sweep(runtime.wallMs(), emptyForMs);
   }
 
-  /** Reads the locks that changed, and at each turn some of all that are contended. */
+  /** Reads the locks that changed, and each time a part of all contended and empty locks. */
   async #readContended(changed: ReadonlySet<string>): Promise<void> {
     const { book, reader } = this.#parts;
     const keys = new Set(changed);
@@ -147,7 +147,7 @@ export class Rounds {
     }
   }
 
-  /** `met`: the locks whose holders are reported even if a page or another lock has already learnt who they are. */
+  /** `met`: the locks whose holders are reported even if their identities were already read for a page or another lock. */
   async #learn(keys: Iterable<string>, met: ReadonlySet<string> = new Set()): Promise<void> {
     const { book, identities } = this.#parts;
     const uuids = new Map<string, string[]>();
@@ -186,7 +186,7 @@ function isOld(record: LockRecord | undefined, nowMs: Millis): boolean {
   return sinceMs !== null && nowMs - sinceMs >= namedAfterMs;
 }
 
-/** `links`: those that would have been asked. */
+/** The error of the first of the links that would have been asked. */
 function noConnectionOf([link]: readonly Link[]): NoConnectionError {
   return link?.noConnection ?? new NoConnectionError(null, []);
 }

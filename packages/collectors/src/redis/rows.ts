@@ -12,7 +12,7 @@ import type { Followed, LockRecord } from "./lock-record.js";
 import { libraryOf, ownerIn } from "./owner-words.js";
 import { versionOf } from "./reading.js";
 
-/** So many holders are shown in a row; the rest are counted. */
+/** The most holders that a row shows; the others are only counted. */
 const holdersInRow = 5;
 
 export interface HoldFigures {
@@ -23,7 +23,7 @@ export interface HoldFigures {
 
 const uuidLength = 36;
 
-/** Makes what is shown of what is kept. */
+/** Makes the rows that are shown from the records that are kept. */
 export class Rows {
   readonly #identityOf: (uuid: string) => ClientIdentity | null;
 
@@ -56,7 +56,7 @@ export class Rows {
       oldestHold: record.oldestHold,
       token,
       limit: shape.is === "permits" && kind === "permit-semaphore" ? shape.free + (shape.grants ?? 0) : null,
-      // A hash over all holders and waiters, and it is asked for seldom.
+      // The version is a hash over all holders, and is rarely asked for. So it is computed on request.
       get version() {
         return versionOf({ shape, token });
       },
@@ -65,13 +65,13 @@ export class Rows {
     };
   }
 
-  /** Asked of very many in a row. */
+  /** Called for very many records one after the other, so it makes no row. */
   isHeldBy({ followed }: LockRecord, text: string): boolean {
     for (let at = 0; at < followed.length && at < holdersInRow; at++) {
       const { field } = followed[at] as Followed;
       // Owner and session are parts of the field.
       if (field.includes(text)) return true;
-      // The field of an owner that has said who it is begins with its UUID.
+      // The field of an owner with a known identity begins with its UUID.
       const identity = this.#identityOf(field.slice(0, uuidLength));
       if (identity?.label?.includes(text) === true || identity?.host?.includes(text) === true) return true;
     }
@@ -86,14 +86,14 @@ export class Rows {
     return {
       ...person,
       entry: field,
-      // Leadership is kept by none.
+      // No client keeps a leadership.
       mayBeKept: marked && !record.key.startsWith("holdfast_"),
       mode,
       since: followed?.since ?? unknownMoment,
       holdCount: count,
       remainingMs: leftMs !== null && leftMs >= 0 ? leftMs : null,
       lease: leftMs === -1 ? "never-expires" : (followed?.lease.state ?? "unknown"),
-      // The key of one that keeps locks shows what it has reserved.
+      // For a client that keeps locks, the token's key shows what the client has reserved, not the token of its hold.
       token: person.library === "holdfast" && exclusive && !marked ? record.token : null,
     };
   }

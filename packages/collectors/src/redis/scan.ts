@@ -17,25 +17,28 @@ export interface ScanParts {
   readonly keyFor: (lock: string) => string;
   /** Whether the lock was read at this time, as of `Reading.readMs`, or later. */
   readonly readSince: (key: string, readMs: Millis) => boolean;
-  /** Ends of passes: everything that was not read since then on this master is to be read again. */
+  /** Called at the end of a pass: every lock on this master that was not read since `from` is to be read again. */
   passed(link: Link, from: Pick<Reading, "atMs" | "readMs">): Promise<void>;
   onPass(tookMs: Millis): void;
   onStatus(): void;
 }
 
-/** After the first pass so many locks are read again in a second, on average, so that a small database is looked at often and a big one is not worn out. */
+/**
+ * After the first pass, this many locks are read again in a second, on average. So a small database is read often, and a
+ * large one does not get too much load.
+ */
 const readsPerSecond = 2_000;
 const shortestPassMs: Millis = 2_000;
 const retryMs: Millis = 1_000;
 
-/** How deep a lock is read when SCAN gives a key of this part of it: `full` is with all keys beside it. */
+/** How deep a lock is read when SCAN returns a key that is this part of it. `full`: with all keys beside it. */
 const telling: Partial<Record<KeyPart, ReadingDepth>> = {
   lock: "slim",
   waiters: "full",
   queue: "full",
   grants: "full",
   take: "full",
-  // A key of text with a token beside it is a semaphore of ours: see where texts are read again.
+  // A text with a token beside it is a semaphore of ours. `MasterScan` reads such keys again in full.
   token: "slim",
   barrier: "slim",
   "double-barrier": "slim",
@@ -43,8 +46,8 @@ const telling: Partial<Record<KeyPart, ReadingDepth>> = {
 };
 
 /**
- * Goes through all keys of each master again and again, at so many calls a second, and reads the locks among them. SCAN gives each key that
- * was there all the time once or more; what came and went meanwhile may be missed.
+ * Goes through all keys of each master again and again, at `callsPerSecond` calls, and reads the locks among them. SCAN
+ * returns each key that was there during the whole pass once or more. A key that came or went meanwhile may be missed.
  */
 export class Scan {
   readonly #parts: ScanParts;
@@ -55,7 +58,7 @@ export class Scan {
     this.#parts = parts;
   }
 
-  /** Masters may be others than before. */
+  /** Begins a loop for each new master, and ends the loops of servers that are no masters any more. */
   settle(): void {
     if (this.#closed || this.#parts.callsPerSecond === 0) return;
     const masters = new Set(this.#parts.places.masters());
@@ -96,7 +99,7 @@ export class Scan {
 }
 
 class MasterScan {
-  /** Share of the keys in the first pass; then 1. */
+  /** The share of the keys that the first pass has seen; after the first pass 1. */
   coverage = 0;
   /** When the last whole pass ended. */
   passMs: Millis | null = null;
@@ -137,7 +140,7 @@ class MasterScan {
     }
   }
 
-  /** How many locks were read. */
+  /** Makes one pass. Resolves with the number of locks that were read. */
   async #pass(): Promise<number> {
     const { runtime, patterns, count, callsPerSecond } = this.#parts;
     const from = { atMs: runtime.wallMs(), readMs: runtime.nowMs() };
@@ -162,7 +165,7 @@ class MasterScan {
       const { slim, full } = this.#pick(keys, from.readMs, tokens);
       read += slim.length + full.length;
       reading = this.#read(slim, full, tokens);
-      // Its trouble is met at the next turn, or below.
+      // An error of this reading is thrown where it is awaited: in the next turn, or below.
       reading.catch(() => {});
       if (this.passMs === null) this.coverage = Math.min(0.99, (calls * count) / Math.max(1, size));
       this.#told();

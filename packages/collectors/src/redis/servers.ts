@@ -7,10 +7,10 @@ import type { Places } from "./places.js";
 
 type Fact = ObservedServer["facts"][number];
 
-/** With a greater skew, times that clients write by their own clocks (Redisson's fair queues and permits) are off. */
+/** With a greater skew, times that clients write by their own clocks (Redisson's fair queues and permits) are wrong. */
 const skewMs: Millis = 2_000;
 
-/** The servers as they say of themselves, and what is unsafe for locks. */
+/** Reads what the servers report of themselves, and finds what is unsafe for locks. */
 export class Servers {
   readonly #places: Places;
   readonly #wallMs: () => Millis;
@@ -43,7 +43,10 @@ export class Servers {
     return [...servers, ...sentinels];
   }
 
-  /** Where sentinels name the master, a connection that leads to a replica is of before a failover: they are asked again. */
+  /**
+   * Where sentinels name the master, a connection that leads to a replica was made before a failover: the sentinels are
+   * asked again.
+   */
   #leaveDemoted(
     nodes: readonly Link[],
     told: readonly ({ readonly info: ReadonlyMap<string, string> } | null)[],
@@ -77,7 +80,7 @@ export class Servers {
   ): ObservedServer {
     const { name } = link;
     if (told === null) {
-      // Nothing shows that what was found there is over.
+      // Nothing shows that the findings about this server are over, so they stay.
       found.push(...this.#findings.filter(({ object }) => object === name));
       return { name, role: "unknown", reachable: false, version: null, facts: unreachable(link) };
     }
@@ -119,7 +122,7 @@ export class Servers {
     const evicts = policy !== undefined && policy !== "noeviction";
     tell("eviction policy", policy, evicts);
     tell("memory used", info.get("used_memory_human"));
-    // Nothing is known of these without the right to INFO.
+    // Without the right to INFO, these are not known.
     if (info.has("maxmemory")) tell("memory limit", maxMemory === 0 ? "none" : info.get("maxmemory_human"));
     if (info.has("aof_enabled")) tell("append only file", info.get("aof_enabled") === "1" ? "on" : "off");
     const saved = Number(info.get("rdb_last_save_time") ?? 0);

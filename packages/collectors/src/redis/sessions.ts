@@ -6,12 +6,12 @@ import type { Channels } from "./channels.js";
 import type { Identities } from "./identities.js";
 import { ownerIn } from "./owner-words.js";
 
-/** Queues of so many contended locks are read for who waits. */
+/** The most locks whose queues are read for their waiters. */
 const queuesRead = 200;
 const learnt = 2_000;
 const recordsInTurn = 5_000;
 
-/** Clients that hold or wait, as far as owners on the wire name them: providers of ours and instances of Redisson. */
+/** The clients that hold or wait, as far as owners in Redis name them: providers of ours and instances of Redisson. */
 export async function sessionsOf(
   book: Book,
   channels: Channels,
@@ -32,7 +32,7 @@ export async function sessionsOf(
   const queues: string[] = [];
   let looked = 0;
   for (const { key, followed, queued } of book.records.values()) {
-    // The names of owners of 100,000 locks take a while: other work gets its turn.
+    // Reading the owners of 100,000 locks takes a while, so other work gets its turn in between.
     if (++looked % recordsInTurn === 0) await new Promise((resolve) => setImmediate(resolve));
     for (const { field, lease } of followed) {
       const client = of(ownerIn(field));

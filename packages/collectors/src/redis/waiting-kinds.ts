@@ -5,7 +5,7 @@ import { electionPrefix } from "./key-names.js";
 import type { LockRecord } from "./lock-record.js";
 import { ownerIn } from "./owner-words.js";
 
-/** What a lock is, by its keys and the channels that clients listen on; what it was known as before counts too. */
+/** The kind of a lock, by its keys and the channels that clients listen on. The kind that was known before counts too. */
 export function kindOf(record: LockRecord, listeners: Listeners | undefined): PrimitiveKind | null {
   const { key, shape } = record;
   if (key.startsWith("holdfast_double_barrier:")) return "double-barrier";
@@ -25,7 +25,7 @@ export function hidesWaiters(kind: PrimitiveKind | null): boolean {
   return kind !== "fair-mutex" && kind !== "leader-election";
 }
 
-/** Connections that listen for this lock and are not those of participants that are counted already. */
+/** The number of connections that listen for this lock and do not belong to participants that are already counted. */
 export function foreignListeners(
   kind: PrimitiveKind | null,
   { shape, queue }: LockRecord,

@@ -26,22 +26,25 @@ import { participantOf } from "./participants.js";
 import { nodesOf } from "./rows.js";
 import { isVague } from "./versions.js";
 
-/** What is about to be done, decided on what was read a moment ago. */
+/** What is about to be done, decided from a reading of a moment ago. */
 interface Plan {
   readonly steps: readonly MultiOp[];
   readonly effects: readonly string[];
-  /** One of the nodes was made by no known library: it may be anything that has such a name. */
+  /** Whether one of the nodes was made by no known library, so that it may be any node with such a name. */
   readonly unknown: boolean;
-  /** The names of the holders whose holds it ends. */
+  /** The names of the holders whose holds the plan ends. */
   readonly endedHolds?: readonly string[];
 }
 
-/** Nothing is done. */
+/** The action is refused, and nothing is done. */
 type Refusal = Outcome & { readonly tried: false };
 
 type Verdict = Plan | Refusal;
 
-/** An act may concern all holders of a lock: one transaction with the deletes of more would not fit into the server's limit. */
+/**
+ * An action may concern all holders of a lock. A transaction that deletes more nodes than these would exceed the server's
+ * limit.
+ */
 const mostRead: MostRead = { maxWaiters: 1_000, maxHolders: 5_000 };
 
 const plans: Readonly<Record<LockAction, (request: ActionRequest, fresh: FreshLock) => Verdict>> = {
@@ -52,8 +55,8 @@ const plans: Readonly<Record<LockAction, (request: ActionRequest, fresh: FreshLo
 };
 
 /**
- * Reads the lock anew, compares it with what the operator saw, and acts in one transaction upon exactly the nodes that were
- * read: each step carries the version of its node, so that whatever came in between makes the whole of it a conflict.
+ * Reads the lock anew, compares it with what the operator saw, and acts in one transaction on exactly the nodes that were
+ * read. Each step carries the version of its node, so that any change in between turns the whole action into a conflict.
  */
 export function actOn(
   session: ZooKeeperSession,
@@ -137,7 +140,7 @@ function evict({ entry }: ActionRequest, { tree, found }: FreshLock): Verdict {
   const check: MultiOp[] =
     blocker === undefined ? [] : [{ op: "check", request: { path: blocker.path, version: -1 } }];
   return {
-    // While the one that it waits for is there, it has not been granted.
+    // The waiter has not been granted the lock for as long as the contender that it waits for is there.
     steps: [...check, deletion(nodes, waiter)],
     effects: [evictEffect(concerned(waiter, nodes))],
     unknown: isUnknown(waiter),
@@ -177,7 +180,7 @@ function clean(_request: ActionRequest, { tree, found }: FreshLock): Verdict {
     return refused("unsupported", "It has data of its own: it may be something else than a lock.");
   }
   const steps: MultiOp[] = [{ op: "delete", request: { path, version: stat.version } }];
-  // Nothing in an empty node shows whose it was.
+  // Nothing in an empty node shows which library made it.
   return { steps, effects: orphanEffects, unknown: true };
 }
 
@@ -220,7 +223,10 @@ function versionOf(nodes: ReadonlyMap<string, TreeNode>, { name }: TreeParticipa
   return nodes.get(name)?.stat?.version ?? -1;
 }
 
-/** All steps or none; `false` when what was read is not so any more. Rejects with any other refusal, as of a missing right. */
+/**
+ * Executes all steps or none; `false` when a node has changed since it was read. Rejects with any other refusal, as of a
+ * missing right.
+ */
 async function apply(session: ZooKeeperSession, ops: readonly MultiOp[]): Promise<boolean> {
   const failure = multiFailure(await session.request("multi", { ops }));
   if (failure === undefined) return true;

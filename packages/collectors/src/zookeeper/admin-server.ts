@@ -1,6 +1,6 @@
 import type { Millis } from "@holdfast/core";
 
-/** `refused`: an AdminServer answers, but not this. `down`: none does. */
+/** `refused`: an AdminServer answers, but refuses this command. `down`: no AdminServer answers. */
 export type AdminAnswer =
   | { readonly told: Readonly<Record<string, unknown>> }
   | { readonly failure: "refused" | "down"; readonly why: string };
@@ -8,12 +8,12 @@ export type AdminAnswer =
 /** Numbers past 2^53, which `JSON.parse` would round: session ids and zxids. */
 const long = /"(session_id|last_zxid|last_processed_zxid|zxid)"\s*:\s*(-?\d+)/g;
 
-/** A port that a firewall drops costs the whole wait: it is asked again after this. */
+/** A request to a port that a firewall drops costs the whole wait. Such a port is asked again only after this time. */
 const silentForMs: Millis = 60_000;
-/** The ports that did not answer in time, each up to when it is not asked. Monotonic. */
+/** The ports that did not answer in time, with the monotonic time until which each is not asked again. */
 const silentUntilMs = new Map<string, Millis>();
 
-/** Never rejects. */
+/** Sends one command to an AdminServer. Never rejects. */
 export async function askAdmin(
   host: string,
   port: number,
@@ -34,7 +34,7 @@ export async function askAdmin(
     if (answer === null) {
       return down(`something else than an AdminServer answers (HTTP ${response.status})`);
     }
-    // Servers without a quorum, and some releases for what needs a password, say so in the answer.
+    // A server without a quorum puts its refusal into the answer, as some releases do for a command that needs a password.
     if (answer.error != null || !response.ok) {
       const said = answer.error ?? `HTTP ${response.status}`;
       return { failure: "refused", why: `the AdminServer does not answer ${command}: ${said}` };
@@ -47,7 +47,7 @@ export async function askAdmin(
   }
 }
 
-/** What an AdminServer writes; every answer of its names the command. */
+/** The answer of an AdminServer, which always names the command; `null` for any other text. */
 function parsed(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const answer: unknown = JSON.parse(text.replaceAll(long, '"$1":"$2"'));

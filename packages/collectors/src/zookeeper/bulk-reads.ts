@@ -8,15 +8,15 @@ export type NodeResult =
   | { readonly data: Uint8Array | null; readonly stat: Stat }
   | { readonly failure: "absent" | "denied" | "other" };
 
-/** Reads in one `multiRead`, and how many of these are under way at once. */
+/** The number of reads in one `multiRead`, and the number of these that are under way at once. */
 const perMulti = 500;
 const multisAtOnce = 4;
 /** Single reads under way on servers before 3.6, which have no `multiRead`. */
 const singlesAtOnce = 64;
 
 /**
- * Many reads of one session: ten times cheaper in a `multiRead` than one by one. No watch is ever set with them: up to 3.8 a
- * one-shot watch takes the place of the lasting one (ZOOKEEPER-4466).
+ * Sends many reads on one session; in a `multiRead` they are ten times cheaper than one by one. The reads never set a watch,
+ * because up to 3.8 a one-shot watch replaces the persistent one (ZOOKEEPER-4466).
  */
 export class BulkReads {
   readonly #session: ZooKeeperSession;
@@ -27,7 +27,10 @@ export class BulkReads {
     this.#multi = multi;
   }
 
-  /** Calls `each` as answers come. Rejects with the `RequestError` of a connection that ended; the rest is then left out. */
+  /**
+   * Calls `each` as answers arrive. Rejects with a `RequestError` when the connection ends; the other paths are then left
+   * out.
+   */
   list(paths: readonly string[], each: (path: string, result: ListResult) => void): Promise<void> {
     return this.#read("getChildren", paths, (path, result) =>
       each(path, "children" in result || "failure" in result ? (result as ListResult) : other),
@@ -58,7 +61,7 @@ export class BulkReads {
     await Promise.all(Array.from({ length: workers }, work));
   }
 
-  /** What it read is handed on within the frame of the answer, before any event behind it. */
+  /** Calls `each` while the frame of the answer is handled, and so before any event that comes after it. */
   #readMulti(
     op: "getChildren" | "getData",
     paths: readonly string[],
@@ -101,7 +104,10 @@ function failure(code: number): { readonly failure: "absent" | "denied" | "other
   return code === errorCodes.NoAuth ? { failure: "denied" } : other;
 }
 
-/** Whether trying again on the next connection is all there is to do. */
+/**
+ * Whether an error only shows that contact was lost, so that nothing needs to be done but to try again on the next
+ * connection.
+ */
 export function isLossOfContact(error: unknown): boolean {
   const { name } = error as RequestError;
   return name === "NotConnectedError" || name === "OutcomeUnknownError" || name === "SessionLostError";

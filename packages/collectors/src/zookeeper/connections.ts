@@ -15,7 +15,10 @@ export interface ServerConnection {
   readonly timeoutMs: Millis | null;
   /** Epoch ms by that server's clock. */
   readonly establishedMs: number | null;
-  /** The last response by the server's own monotonic clock: only differences on one server mean something. */
+  /**
+   * The time of the last response, by the server's own monotonic clock. Only differences between times of one server have a
+   * meaning.
+   */
   readonly lastResponse: number | null;
 }
 
@@ -41,8 +44,8 @@ export async function readConnections(settings: Settings): Promise<Connections> 
 }
 
 /**
- * How many servers the ensemble has beyond those of `connect`, by its own list, which servers before 3.5 do not keep; `null` when the
- * list cannot be read now.
+ * The number of servers that the ensemble's own list has beyond those of `connect`; `null` when the list cannot be read now.
+ * Servers before 3.5 keep no such list.
  */
 export async function unnamedServers(settings: Settings, session: ZooKeeperSession): Promise<number | null> {
   if (session.state !== "connected") return null;

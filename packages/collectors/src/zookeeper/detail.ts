@@ -23,15 +23,15 @@ export interface FreshLock {
 const shownHolders = 100;
 const looks = 3;
 
-/** How many participants have their nodes read. Default for holders: as many as are shown. */
+/** The number of participants whose nodes are read. Default for holders: as many as are shown. */
 export interface MostRead {
   readonly maxWaiters: number;
   readonly maxHolders?: number;
-  /** Ends the reading: no node is asked for after it was aborted. */
+  /** Ends the reading: after it was aborted, no further node is asked for. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The lock as it is now; `null` when the path is that of no lock. Rejects with what `listTree` rejects with. */
+/** The lock as it is now; `null` when there is no lock at the path. Rejects as `listTree` does. */
 export async function readLock(
   session: ZooKeeperSession,
   { mirror }: LockBook,
@@ -42,7 +42,7 @@ export async function readLock(
   return fresh !== null && isOfLock(fresh, mirror.get(path)) ? fresh : null;
 }
 
-/** `null` when there is no such node. A lone ephemeral node is a holder only where `isNaive` says so of its path. */
+/** `null` when there is no such node. A lone ephemeral node counts as a holder only where `isNaive` is true for its path. */
 async function readFresh(
   session: ZooKeeperSession,
   path: string,
@@ -54,7 +54,8 @@ async function readFresh(
     if (fresh === null) return null;
     if (fresh.found.kind === "naive-mutex" && !isNaive(path))
       return { tree: fresh.tree, found: { ...fresh.found, kind: null, holders: [] } };
-    // The contender that was listed first may have gone before its node was read: then another one holds by now.
+    // The contender that was listed first may have gone before its node was read. Then another contender holds now: read
+    // again.
     const missed = fresh.found.holders.slice(0, maxHolders).some(({ session }) => session === null);
     if (!missed || look === looks) return fresh;
   }
@@ -76,7 +77,7 @@ async function readOnce(
   return { tree, found: recogniseTree(tree) };
 }
 
-/** A lock, or the empty place of one. Anything else of the tree is neither shown nor acted upon. */
+/** Whether this is a lock, or the empty place of one. Any other node of the tree is neither shown nor acted upon. */
 function isOfLock({ tree, found }: FreshLock, place: Place | undefined): boolean {
   if (isLockKind(found) || place?.isLock === true) return true;
   return tree.stat !== null && isEmptied(tree.stat);

@@ -16,7 +16,7 @@ interface Group {
   readonly libraries: Set<string>;
 }
 
-/** Where locks seem to be kept: by one `dump` of a server, or else by a walk that ends at 50,000 nodes. */
+/** Finds where locks seem to be kept: by one `dump` of a server, or without one by a walk that ends at 50,000 nodes. */
 export async function discoverRoots(settings: Settings, reads: BulkReads): Promise<Discovery[]> {
   const dumped = await readEphemerals(settings);
   const groups = new Map<string, Group>();
@@ -37,7 +37,7 @@ function note(groups: Map<string, Group>, path: string): void {
   const family = familyOf(name);
   const above = parentOf(path);
   const isPart = ["locks", "leases"].includes(baseName(above)) && above.lastIndexOf("/") > 0;
-  // A queue in `locks` may as well be a lock of that name: it is reported as what it most likely is.
+  // A queue in `locks` belongs to a semaphore, or to a lock of that name: it is reported as the more likely one, a semaphore.
   const lock = family === "semaphore" || (isPart && family === "mutex") ? parentOf(above) : above;
   const root = parentOf(lock);
   const group = groups.get(root) ?? { locks: new Set(), libraries: new Set() };
@@ -67,7 +67,7 @@ async function walkFrom(top: string, reads: BulkReads, note: (path: string) => v
   }
 }
 
-/** Roots are configured below the chroot. What is outside of it cannot be one. */
+/** Roots are configured below the chroot. A path outside of the chroot cannot be a root. */
 function withoutChroot(path: string, chroot: string): string {
   if (chroot === "") return path;
   return path === chroot ? "/" : path.startsWith(`${chroot}/`) ? path.slice(chroot.length) : path;

@@ -6,11 +6,11 @@ export interface Concerned {
   readonly recognisedAs: Recognised;
 }
 
-/** A name that Curator and holdfast without `identity` make alike. */
+/** Said of a holder or waiter whose name Curator and holdfast without `identity` make alike. */
 const alike =
   "The names of its nodes are those of Curator and of holdfast without `identity` alike: if it is of holdfast,";
 
-/** What it does to a holder that its node is deleted, for the library that made it. */
+/** The effect of the deletion of a holder's node, depending on the library that made the node. */
 export function forceEffect({ who, recognisedAs }: Concerned): string {
   const effects: Readonly<Record<Recognised, string>> = {
     holdfast: `Holder ${who}, of holdfast, is notified: its handle is lost with the reason "stolen".`,
@@ -28,7 +28,7 @@ export function nextEffect(next: Concerned | undefined): string {
     : `The next waiter, ${next.who}, is granted the lock within moments.`;
 }
 
-/** What it does to a waiter that its node is deleted. */
+/** The effect of the deletion of a waiter's node. */
 export function evictEffect({ who, recognisedAs }: Concerned): string {
   const effects: Readonly<Record<Recognised, string>> = {
     holdfast: `Waiter ${who}, of holdfast, gives up with EvictedError (HF_EVICTED).`,

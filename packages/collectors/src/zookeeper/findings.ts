@@ -9,29 +9,32 @@ import type { Settings } from "./options.js";
 import { tokenText } from "./participants.js";
 import type { Place } from "./place.js";
 
-/** A walk over all locks waits for so many times as long as the one before took, so that very many cost a fiftieth of a core. */
+/**
+ * A walk over all locks waits this many times as long as the walk before it took, so that even very many locks cost a
+ * fiftieth of a core.
+ */
 const walkRest = 50;
 /** A queue without a holder is normal for a moment. */
 const settlesWithinMs = 5_000;
 const skewFromMs = 2_000;
 
-/** `part`: what of the object it is about, where there may be several of a kind. */
+/** `part`: the part of the object that the finding is about, where one object may have several findings of a kind. */
 type Told = Omit<Found, "id"> & { readonly part?: string };
 
-/** What an operator should look at, each with an id that stays and the moment at which it was first seen. */
+/** The findings of this collector, each with an id that stays and the moment at which it was first seen. */
 export class Findings {
   readonly #settings: Settings;
   readonly #book: LockBook;
   /** What the last walk found: the first few locks with a long hold, the first few orphaned parents, and all locks with a holder without a lease. */
   #quietPlaces: readonly Place[] = [];
-  /** How many locks of a kind the last walk met, those beyond the first few included. */
+  /** The number of locks that the last walk met for each kind of finding, including those beyond the first few. */
   #quietCounts: ReadonlyMap<FindingKind, number> = new Map();
   #walkAgainMs = Number.NEGATIVE_INFINITY;
   /** When each finding began, by its id. */
   #since: ReadonlyMap<string, number> = new Map();
   /** Servers whose AdminServer answers every client. */
   readonly openAdmins: Set<string> = new Set();
-  /** Server's clock less ours, from the last nodes whose creation has just been heard of; `null` before the first. */
+  /** The servers' clock minus ours, from the latest nodes whose creation an event reported; `null` before the first. */
   skewMs: number | null = null;
 
   constructor(settings: Settings, book: LockBook) {
@@ -39,10 +42,12 @@ export class Findings {
     this.#book = book;
   }
 
-  /** Looks anew; queues that have just lost their holder are reported from the second look on. */
+  /**
+   * Looks anew. A queue without a holder is reported once `settlesWithinMs` have passed since the look that first found it.
+   */
   look(): readonly Finding[] {
     const look = new FindingTimes(this.#settings.runtime.wallMs(), this.#since);
-    // Without contact nothing is found because it grows older: it may be over.
+    // Without contact a hold may be over, so none becomes a finding only because time passes.
     const nowMs = this.#book.asOfMs;
     this.#walk(nowMs);
     const few = fewOfAKind(this.#dated(look, nowMs), this.#quietCounts);
@@ -78,7 +83,7 @@ export class Findings {
     const places: Place[] = [];
     const counts = new Map<FindingKind, number>();
     for (const place of this.#book.mirror.places()) {
-      // Nearly every one is turned away by the first few conditions.
+      // The first few conditions exclude nearly every place, so the walk is cheap.
       if (!place.isLock) continue;
       const kind = isSlow(place, longHoldMs, nowMs)
         ? kindOfLong(place.waiters)

@@ -5,12 +5,12 @@ import type { ServerAddress } from "@holdfast/zk-recipes/internal";
 
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** `refused`: the server does not answer this word. `down`: it answers no client. */
+/** `refused`: the server refuses this word. `down`: the server does not answer at all. */
 export type WordAnswer =
   | { readonly text: string }
   | { readonly failure: "refused" | "down"; readonly why: string };
 
-/** One of ZooKeeper's four-letter words, on a connection of its own. Never rejects. */
+/** Sends one of ZooKeeper's four-letter words on a connection of its own. Never rejects. */
 export function askWord(
   word: string,
   { host, port }: ServerAddress,
@@ -44,7 +44,7 @@ export function askWord(
       else if (/is not executed because it is not in the whitelist/.test(text)) {
         done({ failure: "refused", why: `${word} is not in the server's 4lw.commands.whitelist` });
       } else if (/^\s*This ZooKeeper instance is not currently serving requests/.test(text)) {
-        // The answer to each word: taken for a list of sessions it would be an empty one.
+        // This is then the answer to every word. Read as a list of sessions, it would be an empty list.
         done({ failure: "refused", why: "the server serves no client now: it is not part of a quorum" });
       } else done({ text });
     });

@@ -1,6 +1,9 @@
 import type { TreeNode } from "@holdfast/zk-recipes/internal";
 
-/** What was read of children, by name. Of nearly every lock that is one or a few: a list, without room to spare. */
+/**
+ * The child nodes that were read, by name. For nearly every lock these are one or a few, so they are in a list without spare
+ * room.
+ */
 export class KnownNodes {
   #nodes: readonly TreeNode[] = [];
 
@@ -17,7 +20,7 @@ export class KnownNodes {
     this.#nodes = [...this.#nodes.filter(({ name }) => name !== node.name), node];
   }
 
-  /** `false` when it was not there. */
+  /** Returns `false` when the node was not there. */
   delete(name: string): boolean {
     if (!this.has(name)) return false;
     this.#nodes = this.#nodes.filter((node) => node.name !== name);

@@ -35,37 +35,41 @@ export interface LockBookContext {
   emit(event: CollectorEvent): void;
   /** Whether a lone ephemeral node at this path is a naive mutex. */
   isNaive(path: string): boolean;
-  /** Nodes of this lock are worth a read. */
+  /** Asks for a read of the nodes of this lock that are wanted and not known. */
   want(place: Place): void;
   wantSelf(place: Place): void;
   forget(place: Place): void;
-  /** All holders are to be read, not those of contended locks alone. */
+  /** Whether all holders are to be read, and not only those of contended locks. */
   readonly identifyHolders: boolean;
   earlierSight: NonNullable<StoryOptions["earlierSight"]>;
 }
 
 /**
- * How many holds that had begun before they were seen are read for their owners. A start may find 100,000 of them, and what is read of each
- * stays in memory: the owners of the others are read once they have waiters or are looked at.
+ * The most holds that had begun before they were seen and are still read for their owners. A start may find 100,000 of them,
+ * and what is read of each stays in memory. The owners of the others are read once their locks have waiters or are on
+ * screen.
  */
 const mostFoundIdentified = 5_000;
 
-/** With more contenders than this, the changes of one turn are looked at together. */
+/** In a lock with more contenders than this, the changes of one turn of the event loop are evaluated together. */
 const smallQueue = 32;
 const shownWaiters = 20;
 const shownHolders = 20;
 
-/** Which places are locks, who holds them and since when, as names alone show: found anew only when the names change. */
+/**
+ * Knows which places are locks, which contenders hold them and since when, as far as names alone show it. A place is
+ * evaluated again only when its names change.
+ */
 export class LockBook implements MirrorListener {
   readonly mirror: TreeMirror = new TreeMirror(this, (path) => this.#context.isNaive(path));
-  /** Locks with something for an operator to look at. */
+  /** Locks with findings. */
   readonly suspicious: Set<Place> = new Set();
   /** Locks with waiters. */
   readonly contended: Set<Place> = new Set();
   readonly #context: LockBookContext;
   readonly #dirty = new Set<Place>();
   #live = false;
-  /** Wall time. While it is not live: when contact was last, or when the last listing was read. */
+  /** Wall time of the last contact or of the last listing. It counts while the book is not live. */
   #asOfMs = 0;
   #size = 0;
   readonly #shared = new SharedValues();
@@ -83,7 +87,7 @@ export class LockBook implements MirrorListener {
     return this.#size;
   }
 
-  /** Every name is known and events come: what changes, changes now. */
+  /** Whether every name is known and events arrive, so that a change is seen when it happens. */
   get live(): boolean {
     return this.#live;
   }
@@ -92,18 +96,18 @@ export class LockBook implements MirrorListener {
     this.#live = true;
   }
 
-  /** Wall time of what is known: now, or when contact was last. Nothing is seen to grow older than that. */
+  /** The wall time up to which the book is valid: now, or the last contact. The age of a hold counts up to this time only. */
   get asOfMs(): number {
     return this.#live ? this.#context.runtime.wallMs() : this.#asOfMs;
   }
 
-  /** Events come no more, or may not: what is known is as it was at `atMs`, wall time. */
+  /** Events no longer arrive, or may no longer arrive: the book is as of `atMs`, wall time. */
   pause(atMs: number): void {
     if (this.#live) this.#asOfMs = atMs;
     this.#live = false;
   }
 
-  /** What happens within is read from listings, which do not say for how long it has been so. */
+  /** Runs `change`, whose changes come from listings. A listing does not show since when something is so. */
   listed<T>(change: () => T): T {
     this.#listing = true;
     this.#asOfMs = this.#context.runtime.wallMs();
@@ -114,7 +118,10 @@ export class LockBook implements MirrorListener {
     }
   }
 
-  /** What `change` drops is no longer looked at and may be held as before, so that no end of it is reported. */
+  /**
+   * Runs `change`. The locks that it drops are no longer watched and may still be held, so no end of a hold is reported for
+   * them.
+   */
   unwatched(change: () => void): void {
     this.#unwatching = true;
     try {
@@ -140,7 +147,7 @@ export class LockBook implements MirrorListener {
       place.self = null;
     }
     const lock = lockPlace(this.mirror, place);
-    // A parent that turns out to be a semaphore takes its parts over.
+    // When a parent turns out to be a semaphore, its parts are no longer locks of their own.
     if (lock !== place && place.isLock) this.#mark(place);
     const parent = this.mirror.get(parentOf(place.path));
     if (parent !== undefined && parent !== lock && (parent.isLock || isPart(place.path))) this.#mark(parent);
@@ -165,7 +172,7 @@ export class LockBook implements MirrorListener {
     this.#context.emit({ type: "removed", key: place.path });
   }
 
-  /** The data of a node has changed: whatever was read of it is old. */
+  /** The data of a node has changed, so everything that was read of it is outdated. */
   dataChanged(path: string): void {
     const self = this.mirror.get(path);
     if (self?.self != null) {
@@ -178,7 +185,7 @@ export class LockBook implements MirrorListener {
     if (lock.known?.delete(baseName(path)) === true) this.#mark(lock);
   }
 
-  /** Listeners have heard of all changes until now when this returns. */
+  /** When this returns, listeners have been notified of all changes until now. */
   settleAll(): void {
     for (const place of this.#dirty) this.settle(place);
   }
@@ -235,13 +242,16 @@ export class LockBook implements MirrorListener {
     place.known.set(this.#shared.node(node));
     this.#compareToken(place, node);
     this.#identify(place, name);
-    // A read beside the write of its own session shows only in stats.
+    // Only the stats of nodes show that a read waits behind the write of its own session.
     if (place.waiters > 0) this.#mark(place);
     place.row = null;
     if (place.isLock) this.#context.emit({ type: "changed", key: place.path });
   }
 
-  /** Made anew each time, but for long queues and where `keep` says that it will be asked for again while nothing changes. */
+  /**
+   * The row of a place. It is made anew each time, unless the queue is long or `keep` says that it is needed again before
+   * the next change.
+   */
   row(
     place: Place,
     keep: boolean = place.waiters > smallQueue || place.held.length > smallQueue,
@@ -255,7 +265,7 @@ export class LockBook implements MirrorListener {
 
   isHeldBy(place: Place, text: string): boolean {
     if (!place.isLock) return false;
-    // Nothing is known of most locks but the names of their holders.
+    // Of most locks only the names of their holders are known.
     const { held, known, self } = place;
     if (known === null && self === null) {
       for (let at = 0; at < held.length && at < shownInRow; at++)
@@ -293,7 +303,7 @@ export class LockBook implements MirrorListener {
 
   #place(place: Place, recognised: boolean): void {
     if (recognised) place.wasLock = true;
-    // What had contenders and has none is idle; what turned out to be a level above locks is nothing.
+    // A place that had contenders and has none is an idle lock. A place that turned out to be a level above locks is no lock.
     const idle = place.wasLock && place.size === 0;
     const isLock = recognised || idle || place.denied || isEmptyParent(place);
     if (isLock === place.isLock) return;
@@ -312,7 +322,7 @@ export class LockBook implements MirrorListener {
     place.held = names.map((name) => known.get(name) ?? this.#granted(place, name, before.length));
   }
 
-  /** `heldBefore`: how many held it until now. */
+  /** `heldBefore`: the number of holders until now. */
   #granted(place: Place, entry: string, heldBefore: number): Held {
     const nowMs = this.#context.runtime.wallMs();
     const owner = this.#ownerOf(place, entry);
@@ -340,7 +350,10 @@ export class LockBook implements MirrorListener {
     return { name: entry, since, owner, identify: this.#context.identifyHolders };
   }
 
-  /** When a hold was first seen: now, unless an earlier process has seen this very node, whose name is like no other's. */
+  /**
+   * When a hold was first seen: now, unless an earlier process saw the same node. Only a unique name shows that it is the
+   * same.
+   */
   #foundAt(path: string, entry: string, nowMs: number): Moment {
     const unique = parseProtectedName(entry) !== null || isKazooName(entry);
     const earlier = unique ? this.#context.earlierSight(path, entry) : undefined;
@@ -366,7 +379,7 @@ export class LockBook implements MirrorListener {
     });
   }
 
-  /** The owner by the holder's node; `null` while that has not been read. */
+  /** The owner, as the holder's node shows it; `null` while the node has not been read. */
   #ownerOf(place: Place, name: string): HoldOwner | null {
     const node = place.known?.get(name);
     if (node?.stat == null) return null;
@@ -394,7 +407,7 @@ export class LockBook implements MirrorListener {
     else if (!place.tokenRegressed) this.suspicious.delete(place);
   }
 
-  /** Where one alone holds, each has a higher creation than the one before. */
+  /** In a lock with one holder at a time, the node of each holder has a higher czxid than that of the holder before. */
   #compareToken(place: Place, node: TreeNode): void {
     const token = node.stat?.czxid;
     if (token === undefined || place.held.length !== 1 || place.held[0]?.name !== node.name) return;
@@ -423,7 +436,7 @@ export function isEmptyParent(place: Place): boolean {
   return stat != null && place.size === 0 && isEmptied(stat);
 }
 
-/** Children came and went, and it has no data of its own that would make it something else. */
+/** Whether a node has had children, has none now, and has no data of its own that would make it something else than a lock. */
 export function isEmptied({ ephemeralOwner, cversion, numChildren, dataLength }: Stat): boolean {
   return ephemeralOwner === 0n && cversion > 0 && numChildren === 0 && dataLength === 0;
 }

@@ -1,6 +1,9 @@
 const promoteAt = 32;
 
-/** Names of children. Nearly all locks have one, which needs no list; a list of a few is a fifth of a `Set`. */
+/**
+ * Names of children. Nearly all locks have one child, which needs no list; a list of a few takes a fifth of the memory of a
+ * `Set`.
+ */
 export class NameSet {
   #names: string | readonly string[] | Set<string> | null = null;
 
@@ -18,20 +21,20 @@ export class NameSet {
     return names instanceof Set ? names.has(name) : names.includes(name);
   }
 
-  /** `false` when it was there. */
+  /** Returns `false` when the name was already there. */
   add(name: string): boolean {
     if (this.has(name)) return false;
     const names = this.#names;
     if (names === null) this.#names = name;
     else if (names instanceof Set) names.add(name);
-    // Made anew: a list that grows by itself keeps room for sixteen more.
+    // A new list each time, because a list that grows in place keeps room for sixteen more.
     else if (typeof names === "string") this.#names = [names, name];
     else if (names.length < promoteAt) this.#names = [...names, name];
     else this.#names = new Set([...names, name]);
     return true;
   }
 
-  /** `false` when it was not there. */
+  /** Returns `false` when the name was not there. */
   delete(name: string): boolean {
     if (!this.has(name)) return false;
     const names = this.#names;

@@ -3,7 +3,7 @@ import type { TreeNode } from "@holdfast/zk-recipes/internal";
 import type { NodeResult } from "./bulk-reads.js";
 import type { Place } from "./place.js";
 
-/** One node to read: of a lock's participant, or (`name` is `null`) the place itself. */
+/** One node to read: that of a lock's participant, or (`name` is `null`) that of the place itself. */
 export interface NodeToRead {
   readonly place: Place;
   readonly path: string;
@@ -12,18 +12,21 @@ export interface NodeToRead {
 
 export interface NodeReadsContext {
   read(paths: readonly string[], each: (path: string, result: NodeResult) => void): Promise<void>;
-  /** The nodes of a place that are wanted and not known; asked when its turn comes. */
+  /** The nodes of a place that are wanted and not known. Called when the turn of the place comes. */
   nodesToRead(place: Place): readonly NodeToRead[];
   got(asked: NodeToRead, node: TreeNode | null): void;
   setTimer(delayMs: number, fn: () => void): () => void;
 }
 
 const perRead = 500;
-/** A parent gets its first child right after it is made: then it need not be read. */
+/**
+ * A parent gets its first child right after it is made, and then need not be read. So the read of a place without children
+ * waits this long.
+ */
 const leafDelayMs = 250;
 const retryMs = 500;
 
-/** Data and stat of the nodes that were asked for, one batch after the other. */
+/** Reads data and stat of the wanted nodes, one batch after the other. */
 export class NodeReads {
   readonly #context: NodeReadsContext;
   readonly #wanted = new Set<Place>();
@@ -32,7 +35,7 @@ export class NodeReads {
   #leafTimer: (() => void) | null = null;
   #retry: (() => void) | null = null;
   #stopped = false;
-  /** How many nodes were asked for so far. */
+  /** The number of nodes that were asked for so far. */
   asked = 0;
 
   constructor(context: NodeReadsContext) {
@@ -44,7 +47,7 @@ export class NodeReads {
     this.#go();
   }
 
-  /** Looks what a place without children is, unless it has some by then. */
+  /** Reads a place without children later, to find out what it is, unless it has children by then. */
   wantSelf(place: Place): void {
     this.#leaves.add(place);
     this.#leafTimer ??= this.#context.setTimer(leafDelayMs, () => {
@@ -97,7 +100,7 @@ export class NodeReads {
     this.#go();
   }
 
-  /** Asked again when there is contact, or after a while. */
+  /** The unread nodes are asked for again after a while. */
   #failed(unread: readonly NodeToRead[]): void {
     this.#busy = false;
     for (const { place, name } of unread) (name === null ? this.#leaves : this.#wanted).add(place);

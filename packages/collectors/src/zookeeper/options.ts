@@ -10,44 +10,55 @@ export interface ZooKeeperCollectorOptions extends StoryOptions {
   /** Servers and, behind the last one, a chroot: `h1:2181,h2:2181/app`. */
   readonly connect: string;
   /**
-   * Where locks are kept: absolute paths below the chroot, `*` stands for one whole segment. All that is at any depth below is
-   * looked at, and nothing outside of them is read as a lock or acted upon. May be empty: then only `discover`, `servers` and `sessions`
-   * have results. `{ path, naive: true }`: an ephemeral node without children below that path is a naive mutex; default
-   * false, as any other registration looks the same. Not for `/`.
+   * Where locks are kept: absolute paths below the chroot, in which `*` stands for one whole segment. The collector looks at
+   * everything below them, at any depth. Nothing outside of them is read as a lock or acted upon. The list may be empty:
+   * then only `discover`, `servers` and `sessions` have results. `{ path, naive: true }`: an ephemeral node without children
+   * below that path is a naive mutex. Default false, because any other registration looks the same. `naive` is not allowed
+   * for `/`.
    */
   readonly roots: readonly CollectorRoot[];
-  /** Credentials, `digest` for example. Reading is enough to watch; forcing needs the right to delete. Default: none. */
+  /**
+   * Credentials, `digest` for example. The right to read is enough to watch; a forced release needs the right to delete.
+   * Default: none.
+   */
   readonly auth?: readonly Credential[];
   /** Connect by TLS with these options of `node:tls`. Default: plain TCP. */
   readonly tls?: ConnectionOptions;
   /**
-   * Time-out of the collector's own session, which owns no nodes. Milliseconds; default 10,000, bounded by the server to 2 to 20 of its ticks. After two thirds of
-   * it without an answer all that is shown is stale, so a longer one lets a hand-over behind a cut be missed for longer.
+   * The time-out of the collector's own session, which owns no nodes. Milliseconds; default 10,000, bounded by the server to
+   * 2 to 20 of its ticks. After two thirds of it without an answer, everything shown counts as stale. So with a longer
+   * time-out, a hand-over that is hidden by a broken connection is missed for longer.
    */
   readonly sessionTimeoutMs?: Millis;
   /**
-   * A root with more nodes below it is not read; default 200,000. One that grows over it is shown until the next pass that compares, or the next
-   * connection.
+   * A root with more nodes than this below it is not read; default 200,000. A root that grows over this limit is shown until
+   * the next comparing pass, or the next connection.
    */
   readonly maxNodes?: number;
-  /** Milliseconds between two passes that compare everything in memory with the server; default 300,000. 0: none. */
+  /** Milliseconds between two passes that compare everything in memory with the server; default 300,000. 0: no such passes. */
   readonly compareEveryMs?: Millis;
-  /** Milliseconds between two rounds on servers before 3.6, which have no recursive watch; default and least 10,000. */
+  /**
+   * Milliseconds between two rounds on servers before 3.6, which have no recursive watch; default 10,000, which is also the
+   * least.
+   */
   readonly pollEveryMs?: Millis;
-  /** From here on a hold counts as long. Milliseconds; default 300,000. */
+  /** The age from which a hold counts as long. Milliseconds; default 300,000. */
   readonly longHoldMs?: Millis;
-  /** An empty parent that has been seen so for longer is an orphan. Milliseconds; default 600,000. */
+  /** The time after which a parent that has been seen empty counts as an orphan. Milliseconds; default 600,000. */
   readonly orphanAfterMs?: Millis;
   /**
-   * Port at which the servers' AdminServer is looked for; default 8080. `false`: it is not asked. It reports sessions and
-   * the server's state; without it the four-letter words do, where the server allows them.
+   * The port of the servers' AdminServer; default 8080. `false`: the AdminServer is not asked. It reports sessions and the
+   * server's state. Without it the four-letter words report these, where the server allows them.
    */
   readonly adminPort?: number | false;
   /** Clocks and timers; simulations give their own. Default those of the process. */
   readonly runtime?: Runtime;
 }
 
-/** Two thirds of it and the way to a page are less than the 8 s within which the dashboard promises to show a cut. */
+/**
+ * Two thirds of it, and the way to a page, take less than the 8 s within which the dashboard promises to show a broken
+ * connection.
+ */
 export const usualSessionTimeoutMs: Millis = 10_000;
 
 const known: ReadonlySet<string> = new Set([
@@ -84,7 +95,7 @@ export interface Settings {
   readonly runtime: Runtime;
 }
 
-/** Throws `InvalidArgumentError` naming the option. */
+/** Throws `InvalidArgumentError`, which names the option. */
 export function resolveSettings(options: ZooKeeperCollectorOptions): Settings {
   checkObject("options", options);
   checkKnownKeys("zookeeperCollector options", options, known);
@@ -125,7 +136,10 @@ export function resolveSettings(options: ZooKeeperCollectorOptions): Settings {
   };
 }
 
-/** Connects to nothing. Throws the `InvalidArgumentError` that `zookeeperCollector` would throw for these options. */
+/**
+ * Checks options without connecting. Throws the `InvalidArgumentError` that `zookeeperCollector` would throw for these
+ * options.
+ */
 export function checkZooKeeperCollector(options: ZooKeeperCollectorOptions): void {
   resolveSettings(options);
 }

@@ -6,7 +6,7 @@ import { participant } from "../kit/participant.js";
 import type { LeaseState, Moment, ObservedLibrary, ObservedParticipant } from "../observe/observed-lock.js";
 import { shownText } from "./shown-text.js";
 
-/** `position`: `null` of a holder, whose `since` is then that of its hold. */
+/** `position`: `null` for a holder; its `since` is then the begin of its hold. */
 export function participantOf(
   person: TreeParticipant,
   node: TreeNode | undefined,
@@ -32,12 +32,15 @@ export function participantOf(
   });
 }
 
-/** No node of Curator's can be distinguished from one of holdfast without `identity`, nor any of either while it is not read. */
+/**
+ * A node of Curator cannot be distinguished from a node of holdfast without `identity`. While the nodes are not read, those
+ * of the two libraries cannot be distinguished at all.
+ */
 export function libraryOf(recognisedAs: Recognised): ObservedLibrary {
   return recognisedAs === "curator" ? "curator-or-holdfast" : recognisedAs;
 }
 
-/** Any of the words by which it is shown. */
+/** Whether `text` is part of any word by which the participant is shown. */
 export function isToldBy(one: ObservedParticipant, text: string): boolean {
   const { actor, session, address, data, entry, identity } = one;
   return [actor, session, address, data, entry, identity?.label, identity?.host].some(
@@ -53,7 +56,7 @@ function labelled(label: string | null): ObservedParticipant["identity"] {
   return label === null ? null : { label, host: null, pid: null };
 }
 
-/** When a waiter began to wait, by the server's clock: its node is made then. */
+/** When a waiter began to wait: when its node was made, by the server's clock. */
 function waitsSince(sinceMs: number | null): Moment {
   return sinceMs === null ? unknownMoment : { atMs: sinceMs, provenance: "exact" };
 }

@@ -6,13 +6,16 @@ import type { LockFigures, Moment, ObservedLock } from "../observe/observed-lock
 import type { KnownNodes } from "./known-nodes.js";
 import { NameSet } from "./name-set.js";
 
-/** A holder, and since when it holds. */
+/** A holder, and when its hold began. */
 export interface Held {
   readonly name: string;
   readonly since: Moment;
-  /** `null`: its node has not been read. It is read while it is there, as nothing shows the owner afterwards. */
+  /**
+   * `null`: the holder's node has not been read. It must be read while it is there, because nothing shows the owner
+   * afterwards.
+   */
   owner: HoldOwner | null;
-  /** Its node is to be read for its owner, though the lock has no waiters. */
+  /** Whether the holder's node is to be read for its owner even if the lock has no waiters. */
   readonly identify: boolean;
 }
 
@@ -20,29 +23,29 @@ export const noHolders: readonly Held[] = [];
 
 /** What all places of a collector have in common. */
 export interface ReadAsOf {
-  /** Wall time of what is known of them. */
+  /** The wall time up to which what is known of them is valid. */
   readonly asOfMs: number;
 }
 
 /**
- * A node that has, or may have, children: a lock, a level above locks, or a leaf that was not looked at yet. There may be 100,000 of these:
- * of a lock it keeps what is counted and sorted by, and a row is made of it when it is asked for.
+ * A node that has, or may have, children: a lock, a level above locks, or a leaf that was not looked at yet. There may be
+ * 100,000 of these, so a place keeps only the figures by which locks are counted and sorted. Its row is made on request.
  */
 export class Place implements LockFigures {
   readonly path: string;
   readonly #book: ReadAsOf;
-  /** Children that a server has numbered for a recipe. */
+  /** Children whose names a server has numbered for a recipe. */
   readonly numbered: NameSet = new NameSet();
   /** All other children. */
   readonly others: NameSet = new NameSet();
-  /** How many of `others` have names as kazoo gives to members. */
+  /** The number of `others` with names as kazoo gives them to members. */
   ids = 0;
-  /** The right to list it is missing. */
+  /** Whether the right to list its children is missing. */
   denied = false;
   /** The latest pass of a walk that has seen it. Passes may overlap. */
   pass = 0;
   isLock = false;
-  /** Has been a lock, and is kept as an idle one while it is empty. */
+  /** Whether it has been a lock; such a place is kept as an idle lock while it is empty. */
   wasLock = false;
   kind: PrimitiveKind | null = null;
   held: readonly Held[] = noHolders;
@@ -51,18 +54,21 @@ export class Place implements LockFigures {
   oldestWait: Moment = unknownMoment;
   oldestHold: Moment = unknownMoment;
   findings: readonly LayoutFinding[] | null = null;
-  /** What was read of children, by name; of a semaphore also those of `locks` and `leases`. */
+  /** The child nodes that were read, by name; for a semaphore also the children of `locks` and `leases`. */
   known: KnownNodes | null = null;
-  /** Itself, read because it had no children. */
+  /** The node of the place itself, which was read because it had no children. */
   self: TreeNode | null = null;
   /** Wall time at which it was first seen without children; `null` while it has some. */
   emptySinceMs: number | null = null;
-  /** Highest creation of a holder that was read. */
+  /** The highest czxid of the holders' nodes that were read. */
   lastToken: bigint | null = null;
   tokenRegressed = false;
   attended = false;
   dirty = false;
-  /** The row as of the last change. Kept only of a long queue, whose row is dear to make, and where a finding repeats it each second. */
+  /**
+   * The row as of the last change. It is kept only for a long queue, whose row is expensive, and where a finding needs it
+   * each second.
+   */
   row: ObservedLock | null = null;
 
   constructor(path: string, book: ReadAsOf) {
@@ -123,7 +129,7 @@ export class Place implements LockFigures {
   }
 }
 
-/** Whether a name is one that only a contender has: such a node is taken for a leaf and never listed. */
+/** Whether a name is one that only a contender has. Such a node counts as a leaf and is never listed. */
 export function isNumbered(name: string): boolean {
   const last = name.charCodeAt(name.length - 1);
   if (last < 0x30 || last > 0x39) return false;
@@ -131,7 +137,7 @@ export function isNumbered(name: string): boolean {
   return family !== null && family !== "double-barrier";
 }
 
-/** The names of members of kazoo's `Semaphore` and `DoubleBarrier`. A lock may be called so too. */
+/** Whether a name is like those of members of kazoo's `Semaphore` and `DoubleBarrier`. A lock may have such a name too. */
 export function isKazooId(name: string): boolean {
   return name.length === 32 && /^[0-9a-f]{32}$/.test(name);
 }

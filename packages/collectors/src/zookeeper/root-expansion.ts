@@ -3,8 +3,8 @@ import { saysNoNode, type ZooKeeperSession } from "@holdfast/zk-recipes/internal
 import type { RootPattern } from "./roots.js";
 
 /**
- * The paths that a pattern stands for now. With `watch` a lasting watch reports children that come or go at each level that a
- * `*` stands below; these levels are added to `branchings`. Those that may not be listed are added to `denied`.
+ * The paths that a pattern stands for now. With `watch`, a persistent watch reports children that come or go at each level
+ * directly above a `*`. These levels are added to `branchings`; those of them that may not be listed are added to `denied`.
  */
 export async function expandRoot(
   session: ZooKeeperSession,

@@ -23,37 +23,43 @@ export interface RootWatchContext {
 const retryMs: Millis = 5_000;
 const pollAttendedMs: Millis = 500;
 const reexpandMs: Millis = 1_000;
-/** Connections that may end on the question for the number of nodes before the server is taken for one that does not know it. */
+/**
+ * After this many connections that ended on the request for the number of nodes, the server counts as one that does not know
+ * this request.
+ */
 const cutsBeforeOld = 2;
 
 /**
- * Keeps the names below the roots in memory: a lasting recursive watch first, then one walk, with the events that come meanwhile
- * put on top. On servers before 3.6 it walks again and again instead.
+ * Keeps the names below the roots in memory. It first sets a persistent recursive watch and then walks once; events that
+ * arrive meanwhile count more than the walk. On servers before 3.6 it walks again and again instead.
  */
 export class RootWatch {
   readonly #context: RootWatchContext;
   readonly #statuses = new Map<RootPattern, SourceState>();
   readonly compared: SourceState;
-  /** Names found different by the passes that compare; stays 0. */
+  /** The number of names that the comparing passes found different; stays 0. */
   drift = 0;
   passes = 0;
   #pass = 0;
   #old = false;
   #cuts = 0;
-  /** On this connection the server has answered what servers before 3.6 do not know, so its end does not show that it is one of them. */
+  /**
+   * Whether the server answered a request on this connection that servers before 3.6 do not know. If so, the end of the
+   * connection does not show that the server is an old one.
+   */
   #knowsNew = false;
-  /** All roots were walked on this connection, so that events alone say what changes. */
+  /** Whether all roots were walked on this connection, so that events alone report what changes. */
   #synced = false;
   #roots: string[] = [];
   /** The paths that each pattern stands for. */
   #expanded: ReadonlyMap<RootPattern, readonly string[]> = new Map();
   /** Roots over `maxNodes`: nothing below them is kept, and events from there are ignored. */
   readonly #unread = new Set<string>();
-  /** What was known of each root before contact came in doubt. */
+  /** The status of each root before contact became doubtful. */
   readonly #before = new Map<SourceState, SourceStatus>();
-  /** Levels that a `*` stands below. */
+  /** The levels directly above a `*`. */
   #branchings: ReadonlySet<string> = new Set();
-  /** Each connection makes what ran on the one before stop. */
+  /** Rises with each restart, so that the work of an earlier one stops. */
   #generation = 0;
   #timers = new Set<() => void>();
   #reexpand: (() => void) | null = null;
@@ -72,13 +78,13 @@ export class RootWatch {
     if (compareEveryMs === 0 || roots.length === 0) this.compared.set({ state: "off" });
   }
 
-  /** While a watch stands, what is in memory is as it was at the last contact, however long ago the walk was. */
+  /** While a watch stands, memory is valid as of the last contact, however long ago the walk was. */
   sources(): SourceStatus[] {
     const roots = [...this.#statuses.values()].map(({ now }) => ({ ...now, lastSuccessMs: this.#asOf(now) }));
     return [...roots, this.compared.now];
   }
 
-  /** Servers without recursive watches: they send no events, and everything is asked for. */
+  /** Whether the servers have no recursive watches: they send no events, so everything is polled. */
   get polling(): boolean {
     return this.#old;
   }
@@ -91,7 +97,10 @@ export class RootWatch {
     return new BulkReads(this.#context.session, !this.#old);
   }
 
-  /** A new connection: all watches are gone and everything may have changed. `why`: `null` where nothing was read before, or all is polled. */
+  /**
+   * Begins anew, as on a new connection: all watches are gone and everything may have changed. `why`: `null` where nothing
+   * was read before, or everything is polled.
+   */
   restart(why: ResyncReason | null): void {
     if (why !== null) this.#context.emit({ type: "resync", reason: why });
     this.stopTimers();
@@ -112,10 +121,10 @@ export class RootWatch {
     }
   }
 
-  /** Contact was in doubt only. */
+  /** Contact was only in doubt: the connection is the same as before. */
   back(): void {
     for (const [status, { state, message, coverage }] of this.#before) {
-      // What a walk has found out since then counts.
+      // A status that a walk has set since then stays.
       if (status.now.state !== "stale" && status.now.state !== "down") continue;
       if (state === "ok") this.#ok(status);
       else status.set({ state, message, coverage });
@@ -124,7 +133,7 @@ export class RootWatch {
     if (this.#synced && !this.#old) this.#context.book.resume();
   }
 
-  /** A child of a level that a `*` stands for has come or gone. */
+  /** A child of a level directly above a `*` has come or gone. */
   branched(path: string): boolean {
     if (!this.#branchings.has(path)) return false;
     this.#reexpand ??= this.#timer(reexpandMs, () => {
@@ -150,7 +159,10 @@ export class RootWatch {
     this.#reexpand = null;
   }
 
-  /** One pass that compares memory with the server. A root that events have let grow over `maxNodes` is dropped, as by a walk. */
+  /**
+   * Runs one pass that compares memory with the server. A root that has grown over `maxNodes` by events is dropped, as by a
+   * walk.
+   */
   async compareNow(): Promise<number> {
     const { runtime, maxNodes } = this.#context.settings;
     const begunMs = runtime.nowMs();
@@ -283,7 +295,7 @@ export class RootWatch {
     }
   }
 
-  /** What was read there before the limit was passed would stand there as if it were of now. */
+  /** Drops what was read below the root before the limit was passed, because it would look like the present state. */
   #tooBig(path: string, count: number, status: SourceState): "too-big" {
     const { book } = this.#context;
     this.#unread.add(path);
@@ -305,8 +317,8 @@ export class RootWatch {
   }
 
   /**
-   * Drops what lies below a root that is no longer one: it is gone, or below a level that may not be listed. To drop a level above a root would
-   * drop the root as well.
+   * Drops places that are no longer below a root, because the root is gone or lies below a level that may not be listed. A
+   * level above a root stays, because its root would be dropped with it.
    */
   #dropOutside(denied: ReadonlySet<string>): void {
     const { book } = this.#context;
@@ -351,7 +363,8 @@ export class RootWatch {
     this.#timer(this.#context.settings.compareEveryMs, () => {
       this.compareNow()
         .catch((error: Error) => {
-          // The next connection begins anew. Until then this source says what it said before, as where contact is lost between two passes.
+          // After a loss of contact, the next connection begins anew. Until then the status of this source stays as it was,
+          // as it does when contact is lost between two passes.
           if (!isLossOfContact(error)) this.compared.lost(error.message);
         })
         .then(() => this.#over(generation) || this.#compareLater());

@@ -8,7 +8,7 @@ export interface RootPattern {
   readonly text: string;
   /** The server's own path up to the first `*`. */
   readonly base: string;
-  /** What follows `base`: names, and `*` for any one. Empty for a plain path. */
+  /** The segments after `base`: names, and `*` for any one name. Empty for a plain path. */
   readonly rest: readonly string[];
   /** Whether a lone ephemeral node below it is a naive mutex. Any registration of a service looks the same. */
   readonly naive: boolean;
@@ -17,7 +17,7 @@ export interface RootPattern {
 /** A root as options take it: a path, or a path and what is kept below it. */
 export type CollectorRoot = string | { readonly path: string; readonly naive?: boolean };
 
-/** A `*` at the end says no more than its parent: whatever is below that is looked at anyway. */
+/** Parses one root. A `*` at its end is removed: it adds nothing, because everything below its parent is looked at anyway. */
 export function parseRoot(root: CollectorRoot, chroot: string): RootPattern {
   const { path: text, naive = false } = typeof root === "string" ? { path: root } : readRoot(root);
   if (typeof text !== "string") throw new InvalidArgumentError(`roots: ${show(text)} is not a path`);
@@ -55,7 +55,7 @@ function readRoot(root: Exclude<CollectorRoot, string>): { readonly path: string
   return root;
 }
 
-/** Whether a path is one that the root stands for, or lies below one. `false` for what is no path at all. */
+/** Whether a path is one that the root stands for, or lies below one. `false` for text that is no path. */
 export function covers({ base, rest }: RootPattern, path: string): boolean {
   if (!isValidPath(path) || (path !== base && !isBelow(path, base))) return false;
   if (rest.length === 0) return true;
@@ -63,7 +63,7 @@ export function covers({ base, rest }: RootPattern, path: string): boolean {
   return rest.every((segment, at) => (below[at] ?? "") !== "" && (segment === "*" || segment === below[at]));
 }
 
-/** Keeps the upper ones of overlapping paths: a watch of a lower one would repeat every event. */
+/** Keeps the upper ones of overlapping paths: a watch on a lower one would repeat every event. */
 export function withoutCovered(paths: readonly string[]): string[] {
   const distinct = [...new Set(paths)];
   return distinct.filter((path) => !distinct.some((other) => other !== path && isBelow(path, other)));

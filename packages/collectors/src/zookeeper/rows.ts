@@ -16,11 +16,11 @@ import { libraryOf, participantOf, tokenText } from "./participants.js";
 import type { Held, Place } from "./place.js";
 import { heldVersion, idleVersion } from "./versions.js";
 
-/** Holders that a row shows; it counts them all. */
+/** The most holders that a row shows; its `holderCount` counts all. */
 export const shownInRow = 5;
 const none: readonly ObservedParticipant[] = [];
 type LibraryByName = "kazoo" | "curator-or-holdfast" | "unknown";
-/** One list each, for 100,000 rows. */
+/** One list for each library, which 100,000 rows share. */
 const onlyOne: Readonly<Record<LibraryByName, readonly LibraryByName[]>> = {
   kazoo: ["kazoo"],
   "curator-or-holdfast": ["curator-or-holdfast"],
@@ -33,7 +33,7 @@ export function libraryByName(name: string): LibraryByName {
   return parseProtectedName(name) === null ? "unknown" : "curator-or-holdfast";
 }
 
-/** A lock with one contender of which nothing but the name is known. */
+/** The row of a lock with one contender, of which only the name is known. */
 export function loneRow(place: Place, name: string, readMs: number): ObservedLock {
   const reads = isRead(name);
   const library = libraryByName(name);
@@ -70,7 +70,7 @@ function isRead(name: string): boolean {
   return name.includes("__READ__") || name.includes("__rlock__");
 }
 
-/** It has neither holders nor waiters, or it cannot be read. */
+/** The row of a lock that has neither holders nor waiters, or that cannot be read. */
 export function emptyRow(place: Place, kind: PrimitiveKind | null, readMs: number): ObservedLock {
   return {
     key: place.path,
@@ -92,7 +92,7 @@ export function emptyRow(place: Place, kind: PrimitiveKind | null, readMs: numbe
   };
 }
 
-/** `held`: since when they hold, where that is known. */
+/** `held`: the holders with the begins of their holds, where these are known. */
 export function treeRow(
   tree: BareTree,
   found: RecognisedTree,
@@ -155,7 +155,7 @@ export function nodesOf(tree: BareTree): Map<string, TreeNode> {
   return nodes;
 }
 
-/** When a hold began: the client that makes the node of a naive mutex holds from then on. */
+/** When a hold began. The client that makes the node of a naive mutex holds from that moment on. */
 function holdSince(
   found: RecognisedTree,
   person: { readonly name: string; readonly sinceMs: number | null },
@@ -167,7 +167,7 @@ function holdSince(
   return since.get(person.name) ?? null;
 }
 
-/** The oldest of the moments. Where one of them is unknown, the oldest of the others is a bound only. */
+/** The oldest of the moments. Where one of them is unknown, the oldest of the others is only a bound. */
 function oldest(moments: readonly Moment[]): Moment {
   const first = earliest(moments);
   const sure = moments.every(({ provenance }) => provenance === "exact");

@@ -45,7 +45,7 @@ async function readServer(address: ServerAddress, settings: Settings): Promise<S
   const { server_stats, node_count, version } = toldBy(admin);
   const stats = (server_stats ?? {}) as Record<string, unknown>;
   const words = "text" in srvr ? fieldsOf(srvr.text) : new Map<string, string>();
-  // The AdminServer's word for mntr, under the same names; it makes a large server count for a while, as that does.
+  // The AdminServer's counterpart of mntr, with the same names. Like mntr, it makes a large server count for a while.
   const more =
     "text" in mntr ? fieldsOf(mntr.text) : monitored(answers ? toldBy(await askServer("monitor")) : {});
   const told = (word: string, monitor: string, stat: string): string | undefined =>
@@ -114,7 +114,10 @@ function textOf(value: unknown): string | undefined {
   return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 }
 
-/** Between servers of one epoch; the words were answered at different moments. */
+/**
+ * How far a server is behind the newest one, within one epoch. The servers answered at different moments, so it is not
+ * exact.
+ */
 function behind(newest: bigint, zxid: bigint): ObservedServer["facts"][number] {
   const sameEpoch = newest >> 32n === zxid >> 32n;
   const value = sameEpoch ? `${newest - zxid} transactions` : "of an older epoch";

@@ -5,12 +5,15 @@ import type { ObservedSession, SessionContact } from "../observe/observed-lock.j
 import { type Connections, readConnections, unnamedServers } from "./connections.js";
 import type { Settings } from "./options.js";
 
-/** Sessions that are remembered; those that were seen longest ago are forgotten first. */
+/** The most sessions that are remembered; those that were seen longest ago are forgotten first. */
 const mostRemembered = 20_000;
-/** After a reading that is older, a session without a connection may have had one in between. */
+/** When the last reading is older than this, a session without a connection may have had one in between. */
 const readInTurnMs: Millis = 10_000;
 
-/** What was read of connections, and what only earlier readings show: no server knows the time-out of a session without a connection. */
+/**
+ * Keeps the last reading of connections, and what only earlier readings show: no server knows the time-out of a session
+ * without a connection.
+ */
 export class SessionContacts {
   readonly #timeouts = new RecentMap<string, Millis>(mostRemembered);
   /** Wall time at which a session was first found without a connection. */

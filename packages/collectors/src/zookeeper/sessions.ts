@@ -9,7 +9,10 @@ import type { Settings } from "./options.js";
 import type { SessionContacts } from "./session-contacts.js";
 import { lockPlace } from "./standing.js";
 
-/** Up to so many holders and waiters the session of each is found out; above, only of those in contended locks. */
+/**
+ * With up to this many locks, the session of each holder and waiter is found out; with more, only of those in contended
+ * locks.
+ */
 const mostLocks = 20_000;
 const mostReads = 5_000;
 
@@ -20,8 +23,8 @@ interface Owned {
 }
 
 /**
- * The sessions that have a part in a lock or a connection to a server, as AdminServers or four-letter words list them, else by
- * the owners of nodes alone.
+ * The sessions that take part in a lock or are connected to a server. AdminServers or four-letter words list them; without
+ * these, only the owners of nodes show them.
  */
 export async function readSessions(
   settings: Settings,
@@ -51,7 +54,7 @@ export async function readSessions(
   else {
     for (const [owner, paths] of dumped) {
       for (const path of paths) file(book, owned, owner, path);
-      // A session without a part in any lock of ours is of no interest unless it is connected.
+      // A session that takes part in no lock of ours is of no interest unless it is connected.
     }
   }
   return {
@@ -62,7 +65,9 @@ export async function readSessions(
   };
 }
 
-/** Finds the owners by stat: of every participant while there are not too many, of contended locks first. */
+/**
+ * Finds the owners from the stats of nodes: first of contended locks, then of all other locks while there are not too many.
+ */
 async function readOwners(book: LockBook, reads: BulkReads, owned: Map<string, Owned>): Promise<void> {
   const paths: string[] = [];
   for (const contended of [true, false]) {
@@ -153,8 +158,8 @@ function joined(
 }
 
 /**
- * The server's clock for this is monotonic and starts anywhere: counted back from its latest answer to any client, which was
- * some moments ago. So it may really have been longer ago by that much.
+ * The server's clock for responses is monotonic and starts anywhere. So the time is counted back from the server's latest
+ * response to any client, which was itself some moments ago. The true time may be earlier by that much.
  */
 function lastSeen(
   connection: ServerConnection | undefined,

@@ -1,11 +1,14 @@
 import type { TreeNode } from "@holdfast/zk-recipes/internal";
 
-/** How many values of each kind are kept. The clients of one cluster are hundreds; what is beyond is kept twice. */
+/**
+ * The most values of each kind that are shared. One cluster has hundreds of clients; values beyond this limit are kept
+ * twice.
+ */
 const mostKept = 10_000;
 
 /**
- * Nodes that were read, without what they have in common kept again for each: the data of a client's nodes is the same in all of them, and
- * a node that was never written has equal zxids and times.
+ * Makes nodes that were read share their equal values, so that these are kept only once. All nodes of a client have the same
+ * data, and a node that was never written has equal zxids and times.
  */
 export class SharedValues {
   readonly #data = new Map<string, Uint8Array>();

@@ -14,7 +14,7 @@ export function shownText(bytes: Uint8Array): string {
   return shown;
 }
 
-/** No controls, no marks that turn the direction of writing, nothing that takes no room. */
+/** False for control characters, marks of the direction of writing, and characters that take no room. */
 function isPrintable(char: string): boolean {
   return char === " " || (/^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(char) && char !== "\ufffd");
 }

@@ -18,14 +18,14 @@ import {
 import { isKazooId, type Place } from "./place.js";
 import type { TreeMirror } from "./tree-mirror.js";
 
-/** Foreign children of one lock that are looked at. */
+/** The most foreign children of one lock that are looked at. */
 const maxForeign = 200;
-/** A place with more children of such names than this is a level above locks. */
+/** A place with more children than this that have names like kazoo's members is a level above locks. */
 const maxMembers = 1_000;
-/** Children of `leases` that are asked whether they are leases. */
+/** The most children of `leases` that are checked for being leases. */
 const maxProbed = 50;
 
-/** The tree of a place as far as it is in memory, for the recognition; `null` when it is no lock. */
+/** The tree of a place as far as it is in memory, from which its kind is recognised; `null` when the place is no lock. */
 export function treeOf(mirror: TreeMirror, place: Place): BareTree | null {
   const branches = semaphoreBranches(mirror, place);
   if (branches !== null) {
@@ -49,7 +49,10 @@ export function treeOf(mirror: TreeMirror, place: Place): BareTree | null {
   return null;
 }
 
-/** The path of the lock that a place is part of: its own, or that of the semaphore whose queue or permits it is. */
+/**
+ * The place of the lock that `place` is part of: itself, the semaphore whose queue or permits it is, or the parent of
+ * kazoo's members.
+ */
 export function lockPlace(mirror: TreeMirror, place: Place): Place {
   const parent = mirror.get(parentOf(place.path));
   if (parent === undefined || parent === place) return place;
@@ -58,7 +61,10 @@ export function lockPlace(mirror: TreeMirror, place: Place): Place {
   return isKazooId(name) && place.size === 0 && place.self !== null ? parent : place;
 }
 
-/** The name of the only contender of a place without foreign children: nearly every lock, and no more to find out about it. */
+/**
+ * The name of the only contender of a place without foreign children. Nearly every lock is like this, and nothing else must
+ * be found out.
+ */
 export function loneContender(mirror: TreeMirror, place: Place): string | null {
   if (place.numbered.size !== 1 || place.others.size > 0 || isBranch(mirror, place)) return null;
   const name = place.numbered.first() as string;
@@ -73,7 +79,7 @@ export function recognisePlace(mirror: TreeMirror, place: Place): RecognisedTree
   return tree === null ? null : recogniseTree(tree);
 }
 
-/** Where the node of a participant is read. */
+/** The paths at which the nodes of participants are read. */
 export function nodePaths(tree: RecognisedTree, most: { holders: number; waiters: number }): string[] {
   return [...tree.holders.slice(0, most.holders), ...tree.waiters.slice(0, most.waiters)].map(
     ({ path }) => path,
@@ -86,8 +92,8 @@ interface Branches {
 }
 
 /**
- * A semaphore has `leases`, with leases in it or, empty, with `locks` beside it. Either name alone may as well be a level
- * above other locks.
+ * The two parts of a semaphore; `null` for any other place. A semaphore has `leases`, which contains leases, or is empty and
+ * has `locks` beside it. Either name alone may as well be a level above other locks.
  */
 function semaphoreBranches(mirror: TreeMirror, place: Place): Branches | null {
   if (!place.others.has("leases")) return null;
@@ -112,7 +118,7 @@ function isBranch(mirror: TreeMirror, place: Place): boolean {
   return parent !== undefined && semaphoreBranches(mirror, parent) !== null;
 }
 
-/** Bare ids are members only if they are ephemeral: a lock may be called so too. */
+/** Children whose name is a bare id are members only if they are ephemeral, because a lock may have such a name too. */
 function kazooMembers(mirror: TreeMirror, place: Place): TreeNode[] {
   const members: TreeNode[] = [];
   if (place.ids === 0 || place.ids > maxMembers) return members;
@@ -129,7 +135,7 @@ function isLoneLock(mirror: TreeMirror, place: Place): boolean {
   const stat = place.self?.stat;
   if (stat == null || stat.ephemeralOwner === 0n || !mirror.isNaive(place.path)) return false;
   const name = baseName(place.path);
-  // Members of kazoo's recipes and of barriers, and foreign children of a lock.
+  // These are no locks: members of kazoo's recipes and of barriers, and foreign children of a lock.
   if (isKazooId(name) || familyOf(name) !== null) return false;
   const parent = mirror.get(parentOf(place.path));
   return parent === undefined || parent.numbered.size === 0;

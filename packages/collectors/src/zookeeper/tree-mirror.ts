@@ -2,7 +2,7 @@ import { baseName, joinPath, parentOf } from "@holdfast/zk-protocol";
 import { Place, type ReadAsOf } from "./place.js";
 import { isBelow } from "./roots.js";
 
-/** Hears of each place whose children, or whose own existence, may have changed what it is. */
+/** Is called for each place that may have become something else, because its children or its own existence changed. */
 export interface MirrorListener extends ReadAsOf {
   /** Called before a change, so that what was true until then can be reported first. */
   changing(place: Place): void;
@@ -10,20 +10,20 @@ export interface MirrorListener extends ReadAsOf {
   removed(place: Place): void;
 }
 
-/** Some milliseconds of work. */
+/** The number of names that take some milliseconds of work. */
 const namesInPart = 10_000;
 
 /**
- * The names below the roots, as listings and events report them. Every change is by name and may come twice: an event and a
- * listing overtake each other on the way, and what an event says of a name while a walk is under way is not older than what the walk
- * has read of it.
+ * The names below the roots, as listings and events report them. Every change concerns one name and may arrive twice,
+ * because an event and a listing can overtake each other. What an event says of a name during a walk is never older than
+ * what the walk read of that name.
  */
 export class TreeMirror {
   readonly #places = new Map<string, Place>();
   readonly #listener: MirrorListener;
   /** Whether a lone ephemeral node at this path is a naive mutex. */
   readonly isNaive: (path: string) => boolean;
-  /** While a pass compares: what events said, by path. */
+  /** What events said during a walk or a comparison, by path: `true` for created, `false` for deleted. */
   #touched: Map<string, boolean> | null = null;
   #walkers = 0;
 
@@ -44,7 +44,7 @@ export class TreeMirror {
     return this.#places.values();
   }
 
-  /** Events are kept from here on, for `merge`, until as many `endWalk`. */
+  /** From here on events are remembered, for `merge`, until `endWalk` has been called as often as `beginWalk`. */
   beginWalk(): void {
     this.#walkers += 1;
     this.#touched ??= new Map();
@@ -55,7 +55,7 @@ export class TreeMirror {
     if (this.#walkers === 0) this.#touched = null;
   }
 
-  /** What an event has said of it since the walk began. */
+  /** What the last event since the walk began said of the path: `true` for created, `false` for deleted. */
   touched(path: string): boolean | undefined {
     return this.#touched?.get(path);
   }
@@ -84,7 +84,7 @@ export class TreeMirror {
     this.#listener.changed(parent);
   }
 
-  /** Takes a listing over; the result is the children that may have children themselves. */
+  /** Takes over a listing. Returns the paths of the children that may have children themselves. */
   merge(path: string, names: readonly string[], pass: number): string[] {
     const place = this.#ensure(path);
     place.seenIn(pass);
@@ -103,8 +103,8 @@ export class TreeMirror {
   }
 
   /**
-   * Like `merge`, for a listing so long that it would hold up everything else: a part with each step. Events that come between two steps are
-   * newer than the listing, and count.
+   * Like `merge`, for a listing so long that it would hold up everything else: each step merges a part. Events that arrive
+   * between two steps are newer than the listing, and count.
    */
   *mergeInParts(
     path: string,
@@ -146,7 +146,10 @@ export class TreeMirror {
     return below;
   }
 
-  /** What a listing has and the mirror has not, and the other way round; not what an event has named meanwhile. */
+  /**
+   * The names that only the listing has, and those that only the mirror has. Names are left out if an event has said
+   * otherwise meanwhile.
+   */
   differences(
     path: string,
     names: readonly string[],
@@ -175,7 +178,7 @@ export class TreeMirror {
     this.#listener.changed(place);
   }
 
-  /** It was not there when it was listed. */
+  /** The node was not there when it was listed. */
   absent(path: string): void {
     if (this.touched(path) === true) return;
     this.#remove(path);
@@ -186,7 +189,10 @@ export class TreeMirror {
     this.#listener.changed(parent);
   }
 
-  /** Places at and below a root that neither the pass has come by nor a later one, which may go on beside it, are dropped. */
+  /**
+   * Drops the places at and below a root that neither this pass nor a later one has seen. A later pass may run at the same
+   * time.
+   */
   prune(root: string, pass: number): number {
     let gone = 0;
     for (const place of this.#places.values()) {

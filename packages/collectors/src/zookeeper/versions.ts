@@ -6,8 +6,8 @@ const longest = 200;
 const kazooName = /^[0-9a-f]{32}/;
 
 /**
- * What an action compares: the names of those who hold. A name with an id of its own never comes again; a bare one does, once
- * its parent was made anew, so there the creation counts too (`?` until it was read).
+ * The version that an action compares: the names of the holders. A name with an id of its own never comes again. A bare name
+ * can come again once its parent was made anew, so there the czxid of the node counts too (`?` until it was read).
  */
 export function heldVersion(
   holders: readonly { readonly name: string; readonly token: bigint | null }[],
@@ -25,7 +25,7 @@ export function idleVersion(cversion: number | null): string {
   return `idle:${cversion ?? "?"}`;
 }
 
-/** The operator decided without having seen what would have to be compared. */
+/** Whether the operator decided before everything that must be compared had been read. */
 export function isVague(version: string): boolean {
   return version.includes("?");
 }

@@ -2,13 +2,13 @@ import { joinPath } from "@holdfast/zk-protocol";
 import type { BulkReads } from "./bulk-reads.js";
 import type { LockBook } from "./lock-book.js";
 
-/** Listings that are gathered before they leave. */
+/** The number of listings that are asked for together. */
 const perRound = 2_000;
 
-/** A listing with more names is put in with breaks. */
+/** A listing with more names than this is merged in parts, with breaks between them. */
 const largeListing = 10_000;
 
-/** Places listed, and those known to be there. */
+/** Gets the number of places listed so far, and the number of places known so far. */
 export type WalkProgress = (listed: number, known: number) => void;
 
 export class TooManyNodesError extends Error {
@@ -21,8 +21,9 @@ export class TooManyNodesError extends Error {
 }
 
 /**
- * Lists everything at and below `root`, level by level, into the book, and drops what is not there any more. Nodes with names of
- * contenders are leaves. Rejects with the `RequestError` of a connection that ended half-way: what was listed stays.
+ * Lists everything at and below `root`, level by level, into the book, and drops what is not there any more. Nodes with
+ * names of contenders count as leaves. Rejects with a `RequestError` when the connection ends half-way; what was listed
+ * until then stays.
  *
  * The result is `false` when the root itself may not be listed.
  */
@@ -54,7 +55,7 @@ export async function walk(
             const below = mirror.merge(path, result.children, pass);
             for (const child of below) queue.push(child);
           } else if (result.failure === "absent") {
-            // A root may be made later.
+            // A root may be made later, so it stays as an empty place.
             if (path === root) mirror.merge(path, [], pass);
             else mirror.absent(path);
           } else {
@@ -77,7 +78,7 @@ export async function walk(
       listed += round.length;
       progress(listed, queue.length);
     }
-    // No listing says that this is gone: it lies below what may not be listed.
+    // No listing shows that these places are gone: they lie below nodes that may not be listed.
     book.unwatched(() => mirror.prune(root, pass));
   } finally {
     mirror.endWalk();
@@ -86,17 +87,20 @@ export async function walk(
 }
 
 export interface Drift {
-  /** Names that the server had and memory had not, or the other way round, and that no event had named. */
+  /** The number of names that only the server or only memory had, and that no event had named. */
   readonly names: number;
   readonly places: number;
 }
 
-/** How often a difference is looked at before it counts: an event may be a breath behind the answer that shows its change. */
+/**
+ * The number of looks at a difference before it counts, because an event may arrive a moment after the answer that shows its
+ * change.
+ */
 const looks = 3;
 
 /**
- * Compares memory with the server, place by place, and counts what no event has named: that must be nothing. What is
- * different is put right.
+ * Compares memory with the server, place by place, corrects the differences, and counts those that no event has named. Their
+ * number must be 0.
  */
 export async function compare(
   book: LockBook,
@@ -123,7 +127,7 @@ export async function compare(
           const known = mirror.get(path);
           const refused = "failure" in result && result.failure !== "absent";
           if (refused || known?.denied === true) return;
-          // Nothing is expected of a place that is gone by an event.
+          // An event has removed the place, so a listing that fails is no difference.
           if ("failure" in result && path !== root && known === undefined) return;
           const { missing, surplus } = mirror.differences(path, children);
           const different = missing.length + surplus.length;

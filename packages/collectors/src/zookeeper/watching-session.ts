@@ -4,16 +4,19 @@ import { openSession, type ZooKeeperSession } from "@holdfast/zk-recipes/interna
 import type { Settings } from "./options.js";
 
 export interface WatchingListener {
-  /** A connection on which no watch of ours stands yet: of this session or of the next one. `why`: `null` for the first of all. */
+  /**
+   * There is a connection, of this session or of the next one, on which no watch of ours stands yet. `why`: `null` for the
+   * very first.
+   */
   fresh(session: ZooKeeperSession, why: "reconnected" | "new-session" | null): void;
-  /** Contact is gone, or doubtful; what is in memory grows old. */
+  /** Contact is lost or doubtful, so what is in memory becomes outdated. */
   away(): void;
-  /** It was in doubt only: the connection is the same, and no event was missed. */
+  /** Contact was only in doubt: the connection is the same, and no event was missed. */
   back(): void;
   event(event: WatcherEvent): void;
-  /** No server was reached at all so far, and why; it is tried again. */
+  /** No server has been reached so far, for the reason `why`. The session goes on trying. */
   unreached(why: string): void;
-  /** No session can be had any more: the credentials were refused. */
+  /** No session can be opened any more, because the credentials were refused. */
   refused(): void;
 }
 
@@ -21,14 +24,14 @@ const reachedWithinMs = 5_000;
 /** A burst of events must not keep the rest of the process waiting. */
 const turnMs = 10;
 
-/** The collector's session, and the next one when it is lost. It makes no nodes and sets no one-shot watch. */
+/** Keeps a session for the collector, and opens the next one when it is lost. It makes no nodes and sets no one-shot watch. */
 export class WatchingSession {
   readonly #settings: Settings;
   readonly #listener: WatchingListener;
   #session: ZooKeeperSession;
   /** The connection that watches were last set on. */
   #served = 0;
-  /** A session before the present one was connected. */
+  /** Whether a session before the present one was connected. */
   #followed = false;
   #closed = false;
 

@@ -42,39 +42,39 @@ import { readSessions } from "./sessions.js";
 import { WatchingSession } from "./watching-session.js";
 
 const sweepMs: Millis = 10_000;
-/** The most that one sweep reads: holds that grow long and empty parents together. */
+/** The most places that one sweep reads: those with long holds and empty parents together. */
 const perSweep = 1_000;
 const mostArrivals = 256;
-/** The distance of the servers' clock from ours is taken from this many of the last new nodes. */
+/** The difference between the servers' clock and ours is taken from this many of the latest new nodes. */
 const comparedNodes = 16;
 /** A timer of this length that is late shows that this process stood still. */
 const beatMs: Millis = 500;
-/** How long one reading of the connections serves all that ask. */
+/** How long one reading of the connections serves all callers. */
 const contactsKeptMs: Millis = 2_000;
 const outside = "It is below no root of this collector.";
 
-/** What a collector of ZooKeeper can say beyond the others. */
+/** A collector of ZooKeeper, with what it can report beyond other collectors. */
 export interface ZooKeeperCollector extends LockCollector {
   /** The kind of backend. */
   readonly backend: "zookeeper";
-  /** Names that no event had named, found by passes that compare; must stay 0. */
+  /** The number of names that comparing passes found different and that no event had named; must stay 0. */
   readonly drift: number;
-  /** Passes that have compared. */
+  /** The number of passes that have compared memory with the server. */
   readonly comparisons: number;
-  /** Compares all that is in memory with the server now; the result is the differences that it found. */
+  /** Compares everything in memory with the server now. Resolves with the number of differences that it found. */
   compareNow(): Promise<number>;
-  /** Nodes of participants, or leaves, whose data was asked for. */
+  /** The number of nodes whose data was asked for: nodes of participants, and leaves. */
   readonly nodesRead: number;
   /**
    * The records of the providers with this `root` (default `/holdfast`) and `namespace` (default none), read over the session of this
-   * collector. Throws `InvalidArgumentError` where a path cannot be made of them.
+   * collector. Throws `InvalidArgumentError` where they do not make a valid path.
    */
   records(place?: { readonly root?: string; readonly namespace?: string }): RecordReader;
 }
 
 /**
  * Watches the locks below `roots`, whichever library made them: Curator, kazoo, or this library. It connects in the background and goes on
- * by itself; `sources` reports how that is going. Its session owns no nodes.
+ * by itself; `sources` reports its status. Its session owns no nodes.
  *
  * Keys are the server's own paths, the chroot included. Throws `InvalidArgumentError` for options that cannot work.
  */
@@ -96,7 +96,7 @@ class Collector implements ZooKeeperCollector {
   readonly #contacts = new SessionContacts();
   #contactsAskedMs: Millis = Number.NEGATIVE_INFINITY;
   #contactsAsked: Promise<void> = Promise.resolve();
-  /** When events said that a node is new: the latest few. */
+  /** When events reported a new node, for the latest few new nodes. */
   readonly #arrivals = new RecentMap<string, number>(mostArrivals);
   /** How far the servers' clock was ahead of ours, at the last nodes that were compared. */
   readonly #aheadMs: number[] = [];
@@ -104,7 +104,7 @@ class Collector implements ZooKeeperCollector {
   #stopBeat: (() => void) | null = null;
   /** When the next beat is due, by wall time, which goes on while the machine sleeps. */
   #beatDueMs: Millis = Number.POSITIVE_INFINITY;
-  /** The last beat was late: until the next one, events may come that have waited in the socket. */
+  /** Whether the last beat was late. Until the next one, events may arrive that have waited in the socket. */
   #stoodStill = false;
   #statusTold = false;
 
@@ -228,7 +228,8 @@ class Collector implements ZooKeeperCollector {
       this.#roots.reads(),
       this.#contacts,
     ).catch((error: unknown) => {
-      // It is off for as long as it has not been asked, and a source that is off cannot be lost.
+      // The source is off until it is first asked. It must leave that state first, because `lost` does nothing to a source
+      // that is off.
       if (this.#sessions.now.state === "off") this.#sessions.set({ state: "starting" });
       this.#sessions.lost(messageOf(error));
       throw error;
@@ -303,14 +304,17 @@ class Collector implements ZooKeeperCollector {
     await this.#line.close();
   }
 
-  /** Whether a root as it was configured covers the path: nothing else is shown or acted upon, whatever a request names. */
+  /** Whether a configured root covers the path. No other path is shown or acted upon, even if a request names it. */
   #isInside(path: string): boolean {
     return this.#settings.roots.some((root) => covers(root, path));
   }
 
   // ---- the server
 
-  /** Sessions are read where a user asks, who may not come again for hours: their last failure says nothing any more. */
+  /**
+   * Contact is back. Sessions are read only when a user asks, perhaps hours later, so their last failure no longer means
+   * anything.
+   */
   #reached(): void {
     if (this.#sessions.now.state !== "ok") this.#sessions.set({ state: "off", message: null });
   }
@@ -354,7 +358,7 @@ class Collector implements ZooKeeperCollector {
     }
     if (!this.#roots.isWatched(path)) return;
     if (type === "created") {
-      // An event that has waited for this process says nothing of the clocks.
+      // An event that has waited because this process stood still shows nothing about the clocks.
       if (this.#stoodStill || this.#isBeatLate()) this.#arrivals.delete(path);
       else this.#arrivals.set(path, this.#settings.runtime.wallMs());
       mirror.created(path);
@@ -371,7 +375,7 @@ class Collector implements ZooKeeperCollector {
     this.#listeners.emit(event);
   }
 
-  /** Makes the nodes of a lock that is looked at be read as soon as they are there. */
+  /** Has the nodes of a lock that is on screen read as soon as they are there. */
   #readAllOf(key: string): void {
     const place = this.#book.mirror.get(key);
     if (place === undefined || place.attended) return;
@@ -379,7 +383,7 @@ class Collector implements ZooKeeperCollector {
     this.#reads.want(place);
   }
 
-  /** Once a turn. */
+  /** Emits `status` at most once in a turn of the event loop. */
   #statusChanged(): void {
     if (this.#statusTold) return;
     this.#statusTold = true;
@@ -390,8 +394,8 @@ class Collector implements ZooKeeperCollector {
   }
 
   /**
-   * The ctime of a node whose event has just come is the servers' clock a moment before: of several, the least delay is the best guess. Of
-   * the last ones only, since clocks are put right.
+   * The ctime of a node whose event has just arrived is the servers' clock a moment ago. Of several nodes, the one with the
+   * least delay gives the best estimate. Only the latest nodes count, because clocks are corrected.
    */
   #compareClocks(path: string, ctime: bigint): void {
     const arrivedMs = this.#arrivals.get(path);
@@ -413,7 +417,7 @@ class Collector implements ZooKeeperCollector {
     return this.#settings.runtime.wallMs() - this.#beatDueMs > beatMs;
   }
 
-  /** Holds that have grown long, and empty parents of an age, are read, a share at a time. */
+  /** Reads the nodes of holds that have grown long, and of parents that have been empty for long, a share at a time. */
   #sweepLater(): void {
     this.#stopSweep = this.#settings.runtime.setTimer(sweepMs, () => {
       const nowMs = this.#settings.runtime.wallMs();
