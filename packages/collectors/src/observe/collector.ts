@@ -249,6 +249,7 @@ export type CollectorEvent =
    */
   | {
       readonly type: "resync";
+      /** Why everything is read anew. */
       readonly reason: ResyncReason;
     }
   /** A comparison of everything in memory with the backend found differences. */
