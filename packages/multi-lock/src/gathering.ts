@@ -23,7 +23,10 @@ import { type MultiAsk, optionsOf } from "./options.js";
 import { giveBack, onPartLost, partLossError, signals, unlessAborted } from "./part-handle.js";
 import { type Part, togetherFrom } from "./parts.js";
 
-/** Reasons for which a part that was taken may be lost while others are waited for, and after which asking anew from the first helps. */
+/**
+ * Loss reasons of a part that is taken while others are waited for, after which it helps to ask again from the first part
+ * on.
+ */
 const passing: ReadonlySet<LossReason> = new Set([
   "lease-expired",
   "lease-missing",
@@ -33,8 +36,8 @@ const passing: ReadonlySet<LossReason> = new Set([
 ]);
 
 /**
- * Takes the parts one after the other, all within one time. `null`: not all of them were there in time, and nothing is
- * held. A part that is lost with its session or lease while others are waited for, is asked for again, and all with it.
+ * Takes the parts one after the other, all within one `waitMs`. `Missing`: not all of them were granted in time, and nothing
+ * is held. If a part is lost with its session or lease while others are waited for, all parts are asked for again.
  */
 export async function gather(ask: MultiAsk): Promise<readonly LockHandle[] | Missing> {
   const { signal } = ask;
@@ -54,7 +57,7 @@ export async function gather(ask: MultiAsk): Promise<readonly LockHandle[] | Mis
   }
 }
 
-/** The first part in the order that was not there in time. */
+/** The first part, in the order of acquisition, that was not granted in time. */
 export class Missing {
   readonly part: Part;
   constructor(part: Part) {
@@ -62,7 +65,7 @@ export class Missing {
   }
 }
 
-/** From the first part to the last, or to the first failure. */
+/** One pass over the parts, from the first to the last, or to the first failure. */
 class Round {
   readonly #ask: MultiAsk;
   readonly #held: LockHandle[] = [];
@@ -113,7 +116,7 @@ class Round {
         }
         if (waitMs === 0) return new Missing(parts[i] as Part);
       }
-      // The wait is at the first of them only, with no place in the queues of the others.
+      // Waits only for the first of these parts, without a place in the queues of the others.
       const handle = await this.#takeOne(parts[i] as Part);
       if (handle === null) return new Missing(parts[i] as Part);
       this.#hold(handle);
@@ -122,7 +125,7 @@ class Round {
     return undefined;
   }
 
-  /** All of them at once if they are free now; `null` without waiting if not. */
+  /** Takes all these parts at once if they are free now; otherwise `null`, without waiting. */
   async #takeTogether(parts: readonly Part[]): Promise<readonly LockHandle[] | null> {
     const leftMs = this.#leftMs();
     if (leftMs === null) return null;
@@ -146,7 +149,7 @@ class Round {
     return await part.lock.tryAcquire(given);
   }
 
-  /** `null` when the time is over; 0 only for a call that does not wait at all. */
+  /** What is left of `waitMs`; `null` when it is over; 0 only for a call that does not wait at all. */
   #leftMs(): Millis | null {
     const { runtime, startedMs, waitMs } = this.#ask;
     if (waitMs === 0) return 0;
@@ -154,7 +157,10 @@ class Round {
     return leftMs > 0 ? leftMs : null;
   }
 
-  /** The limit and the signal bound the whole call: a part whose server is silent is given back behind it. */
+  /**
+   * Waits no longer than the limit and the signal of the call allow. A part whose server is silent is given back after the
+   * call has ended.
+   */
   async #whileInTime(givenBack: Promise<void>): Promise<void> {
     const { runtime, signal, waitMs } = this.#ask;
     const unhurried = unlessAborted(givenBack, signal);
@@ -173,7 +179,10 @@ class Round {
     this.#wait.abort(this.#lost);
   }
 
-  /** Contact with the backend of an earlier part may have broken since: nothing is handed out on a hold that is in doubt. */
+  /**
+   * Contact with the backend of an earlier part may have broken since. The caller gets the parts only when no hold is in
+   * doubt.
+   */
   async #makeCertain(): Promise<Missing | undefined> {
     const { parts } = this.#ask;
     for (;;) {
@@ -196,7 +205,10 @@ class Round {
     return (await whenCertain(hold, { deadlineMs, signal }, () => true)) === true;
   }
 
-  /** Asks a part that is not core's, within the limit of the call. A call that asks once goes by the limits of that part. */
+  /**
+   * Confirms a part whose handle is not core's, within the limit of the call. For a call that asks once, the limits of that
+   * part count.
+   */
   async #confirmed(handle: LockHandle): Promise<boolean> {
     const { signal } = this.#wait;
     const asked = handle.confirm({ signal }).then(() => true);
@@ -211,7 +223,10 @@ class Round {
   }
 }
 
-/** The caller never held the part, so the loss ends an acquire and no hold. */
+/**
+ * The error for a part that is lost while others are taken. The caller never held it, so the loss ends an acquire and no
+ * hold.
+ */
 function lossWhileTaking(lost: LockLostError): Error {
   const { lockName, backend } = lost;
   const details = { lockName, backend, cause: lost };
@@ -231,7 +246,7 @@ function lossWhileTaking(lost: LockLostError): Error {
   return new BackendError(`${what} lost again before all were there: ${lost.reason}`, details);
 }
 
-/** What `acquire` rejects with. */
+/** The error with which `acquire` rejects when a part was not granted in time. */
 export function timeoutError(ask: MultiAsk, { part }: Missing): AcquireTimeoutError {
   const { runtime, startedMs, waitMs, parts } = ask;
   const name = part.name ?? "without a name";

@@ -23,14 +23,14 @@ import {
 } from "@holdfast/core/internal";
 import { giveBack, onPartLost, partLossError, unlessAborted } from "./part-handle.js";
 
-/** Several holds as one: good as long as all of them are, and lost with the first. */
+/** Several holds as one: held as long as all of them are, and lost with the first that is lost. */
 export class HeldTogether implements MultiHandle {
   readonly #parts: readonly LockHandle[];
   readonly #stops: (() => void)[] = [];
   #lossError: LockLostError | undefined;
-  /** A release showed that a part had gone before it, of which no event had come. */
+  /** Set when a release showed that a part had been lost before, without an event that reported it. */
   #foundGone: LockLostError | undefined;
-  /** After a loss: the parts that are left. */
+  /** After a loss: settles when the other parts have been given back. */
   #givingBack: Promise<void> | undefined;
   #released: Promise<ReleaseOutcome> | undefined;
   #lost: LateSignal | undefined;
@@ -42,7 +42,7 @@ export class HeldTogether implements MultiHandle {
     for (const part of parts) this.#stops.push(onPartLost(part, (error) => this.#partLost(error)));
   }
 
-  /** Whether the release showed that a part had gone before it. */
+  /** Whether the release showed that a part had been lost before it. */
   static foundGone(handle: HeldTogether): boolean {
     return handle.#foundGone !== undefined;
   }
@@ -61,7 +61,7 @@ export class HeldTogether implements MultiHandle {
     return this.#parts.every(({ mode }) => mode === "shared") ? "shared" : "exclusive";
   }
 
-  /** That of the first part; each part has its own. */
+  /** The owner of the first part; each part has its own. */
   get owner(): Owner {
     return this.#first.owner;
   }
@@ -84,7 +84,7 @@ export class HeldTogether implements MultiHandle {
         this.#partLost(partLossError(part));
         return "lost";
       }
-      // A caller has released the part itself, past us: the whole is not held any more, and there was no loss.
+      // The caller has released the part through its own handle: the whole is not held any more, and there was no loss.
       if (ofPart === "released") state = "released";
       else if (ofPart === "uncertain" && state === "held") state = "uncertain";
     }
@@ -124,7 +124,7 @@ export class HeldTogether implements MultiHandle {
       throw new InvalidArgumentError(`assertHeld: minimumMs must be 0 or more; got ${show(minimumMs)}`);
     }
     this.#assertNotOver();
-    // The part that falls short says by how much.
+    // The error of a part that has too little time left says how much is missing.
     for (const part of this.#parts) part.assertHeld(minimumMs);
   }
 
@@ -156,7 +156,7 @@ export class HeldTogether implements MultiHandle {
     try {
       await this.release();
     } catch {
-      // The event `release-failed` has it: a scope must keep the result or error of its body.
+      // The event `release-failed` reports the error. A scope must keep the result or error of its body.
     }
   }
 
@@ -169,7 +169,7 @@ export class HeldTogether implements MultiHandle {
     inspectBy(HeldTogether, (handle) => ({ name: "MultiHandle", fields: handle.toJSON() }));
   }
 
-  /** Runs once when the whole is lost before it is released; at once when it is lost already. */
+  /** Calls `listener` once when the whole is lost before it is released; at once when it is lost already. */
   onLost(listener: (error: LockLostError) => void): () => void {
     if (this.state === "lost") {
       listener(this.lossError());
@@ -181,7 +181,7 @@ export class HeldTogether implements MultiHandle {
     return () => this.#lossListeners?.delete(listener);
   }
 
-  /** `value`: what a scope's body had fulfilled with all the same. */
+  /** `value`: the result of a scope's body that fulfilled in spite of the loss. */
   lossError(value?: { readonly value: unknown }): LockLostError {
     const known = this.#lossError ?? this.#foundGone ?? this.#wholeLost(partLossError(this.#first));
     if (value === undefined) return known;
@@ -189,7 +189,7 @@ export class HeldTogether implements MultiHandle {
     return new LockLostError(message, { reason, token, lockName, backend, cause, ...value });
   }
 
-  /** The holder looks for the end of the whole: the parts listen for theirs from now on, where that was put off. */
+  /** The holder watches for the loss of the whole. From now on each part watches for its own loss, where that was put off. */
   #attend(): void {
     for (const part of this.#parts) if (part instanceof Handle) void part.lost;
   }
@@ -203,7 +203,7 @@ export class HeldTogether implements MultiHandle {
     const listeners = this.#lossListeners;
     this.#lossListeners = undefined;
     if (listeners !== undefined) for (const listener of listeners) listener(whole);
-    // Not at once: parts of the same session hear of the same end in this turn.
+    // Not at once: in this turn, other parts of the same session are notified of the same end, and need no release.
     this.#givingBack = Promise.resolve().then(() => {
       const left = this.#parts.filter(({ state }) => state === "held" || state === "uncertain");
       return giveBack(left);
@@ -224,15 +224,15 @@ export class HeldTogether implements MultiHandle {
   }
 
   async #release(options: ReleaseOptions | undefined): Promise<ReleaseOutcome> {
-    // Reads the clock. `#released` is not set yet, so a loss found now counts.
+    // Reading `state` reads the clock. `#released` is not set yet, so a loss that is found now counts.
     if (this.state === "lost") {
       await unlessAborted(this.#givingBack ?? Promise.resolve(), options?.signal);
       return "lost";
     }
     this.#stopListening();
-    // The last part goes first, and no part waits for the answer to another: a backend that is silent delays no other.
+    // The last part is released first. No part waits for the answer to another, so a silent backend delays no other part.
     const parts = [...this.#parts].reverse();
-    // A part that is not core's may throw instead of rejecting: the others are given back all the same.
+    // A part that is not core's may throw instead of rejecting. The others are released in any case.
     const ends = await Promise.allSettled(parts.map(async (part) => await part.release(options)));
     const refusals: unknown[] = [];
     let outcome: ReleaseOutcome = "released";
@@ -284,7 +284,7 @@ export class HeldTogether implements MultiHandle {
   }
 }
 
-/** What the whole answers: the worst of its parts. */
+/** The whole answers with the worst outcome of its parts: that with the highest weight. */
 const weight: Readonly<Record<ReleaseOutcome, number>> = {
   released: 0,
   kept: 1,

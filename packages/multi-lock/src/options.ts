@@ -15,11 +15,11 @@ import {
 } from "@holdfast/core/internal";
 import { locksIn, type Part, type Parts, sorted } from "./parts.js";
 
-/** One acquire of the whole, with nothing left open. */
+/** One acquire of the whole, with all options resolved. */
 export interface MultiAsk {
   /** In the order of acquisition. */
   readonly parts: Parts;
-  /** What the caller says of each part; what it does not say is the part's own default. */
+  /** The caller's options for each part. Where the caller gives none, the part's own default counts. */
   readonly partOptions: AcquireOptions;
   readonly runtime: Runtime;
   readonly startedMs: Millis;
@@ -30,7 +30,7 @@ export interface MultiAsk {
 
 const keys: ReadonlySet<string> = new Set([...acquireKeys.candidacy, "onLoss", "order"]);
 
-/** `waitMs`: where the caller gives none. Default: the shortest that a part would wait by itself. */
+/** `waitMs`: the wait where the caller gives none. Default: the shortest default of the parts. */
 export function resolveAsk(
   what: string,
   given: Parts,
@@ -38,7 +38,7 @@ export function resolveAsk(
   waitMs?: Millis,
 ): MultiAsk {
   const views = viewsIn(given);
-  // Refused where no part would keep a lease.
+  // Options of a lease are refused where no part would keep a lease.
   const lease = given.some(keepsLease) ? "ttl" : (views[0]?.defaults.lease ?? "ttl");
   const defaults = {
     ...nothingSaid,
@@ -69,8 +69,8 @@ export function resolveAsk(
 }
 
 /**
- * What one part is asked with. A part without leases does not get `leaseMs` and `renew`: its hold is released when another part's lease
- * ends, since the loss of one is the loss of the whole.
+ * The options for one part. A part without leases does not get `leaseMs` and `renew`. Its hold is released when another
+ * part's lease ends, because the loss of one part is the loss of the whole.
  */
 export function optionsOf(part: Part, { partOptions }: MultiAsk): AcquireOptions {
   if (keepsLease(part)) return partOptions;
@@ -78,7 +78,10 @@ export function optionsOf(part: Part, { partOptions }: MultiAsk): AcquireOptions
   return others;
 }
 
-/** Of a multi-lock whether a lock in it does. `true` for a lock that is not a view of core's: it checks its options itself. */
+/**
+ * Whether the part keeps a lease; for a multi-lock, whether any lock in it does. `true` for a lock that is not a view of
+ * core's: such a lock checks its options itself.
+ */
 function keepsLease(part: Part): boolean {
   return locksIn(part).some(({ view }) => view === undefined || view.defaults.lease === "ttl");
 }
@@ -88,7 +91,7 @@ function viewsIn(parts: Parts): readonly ViewParts[] {
   return parts.flatMap(locksIn).flatMap(({ view }) => view ?? []);
 }
 
-/** The first abort of a signal that one of the views has. */
+/** A signal that is aborted with the first of the views' default signals. */
 function defaultSignalOf(views: readonly ViewParts[]): AbortSignal | undefined {
   const signals = views.flatMap(({ defaults }) => defaults.signal ?? []);
   if (signals.length === 0) return undefined;
@@ -97,7 +100,10 @@ function defaultSignalOf(views: readonly ViewParts[]): AbortSignal | undefined {
 
 const eithers: WeakMap<AbortSignal, WeakMap<AbortSignal, AbortSignal>> = new WeakMap();
 
-/** Is made once for each two: each `AbortSignal.any` leaves something behind at its signals, which may live as long as the process. */
+/**
+ * Makes one signal for each pair: each `AbortSignal.any` leaves something behind at its signals, which may live as long as
+ * the process.
+ */
 function eitherOf(one: AbortSignal, other: AbortSignal): AbortSignal {
   const ofOne = eithers.get(one) ?? new WeakMap<AbortSignal, AbortSignal>();
   const either = ofOne.get(other) ?? AbortSignal.any([one, other]);

@@ -18,7 +18,9 @@ export function unlessAborted(work: Promise<void>, signal: AbortSignal | undefin
   });
 }
 
-/** Runs once when the part is lost before it is released. Asks nothing of the backend where core knows by itself. */
+/**
+ * Calls `listener` once when the part is lost before it is released. For a handle of core's it sends nothing to the backend.
+ */
 export function onPartLost(handle: LockHandle, listener: (error: LockLostError) => void): () => void {
   if (handle instanceof Handle) return handle.onLost(listener, { attend: false });
   const { lost } = handle;
@@ -28,7 +30,7 @@ export function onPartLost(handle: LockHandle, listener: (error: LockLostError) 
   return () => lost.removeEventListener("abort", aborted);
 }
 
-/** The loss of a part that is lost, or whose release said so. */
+/** The error of a part that is lost, or whose release answered that it was lost. */
 export function partLossError(handle: LockHandle): LockLostError {
   if (handle instanceof Handle) return Handle.holdOf(handle).lossError();
   const { reason } = handle.lost;
@@ -48,18 +50,18 @@ export function engineOf(handle: LockHandle): GrantEngine | undefined {
 }
 
 /**
- * Gives parts back that are not needed any more, the last one first. Never rejects: a release that fails is an event of its part.
- * Where there is no contact it goes on by itself, and is not waited for.
+ * Releases parts that are not needed any more, the last one first. Never rejects: an event of its part reports a release
+ * that fails. Where there is no contact, the release goes on in the background and is not waited for.
  */
 export async function giveBack(handles: readonly LockHandle[]): Promise<void> {
   await Promise.all(
     [...handles].reverse().map(async (handle) => {
       const state = engineOf(handle)?.link.state ?? "connected";
       try {
-        // A part that its provider kept would look held to all who want the whole.
+        // A part that its provider kept would look held to every client that wants the whole.
         await handle.release({ keep: false, ...(state !== "connected" && { signal: AbortSignal.abort() }) });
       } catch {
-        // The event `release-failed` has it.
+        // The event `release-failed` reports it.
       }
     }),
   );

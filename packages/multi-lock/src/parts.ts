@@ -12,10 +12,10 @@ export interface Part {
 
 export type Parts = readonly [Part, ...Part[]];
 
-/** The parts of each multi-lock, which may be a part of another one. */
+/** The parts of each multi-lock. A multi-lock may be a part of another one. */
 export const partsOf: WeakMap<object, Parts> = new WeakMap();
 
-/** Throws `InvalidArgumentError` for nothing, for what cannot be acquired, and for the same lock twice. */
+/** Throws `InvalidArgumentError` for an empty list, for a part that cannot be acquired, and for the same lock twice. */
 export function checkParts(locks: readonly MultiLockPart[]): Parts {
   if (!Array.isArray(locks) || locks.length === 0) {
     throw new InvalidArgumentError(
@@ -46,7 +46,7 @@ export function checkParts(locks: readonly MultiLockPart[]): Parts {
   return parts as unknown as Parts;
 }
 
-/** Throws for `holdAtLeastMs`: a part is given back when a later one is not granted, and must not stay taken then. */
+/** Throws for `holdAtLeastMs`: a part is released when a later one is not granted, and must not stay taken then. */
 function checkGivenBack({ view, name }: Part, index: number): void {
   const holdAtLeastMs = view?.defaults.holdAtLeastMs ?? 0;
   if (holdAtLeastMs === 0) return;
@@ -56,12 +56,12 @@ function checkGivenBack({ view, name }: Part, index: number): void {
   );
 }
 
-/** What a part takes: itself, or all that a multi-lock takes. */
+/** The locks that a part takes: itself, or all locks that a multi-lock takes. */
 export function locksIn(part: Part): readonly Part[] {
   return partsOf.get(part.lock)?.flatMap(locksIn) ?? [part];
 }
 
-/** The kind makes no difference: two kinds on one name of one provider stand in each other's way, or are one lock. */
+/** The kind makes no difference: two kinds under one name of one provider block each other, or are one lock. */
 function isSame(one: Part, other: Part): boolean {
   if (one.lock === other.lock) return true;
   return one.view !== undefined && one.view.engine === other.view?.engine && one.name === other.name;
@@ -69,7 +69,8 @@ function isSame(one: Part, other: Part): boolean {
 
 /**
  * Sorts by name, in the order of code units, which is the same in every process and locale; then by backend. Locks that are
- * equal in both, in two ensembles say, stay as they were given. Throws `InvalidArgumentError` for a part without a name.
+ * equal in both, for example in two ensembles, keep the order in which they were given. Throws `InvalidArgumentError` for a
+ * part without a name.
  */
 export function sorted(parts: Parts): Parts {
   const nameless = parts.findIndex(({ name }) => name === undefined);
@@ -94,8 +95,9 @@ function compare(a = "", b = ""): number {
 }
 
 /**
- * How many parts from `index` on can be asked for in one step: neighbours in the order of acquisition, of one driver and of
- * one of its groups. Were others between them, the later ones would be held while those are waited for, against the order.
+ * The number of parts from `index` on that can be asked for in one step: neighbours in the order of acquisition, of one
+ * driver and of one of its groups. If other parts stood between them, the later ones would be held while those parts are
+ * waited for, which breaks the order.
  */
 export function togetherFrom(parts: Parts, index: number): number {
   const first = parts[index];

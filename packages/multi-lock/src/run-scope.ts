@@ -6,7 +6,7 @@ import { signals } from "./part-handle.js";
 
 export type MultiBody<T> = (lock: MultiHandle, context: ScopeContext) => PromiseLike<T> | T;
 
-/** The scope of several holds: as that of a single one, in the frames of all parts. */
+/** Runs the scope of several holds like that of a single one, in the frames of all parts. */
 export async function runMultiScope<T>(handle: HeldTogether, ask: MultiAsk, body: MultiBody<T>): Promise<T> {
   const means = {
     signals,
@@ -17,7 +17,7 @@ export async function runMultiScope<T>(handle: HeldTogether, ask: MultiAsk, body
   return await runInScope(handle, means, ask, (context) => runInFrames(ofCore, () => body(handle, context)));
 }
 
-/** Of all parts, also of those of multi-locks that are parts. */
+/** Core's handles of all parts, also of the parts of multi-locks that are parts. */
 function coreHandlesIn({ parts }: MultiHandle): readonly Handle[] {
   return parts.flatMap((part) => {
     if (part instanceof HeldTogether) return coreHandlesIn(part);

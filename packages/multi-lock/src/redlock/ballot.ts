@@ -10,7 +10,7 @@ export interface Ballot<R> {
 
 /** The answers of a round as they were when it ended. */
 export interface Round<R> {
-  /** In the order in which they came. */
+  /** The answers in the order in which they arrived. */
   readonly ballots: readonly Ballot<R>[];
   /** The nodes that had not answered by then. */
   readonly silent: readonly VotingNode[];
@@ -20,17 +20,20 @@ export interface Round<R> {
 
 export interface RoundSpec<R> {
   readonly nodes: readonly VotingNode[];
-  /** Asked of all nodes at once. */
+  /** Sends the request to one node. Called for all nodes at once. */
   ask(node: VotingNode): Promise<R>;
-  /** Whether the answers so far leave nothing to wait for. Default: only the answers of all nodes do. */
+  /** Whether the answers so far decide the round. Default: only the answers of all nodes do. */
   decided?(ballots: readonly Ballot<R>[]): boolean;
-  /** So many answers are waited for beyond `nodeTimeoutMs` too. Default 0. */
+  /** The number of answers that are waited for even beyond `nodeTimeoutMs`. Default 0. */
   readonly needed?: number;
-  /** Gets each answer that comes after the end of the round. */
+  /** Called with each answer that arrives after the end of the round. */
   late?(ballot: Ballot<R>): void;
 }
 
-/** Asks all nodes in parallel. Ends when the answers decide, and otherwise when a node's time for its answer is over. Never rejects. */
+/**
+ * Asks all nodes in parallel. Ends when the answers decide, otherwise when `nodeTimeoutMs` is over and `needed` nodes have
+ * answered. Never rejects.
+ */
 export function holdRound<R>(
   quorum: { readonly runtime: Runtime; readonly settings: { readonly nodeTimeoutMs: Millis } },
   { nodes, ask, decided, needed = 0, late }: RoundSpec<R>,
@@ -79,7 +82,10 @@ export function repliesOf<R>(ballots: readonly Ballot<R>[]): readonly (readonly 
   return ballots.flatMap(({ node, outcome }) => ("reply" in outcome ? [[node, outcome.reply] as const] : []));
 }
 
-/** The votes of a round as errors carry them. `judge`: what an answer is. Default: a vote for what was asked. */
+/**
+ * The votes of a round, in the form that errors carry. `judge`: the vote that an answer is. Default: every answer is a vote
+ * for the request.
+ */
 export function votesOf<R>(
   round: Round<R>,
   judge: (reply: R) => Pick<NodeVote, "vote" | "error"> = () => ({ vote: "for" }),
@@ -93,7 +99,7 @@ export function votesOf<R>(
   ];
 }
 
-/** The error of a request for which too few nodes voted. `lockName`: `undefined` for what concerns no lock. */
+/** The error of a request for which too few nodes voted. `lockName`: `undefined` for a request that concerns no lock. */
 export function quorumError(
   message: string,
   lockName: string | undefined,
@@ -104,7 +110,9 @@ export function quorumError(
   return new QuorumError(message, { backend: "redlock", lockName, needed, votes, cause });
 }
 
-/** Like `quorumError`, where too few nodes answered to know anything. The message says of each node how it voted. */
+/**
+ * Like `quorumError`, for a round in which too few nodes answered to know anything. The message names the vote of each node.
+ */
 export function tooFewError(
   what: string,
   lockName: string | undefined,

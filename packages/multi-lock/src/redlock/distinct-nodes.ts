@@ -1,7 +1,10 @@
 import { InvalidArgumentError, type Millis } from "@holdfast/core";
 import type { VotingNode } from "./voting-node.js";
 
-/** Throws when two of the nodes are one server: its one memory would vote twice. `runIds`: what nodes have just answered. */
+/**
+ * Throws when two of the nodes are one server, whose one memory would vote twice. `runIds`: the run ids that nodes have just
+ * answered.
+ */
 export function checkDistinct(nodes: readonly VotingNode[], runIds: ReadonlyMap<VotingNode, string>): void {
   const known = new Map<string, VotingNode>();
   for (const node of nodes) {
@@ -18,7 +21,10 @@ export function checkDistinct(nodes: readonly VotingNode[], runIds: ReadonlyMap<
   }
 }
 
-/** Pairs whose clocks are further apart than a lease allows for, by what can be known from outside. */
+/**
+ * The pairs of nodes whose clocks are certainly further apart than a lease allows for, as far as can be measured from
+ * outside.
+ */
 export function clocksApart(
   nodes: readonly VotingNode[],
   budgetMs: Millis,

@@ -22,7 +22,7 @@ export function redLockDriver(quorum: Quorum): LockDriver {
     // One lock at a time: there is no `jointGroup`.
     attempt: ([request], listener) => new RedLockAttempt(quorum, request, listener),
     inspect: (kind, name, options) => inspectRedLock(quorum, kind, name, options),
-    // Asks the holder that a majority of nodes names, on each of them. `false` for a holder that is not ours.
+    // Asks, on each node, the holder that a majority of the nodes names. `false` when that holder is no client of holdfast.
     requestRevoke: (_kind, name) => askToLetGo(quorum, name),
     close: () => quorum.close(closeWaitMs),
   };

@@ -54,7 +54,7 @@ async function repliesOfMajority<R>(
 }
 
 function holdInfo(quorum: Quorum, owner: string, left: readonly number[]): LockSnapshot["held"][number] {
-  // The majority ends with the first of its votes that is one too few.
+  // The majority ends with the vote whose end leaves one vote too few.
   const longestFirst = left.toSorted((one, other) => other - one);
   return {
     ...participant(owner, "", "exclusive"),

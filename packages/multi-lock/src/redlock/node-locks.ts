@@ -14,7 +14,7 @@ import {
 import type { ResolvedRedLocksOptions } from "./options.js";
 import type { VotingNode } from "./voting-node.js";
 
-/** How a node's lock is handed over when `redisLocks` clients of that very node wait for it. */
+/** How a node's lock is handed over when `redisLocks` clients of this one node wait for it. */
 const handOff = {
   claimMs: 3_000,
   aliveMs: 3_500,
@@ -23,7 +23,10 @@ const handOff = {
   changes: "",
 } as const;
 
-/** A name as each of the nodes has it: Redisson's plain lock, which its multi-lock and RedLock take on each of theirs. */
+/**
+ * One lock name on the nodes. It is Redisson's plain lock, which Redisson's multi-lock and RedLock take on each of their
+ * nodes.
+ */
 export class NodeLock {
   readonly name: string;
   readonly key: string;
@@ -46,7 +49,7 @@ export class NodeLock {
   async vote(node: VotingNode, owner: string, leaseMs: Millis): Promise<Answer<VoteAnswer>> {
     const { nodeTimeoutMs } = this.#settings;
     const ask = (): Promise<Answer<VoteAnswer>> => {
-      // A copy of the request that arrives late must not put an owner back that was withdrawn.
+      // A copy of the request that arrives late must not restore the vote of an owner that was withdrawn.
       const notAfterMs = node.notAfterMs(2 * nodeTimeoutMs);
       return node.ask(vote, this.#voteKeys, { ...this.#common(node, owner, leaseMs), notAfterMs });
     };

@@ -44,13 +44,14 @@ export interface RedLocksOptions extends ProviderOptions {
   readonly nodes: readonly (string | RedLockNode)[];
   /**
    * How long the vote of a node lasts after it was given and after each extension. Milliseconds, finite; default
-   * 30,000. Alone, or as `maxLeaseMs`, at least 100.
+   * 30,000. `maxLeaseMs` must be at least 100, and so must this option where `maxLeaseMs` is not given.
    */
   readonly leaseMs?: Millis;
   /**
-   * The longest lease that a call may ask for, and how long the votes of a node do not count after it has restarted, or was replaced
-   * by another server at its address. It does not make another list of `nodes` safe. Must be the same in all clients of the nodes: a node
-   * keeps the longest value that a client has sent it. Milliseconds, at least `leaseMs`; default `leaseMs`.
+   * The longest lease that a call may ask for. It is also the time for which the votes of a node do not count after the node
+   * has restarted, or was replaced by another server at its address. It does not make another list of `nodes` safe. Must be
+   * the same in all clients of the nodes: a node keeps the longest value that a client has sent it. Milliseconds, at least
+   * `leaseMs`; default `leaseMs`.
    */
   readonly maxLeaseMs?: Millis;
   /**
@@ -59,8 +60,8 @@ export interface RedLocksOptions extends ProviderOptions {
    */
   readonly nodeTimeoutMs?: Millis;
   /**
-   * How much of the lease must be left when the majority has voted, for it to be a grant. Milliseconds, less than the part of each
-   * lease that counts, which is `leaseMs` less 1 % and 2 ms; default 0.
+   * How much of the lease must be left when the majority has voted; with less, there is no grant. Milliseconds, less than
+   * the part of each lease that counts, which is `leaseMs` less 1 % and 2 ms; default 0.
    */
   readonly minValidityMs?: Millis;
   /** A hold is not extended beyond this time after its grant. Milliseconds; default `Infinity`. */
@@ -119,7 +120,7 @@ const ownKeys = [
 
 const nodeKeys: (keyof RedLockNode)[] = ["url", "name", "durable", "username", "password", "tls", "db"];
 
-/** Throws `InvalidArgumentError` naming the option and what it takes. */
+/** Throws `InvalidArgumentError`, which names the option and what it takes. */
 export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions {
   const options = given === undefined ? ({} as RedLocksOptions) : given;
   const of = (key: keyof RedLocksOptions) => `redLocks: ${key}`;
@@ -162,7 +163,10 @@ export function resolveRedLocks(given: RedLocksOptions): ResolvedRedLocksOptions
   };
 }
 
-/** Throws for a lease that is longer than nodes sit out, and for one that would be asked for without end, since no majority could be in time. */
+/**
+ * Throws for a lease that is longer than the time for which nodes sit out. Also throws for a lease that is too short for
+ * `minValidityMs`: no majority could be in time, so it would be asked for without end.
+ */
 export function checkLease(
   what: string,
   leaseMs: Millis,

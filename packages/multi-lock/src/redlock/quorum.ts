@@ -15,16 +15,16 @@ import { checkDistinct, clocksApart } from "./distinct-nodes.js";
 import type { ResolvedRedLocksOptions } from "./options.js";
 import { type NodeListener, type OpenLine, VotingNode } from "./voting-node.js";
 
-/** A hold, with what it hears of the nodes and of other clients. */
+/** A hold, with the methods that report to it what the nodes and other clients do. */
 export interface QuorumHold extends Grant {
   /** The lock's key. */
   readonly key: string;
   /** The connections to a majority came back or broke. */
   contactChanged(): void;
-  /** `forgotten`: the node may have given our vote to another client since. */
+  /** The vote of a node is in doubt. `forgotten`: the node may have given our vote to another client since. */
   doubt(node: VotingNode, options: { readonly forgotten: boolean }): void;
   revokeAsked(): void;
-  /** Another grant of the same lock shows that this one is over, however late that is noticed. */
+  /** The hold is over, as too few standing votes or another grant of the same lock show, however late that is noticed. */
   majorityLost(): void;
 }
 
@@ -40,7 +40,7 @@ export class Quorum implements BackendLink, NodeListener {
   state: SessionState = "connecting";
   readonly #events: EventHub;
   readonly #warned = new Set<string>();
-  /** On the channel of this provider, on each node. */
+  /** The subscriptions to the channel of this provider, one on each node. */
   #subscriptions: readonly Subscription[] = [];
 
   constructor(settings: ResolvedRedLocksOptions, events: EventHub, open?: OpenLine) {
@@ -80,7 +80,10 @@ export class Quorum implements BackendLink, NodeListener {
     throw tooFewError("no connection to a majority", undefined, majority, votesOf(round));
   }
 
-  /** From the first request on, other clients can send messages to the holders of this provider. */
+  /**
+   * Subscribes on each node, so that from the first request on other clients can send messages to the holders of this
+   * provider.
+   */
   listen(): void {
     if (this.#subscriptions.length > 0) return;
     const channel = grantChannel(this.owners.uuid);
@@ -89,7 +92,10 @@ export class Quorum implements BackendLink, NodeListener {
     });
   }
 
-  /** Resolves when such messages are heard of all nodes that are connected, or after so long: a request to let go that comes before is not repeated. */
+  /**
+   * Resolves when all connected nodes have confirmed these subscriptions, or after `waitMs`. A request to release that is
+   * sent before the subscription is not repeated.
+   */
   async heard(waitMs: Millis): Promise<void> {
     const connected = this.#subscriptions.filter((_, index) => this.nodes[index]?.connected === true);
     const subscribed = Promise.allSettled(connected.map(({ ready }) => ready));
@@ -103,7 +109,10 @@ export class Quorum implements BackendLink, NodeListener {
     else if (message?.type === "stolen") hold?.doubt(node, { forgotten: true });
   }
 
-  /** Throws where votes would not be independent; warns where clocks are apart. `runIds`: what the nodes have just answered. */
+  /**
+   * Throws where votes would not be independent; warns where clocks are apart. `runIds`: the run ids that nodes have just
+   * answered.
+   */
   checkNodes(runIds: ReadonlyMap<VotingNode, string>): void {
     checkDistinct(this.nodes, runIds);
     for (const { one, other, apartMs } of clocksApart(this.nodes, marginMs(this.settings.leaseMs))) {
@@ -115,7 +124,10 @@ export class Quorum implements BackendLink, NodeListener {
     }
   }
 
-  /** A majority has just voted for another owner on this key: a hold of this provider that was relied on until now hears it first. */
+  /**
+   * A majority has just voted for another owner on this key. A hold of this provider that was relied on until now is lost
+   * before the new grant.
+   */
   overtake(key: string): void {
     for (const hold of [...this.holds]) if (hold.key === key) hold.majorityLost();
   }
@@ -137,7 +149,7 @@ export class Quorum implements BackendLink, NodeListener {
     if (state === this.state) return;
     this.state = state;
     for (const hold of [...this.holds]) hold.contactChanged();
-    // Listeners of the event find the holds in their new state.
+    // The event comes after the holds have changed, so that its listeners find them in their new state.
     if (!this.#events.has("session-state")) return;
     const cluster = this.nodes.map(({ name }) => name).join(",");
     this.#events.emit("session-state", { state, timeoutMs: 0, cluster });
@@ -149,7 +161,7 @@ export class Quorum implements BackendLink, NodeListener {
     for (const hold of [...this.holds]) hold.doubt(node, { forgotten });
   }
 
-  /** `once`: a warning is given once for each. Default: for each message. */
+  /** Emits a process warning, once for each value of `once`. Default: once for each message. */
   warn(message: string, code: string, once: string = message): void {
     if (this.#warned.has(once)) return;
     this.#warned.add(once);

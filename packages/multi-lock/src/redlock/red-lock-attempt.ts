@@ -20,14 +20,15 @@ import {
 import type { VotingNode } from "./voting-node.js";
 import { withdraw } from "./withdrawal.js";
 
-/** Longest sleep without a message, while another client has the majority. */
+/** The longest sleep without a message, while another client has the majority. */
 const cappedSleepMs: Millis = 1_000;
-/** Longest pause between two rounds that no client won. */
+/** The longest random part of the pause between two rounds that no client won. */
 const longestPauseMs: Millis = 500;
 
 /**
- * Asks for a majority, and asks again, each time as a new owner, until it has one or is withdrawn. The votes of a lost round are taken back
- * in the background, also behind `unavailable`: a node reads whatever this provider asks of it next only after that.
+ * Asks for a majority, and asks again, each time as a new owner, until it has one or is withdrawn. The votes of a lost round
+ * are taken back in the background, even after `unavailable` was reported. A node reads that withdrawal before any later
+ * request of this provider.
  */
 export class RedLockAttempt implements Attempt {
   readonly #quorum: Quorum;
@@ -37,13 +38,13 @@ export class RedLockAttempt implements Attempt {
   readonly #leaseMs: Millis;
   /** Resolves when no vote is asked for any more. Never rejects. */
   readonly #asked: Promise<void>;
-  /** Resolves when the votes of all lost rounds are taken back. */
+  /** Resolves when the withdrawals of all lost rounds have ended. */
   #takenBack: Promise<unknown> = Promise.resolve();
   #subscriptions: readonly Subscription[] = [];
   #grant: RedLockGrant | undefined;
   #roundTrips = 0;
   #withdrawn = false;
-  /** A node has said since the last round that its lock is free. */
+  /** Whether a node has reported since the last round that its lock is free. */
   #freed = false;
   #onFreed: () => void = () => {};
   /** Ends the pause that is under way. */
@@ -95,11 +96,11 @@ export class RedLockAttempt implements Attempt {
     }
   }
 
-  /** One round of votes. `null`: it was won, and the listener has the grant. */
+  /** Holds one round of votes. `null`: it was won, and the listener has the grant. */
   async #vote(contended: boolean): Promise<Defeat | null> {
     const { nodes, majority, settings } = this.#quorum;
     const owner = this.#quorum.owners.fresh();
-    /** Where a vote for this owner may be. */
+    /** The nodes that may have a vote for this owner. */
     const asked = new Set<VotingNode>();
     /** A late vote belongs to the owner of its own round, and counts for the grant of no other round. */
     let grant: RedLockGrant | undefined;
@@ -121,11 +122,12 @@ export class RedLockAttempt implements Attempt {
       decided: (ballots) => {
         const won = voters(ballots).length;
         const lost = nodes.length - (ballots.length - won) < majority;
-        // The round is in vain, and known to be so because another client is in the way, not because nodes are silent.
+        // The round is also over when it is lost because of other clients, as a majority of answers shows, and not because
+        // nodes are silent.
         return won >= majority || (lost && spokenOf(ballots) >= majority);
       },
       late: (ballot) => {
-        // Judged beside the others, which may know of longer leases than it does.
+        // Judged together with the other ballots, whose nodes may know of longer leases than this node does.
         if (voters([...counted, ballot]).includes(ballot.node)) grant?.addVote(ballot.node);
       },
     });
@@ -144,7 +146,10 @@ export class RedLockAttempt implements Attempt {
     }
   }
 
-  /** A majority voted for this owner: it becomes a grant, unless that takes too long or the attempt is withdrawn meanwhile. */
+  /**
+   * A majority voted for this owner. The result is a grant, unless that takes too long or the attempt is withdrawn
+   * meanwhile.
+   */
   async #win(
     owner: string,
     asked: Set<VotingNode>,
@@ -160,7 +165,7 @@ export class RedLockAttempt implements Attempt {
     if (revocable) await this.#quorum.heard(settings.nodeTimeoutMs);
     let token: FencingToken | null = null;
     let standing = votes;
-    // Withdrawn meanwhile: no token is drawn for it, which could take as long as the lease.
+    // After a withdrawal no token is drawn, because that could take as long as the lease.
     if (fencing !== "none" && !this.#withdrawn) {
       const writesBack = fencing === "write-back";
       token = writesBack ? highestToken(round) : await this.#draw(fencing, endMs);
@@ -188,8 +193,8 @@ export class RedLockAttempt implements Attempt {
   }
 
   /**
-   * Only the withdrawal of the attempt waits for it, and no longer than for a round: a caller who is about to hear that nodes are silent must
-   * not wait until the leases on them end.
+   * Takes back the votes for an owner. Only the withdrawal of the attempt waits for it, and no longer than for a round. A
+   * caller that is about to get the error that nodes are silent must not wait until the leases on these nodes end.
    */
   #takeBack(owner: string, nodes: readonly VotingNode[]): void {
     const before = this.#takenBack;
@@ -197,12 +202,12 @@ export class RedLockAttempt implements Attempt {
     this.#takenBack = done.then(() => before);
   }
 
-  /** Asks the source of tokens, for as long as the votes last. */
+  /** Asks the source of fencing tokens, for no longer than the votes last. */
   async #draw(fencing: (name: string) => Promise<FencingToken>, endMs: Millis): Promise<FencingToken> {
     const { runtime } = this.#quorum;
     const { name } = this.#request;
     const details = { backend: "redlock", lockName: name } as const;
-    // A token that is not there by then, or when the attempt is withdrawn, is not waited for.
+    // A token is not waited for after this time, nor after the attempt is withdrawn.
     const limit = pause(runtime, endMs - runtime.nowMs(), { ref: true });
     this.#endPause = limit.end;
     const late = limit.over.then(() => {
@@ -224,9 +229,9 @@ export class RedLockAttempt implements Attempt {
   }
 
   /**
-   * The votes that still stand once the token is known: until there is a grant, a message about a vote that ended reaches no holder. A node that
-   * says nothing keeps its vote for as long as it promised. `writtenBack` is written to a majority: the next one shares a node with this one, which
-   * then counts on from there.
+   * Asks for the votes that still stand once the token is known. Before there is a grant, a message about a vote that ended
+   * reaches no holder. A node that does not answer keeps its vote for as long as it promised. `writtenBack` is written to a
+   * majority. The next majority shares a node with this one, and that node then counts on from `writtenBack`.
    */
   async #standing(
     owner: string,
@@ -251,7 +256,10 @@ export class RedLockAttempt implements Attempt {
     throw quorumError(message, name, majority, extensionVotes(round));
   }
 
-  /** Each node says when its lock is free. The other nodes, and the capped sleep, make up for one that cannot be heard. */
+  /**
+   * Listens for the messages of the nodes that their lock is free. The other nodes, and the capped sleep, make up for a node
+   * without messages.
+   */
   #listen(): void {
     if (this.#subscriptions.length > 0) return;
     this.#subscriptions = this.#quorum.nodes.map((node) =>
@@ -262,7 +270,7 @@ export class RedLockAttempt implements Attempt {
     );
   }
 
-  /** The pauses are spread, and longer than a round, so that clients that split the votes do not do it again. */
+  /** The pauses are spread, and longer than a round, so that clients that split the votes do not split them again. */
   async #sleep(defeat: Defeat, defeats: number): Promise<void> {
     const { runtime } = this.#quorum;
     const roundMs = Math.max(5, 2 * defeat.tookMs);
@@ -270,7 +278,7 @@ export class RedLockAttempt implements Attempt {
       const mostMs = cappedSleepMs * (0.75 + 0.25 * runtime.random());
       await this.#pause(Math.min(mostMs, defeat.holderLeftMs + 2), { untilFreed: true });
       if (this.#freed && !this.#withdrawn) this.#listener.notified();
-      // The message of the first node comes before the others are free.
+      // The message of the first node arrives before the lock is free on the other nodes.
       await this.#pause(roundMs * runtime.random());
     } else if (!defeat.contested && defeat.quarantineLeftMs !== null) {
       await this.#pause(Math.min(cappedSleepMs, defeat.quarantineLeftMs) + roundMs * runtime.random());
@@ -289,7 +297,7 @@ export class RedLockAttempt implements Attempt {
   }
 }
 
-/** The highest token that a vote has counted. */
+/** The highest token of all votes for this round's owner. */
 function highestToken({ ballots }: Round<Vote>): FencingToken {
   let highest = 0n;
   for (const [, { reply }] of repliesOf(ballots))

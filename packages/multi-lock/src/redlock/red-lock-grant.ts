@@ -13,7 +13,10 @@ import { withdraw } from "./withdrawal.js";
 export interface Won extends Pick<Grant, "token" | "roundTrips" | "contended"> {
   readonly lock: NodeLock;
   readonly owner: string;
-  /** Where a vote for the owner may be. A node to which the request could not be sent is taken out, also after the grant. */
+  /**
+   * The nodes that may have a vote for the owner. A node to which the request could not be sent is taken out, even after the
+   * grant.
+   */
   readonly asked: Set<VotingNode>;
   readonly leaseMs: Millis;
   /** When the first vote was asked for. */
@@ -24,15 +27,16 @@ export interface Won extends Pick<Grant, "token" | "roundTrips" | "contended"> {
 
 const retryMs: Millis = 100;
 /**
- * After this time the votes are looked at for the first time. A vote that came after the grant counts only for as long as those that
- * stood before it are known to have stood while it came. Without this look, two nodes that are cut off or restart before the first
- * renewal would end a hold that three others keep.
+ * The time after the grant at which the votes are checked for the first time. A vote that came after the grant counts only
+ * if the votes before it are known to have stood when it came. Without this check, two nodes that are cut off or restart
+ * before the first renewal would end a hold that three others keep.
  */
 const firstLookMs: Millis = 250;
 
 /**
- * A hold that lives as long as a majority says so. Nodes that did not vote at first, or have lost our vote, are asked for one as long as the
- * hold is renewed: its majority may wander from nodes that fail to others. `StandingVotes` says which of them count.
+ * A hold that lasts as long as a majority votes for it. While the hold is renewed, nodes that did not vote at first or have
+ * lost our vote are asked for one. So its majority can move from nodes that fail to other nodes. `StandingVotes` decides
+ * which votes count.
  */
 export class RedLockGrant implements QuorumHold {
   readonly token: FencingToken | null;
@@ -50,10 +54,10 @@ export class RedLockGrant implements QuorumHold {
   #ended = false;
   #withdrawn: Promise<ReadonlySet<VotingNode>> | undefined;
   #cancelPoll: (() => void) | undefined;
-  /** For an end that is earlier than core was last given: core's timer still stands at the later time. */
+  /** For an end that is earlier than the one that core was last given: core's timer still has the later time. */
   readonly #endTimer: EarliestTimer;
 
-  /** Reports itself to the listener. */
+  /** Reports itself to the listener as granted. */
   constructor(quorum: Quorum, listener: AttemptListener, won: Won) {
     this.#quorum = quorum;
     this.#won = won;
@@ -70,7 +74,7 @@ export class RedLockGrant implements QuorumHold {
     if (!quorum.connected) this.#state.uncertain();
   }
 
-  /** A vote that came after the majority was there. */
+  /** Adds a vote that arrived after the majority was complete. */
   addVote(node: VotingNode): void {
     const { startedMs, leaseMs } = this.#won;
     if (!this.#ended && !this.#quorum.isTwin(node)) this.#add(node, startedMs, leaseMs);
@@ -89,7 +93,7 @@ export class RedLockGrant implements QuorumHold {
     this.#end();
     const { lock, owner, asked, leaseMs } = this.#won;
     const { nodes, majority } = this.#quorum;
-    // A number of nodes that cannot keep a majority from others is not waited for.
+    // The last nodes are not waited for when they are too few to keep another client from a majority.
     const needed = asked.size - (nodes.length - majority);
     this.#withdrawn ??= withdraw(this.#quorum, { lock, owner, nodes: [...asked], leaseMs, needed });
     const votes = [...this.#votes.entries().keys()];
@@ -122,13 +126,16 @@ export class RedLockGrant implements QuorumHold {
     void this.#recheck();
   }
 
-  /** `false` when it was not ours any more. Rejects with `QuorumError` when too few nodes said anything. 0 only looks. */
+  /**
+   * Extends the votes. `false`: the hold was not ours any more. Rejects with `QuorumError` when too few nodes answered.
+   * `wantedMs` 0 only looks.
+   */
   async #extend(wantedMs: Millis): Promise<boolean> {
     const { runtime, settings, nodes, majority } = this.#quorum;
     const { lock, owner, startedMs } = this.#won;
     const allowedMs = startedMs + settings.maxHoldMs - runtime.nowMs();
     const leaseMs = Math.floor(Math.max(0, Math.min(wantedMs, allowedMs, settings.maxLeaseMs)));
-    // Votes that come from now on are for the next round.
+    // Votes that arrive from now on take part in the next round only.
     const asked = this.#votes.entries();
     this.#repair(nodes.filter((node) => !asked.has(node)));
     const standing = (ballots: readonly Ballot<Extension>[]) =>
@@ -139,7 +146,7 @@ export class RedLockGrant implements QuorumHold {
       nodes: [...asked.keys()],
       ask: async (node) => {
         const answer = await lock.extend(node, owner, leaseMs);
-        // At once: a vote that is gone vouches for nothing that comes after it.
+        // Recorded at once, because a vote that is gone vouches for no vote that comes after it.
         if (!this.#ended) this.#votes.heard(asked.get(node) as StandingVote, answer, leaseMs);
         return answer;
       },
@@ -158,8 +165,8 @@ export class RedLockGrant implements QuorumHold {
   }
 
   /**
-   * Whether it may still be ours: nodes that said nothing keep their vote for as long as they last promised. The hold is relied on no
-   * longer than a majority does so.
+   * Whether the hold may still be ours. Nodes that did not answer keep their vote for as long as they last promised. The
+   * hold is relied on no longer than a majority keeps its votes.
    */
   #judge(): boolean {
     if (this.#ended) return false;
@@ -182,7 +189,7 @@ export class RedLockGrant implements QuorumHold {
     else this.#judge();
   }
 
-  /** Nodes without a vote of ours are asked for one. */
+  /** Asks nodes without a vote of ours for one. */
   #repair(nodes: readonly VotingNode[]): void {
     if (!this.#periodic) return;
     const { lock, owner, asked, leaseMs } = this.#won;
@@ -217,7 +224,8 @@ export class RedLockGrant implements QuorumHold {
           await this.#extend(this.#periodic ? this.#won.leaseMs : 0);
           return;
         } catch {
-          // Too few answers: asked again until they are there or the lease is over, which core sees to.
+          // Too few answers: this asks again until there are enough, or until the lease is over. Core ends the hold with its
+          // lease.
           if (!this.#quorum.connected || runtime.nowMs() > this.#validUntilMs) return;
         }
         await pause(runtime, retryMs).over;
@@ -227,7 +235,9 @@ export class RedLockGrant implements QuorumHold {
     }
   }
 
-  /** The grant itself asks whether the majority is still there until core renews, and where core never renews. */
+  /**
+   * Asks at intervals whether the majority still stands: until core renews the hold, and always where core never renews it.
+   */
   #armPoll(afterMs: Millis): void {
     this.#cancelPoll = this.#quorum.runtime.setTimer(afterMs, () => {
       if (!this.#periodic) void this.#recheck();
@@ -243,7 +253,7 @@ export class RedLockGrant implements QuorumHold {
   }
 }
 
-/** Counted from the first request: every node's lease began later than that. */
+/** The end of a lease, counted from the first request, because the lease on every node began later than that. */
 export function endOf(startedMs: Millis, leaseMs: Millis): Millis {
   return startedMs + leaseMs - marginMs(leaseMs);
 }

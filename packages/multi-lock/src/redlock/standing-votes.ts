@@ -4,19 +4,23 @@ import type { VotingNode } from "./voting-node.js";
 
 /** One node's vote for a hold. It counts until there is evidence that the node did not have it for some time in between. */
 export interface StandingVote {
-  /** The time until which the node keeps it without hearing of us, by our clock. */
+  /** The time, by our clock, until which the node keeps the vote without another request of ours. */
   untilMs: Millis;
-  /** The node had it later than this. */
+  /** The node had the vote at some time later than this. */
   confirmedMs: Millis;
-  /** When it began to count. */
+  /** When the vote began to count. */
   readonly sinceMs: Millis;
-  /** The votes that were a majority then, as far as nothing speaks against it. `null`: it is of those that won the hold. */
+  /**
+   * The votes that were a majority at that time, as far as no evidence speaks against it. `null`: the vote is one of those
+   * that won the hold.
+   */
   readonly vouchers: Set<StandingVote> | null;
 }
 
 /**
- * The votes of a hold. One that came after the grant counts only because others were a majority while it came, so that no other
- * client can have held just before: they vouch for it. When it turns out that they were none, it does not count either.
+ * The votes of a hold. A vote that came after the grant counts only because other votes were a majority while it came, so
+ * that no other client can have held just before. These other votes vouch for it. When it turns out that they were no
+ * majority, it does not count either.
  */
 export class StandingVotes {
   readonly #majority: number;
@@ -38,7 +42,7 @@ export class StandingVotes {
     return new Map(this.#votes);
   }
 
-  /** So many nodes can have given their vote to no other client. */
+  /** The number of nodes that cannot have given their vote to another client. */
   backing(nowMs: Millis): number {
     return this.#backers(nowMs).length;
   }
@@ -49,7 +53,7 @@ export class StandingVotes {
     return ends[this.#majority - 1] ?? -Infinity;
   }
 
-  /** A vote that came after the grant. Does not count when no majority vouches for it. */
+  /** Adds a vote that came after the grant. It does not count when no majority vouches for it. */
   add(
     node: VotingNode,
     { nowMs, askedMs, untilMs }: { nowMs: Millis; askedMs: Millis; untilMs: Millis },
@@ -59,13 +63,16 @@ export class StandingVotes {
     this.#votes.set(node, { untilMs, confirmedMs: askedMs, sinceMs: nowMs, vouchers: new Set(vouchers) });
   }
 
-  /** The node may have given its vote to another client since, or not: it has to be asked. */
+  /** The node may have given its vote to another client since. Until the node is asked, the vote backs the hold no more. */
   doubt(node: VotingNode, nowMs: Millis): void {
     const vote = this.#votes.get(node);
     if (vote !== undefined) vote.untilMs = Math.min(vote.untilMs, nowMs);
   }
 
-  /** An answer about `vote`, whatever has become of it meanwhile. `leaseMs`: what was asked for, 0 for nothing. */
+  /**
+   * Takes over an answer about `vote`, whatever has become of the vote meanwhile. `leaseMs`: the lease that was asked for, 0
+   * for none.
+   */
   heard(vote: StandingVote, { reply, sentMs, answeredMs }: Answer<ExtendAnswer>, leaseMs: Millis): void {
     if (reply.status === "gone") {
       this.#gone(vote);
@@ -75,7 +82,8 @@ export class StandingVotes {
       if (reply.pttlMs < 0) return;
       const leftMs = leaseMs > 0 ? Math.min(reply.pttlMs, leaseMs) : reply.pttlMs;
       const readMs = sentMs + leftMs - marginMs(leftMs);
-      // What it promised before stands, unless even the latest reading falls short of it: then its clock was stepped.
+      // What the node promised before stands, unless the vote ends earlier even by the latest reading of this answer. Then
+      // its clock was stepped.
       vote.untilMs = answeredMs + reply.pttlMs < vote.untilMs ? readMs : Math.max(vote.untilMs, readMs);
     }
   }
@@ -83,7 +91,7 @@ export class StandingVotes {
   #gone(vote: StandingVote): void {
     for (const [node, each] of this.#votes) if (each === vote) this.#votes.delete(node);
     for (const each of [...this.#votes.values()]) {
-      // Seen after the other had begun to count: it did vouch for it.
+      // A vote that was seen after the other vote had begun to count did vouch for it.
       if (vote.confirmedMs >= each.sinceMs || each.vouchers?.delete(vote) !== true) continue;
       if (each.vouchers.size < this.#majority) this.#gone(each);
     }

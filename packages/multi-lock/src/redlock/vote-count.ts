@@ -10,33 +10,37 @@ export type VoteBallot = Ballot<Vote>;
 /** The nodes whose votes count, of those that voted for us. */
 export function votersOf(ballots: readonly VoteBallot[], maxLeaseMs: Millis): readonly VotingNode[] {
   const replies = repliesOf(ballots);
-  // A node that came back empty knows only the leases that clients have asked of it since. The other nodes remember longer ones.
+  // A node that came back empty knows only the leases that clients have asked of it since. The other nodes may remember
+  // longer ones.
   const longestMs = Math.max(maxLeaseMs, ...replies.map(([, { reply }]) => reply.longestLeaseMs));
   return replies.flatMap(([node, { reply }]) =>
     reply.status === "granted" && (reply.ageMs < 0 || reply.ageMs >= longestMs) ? [node] : [],
   );
 }
 
-/** How many of the nodes said who has the lock. */
+/** The number of nodes that answered which client has the lock. */
 export function spokenOf(ballots: readonly VoteBallot[]): number {
   return repliesOf(ballots).filter(([, { reply }]) => reply.status === "granted" || reply.status === "busy")
     .length;
 }
 
-/** Why a round gave no majority, and what that says of the next. */
+/** Why a round gave no majority, and what that means for the next round. */
 export interface Defeat {
-  /** One client has a majority: until it lets go, or its lease ends, no other client can have one. */
+  /**
+   * What is left of the lease of a client that has a majority; `null` when no client has one. Until that client releases, or
+   * its lease ends, no other client can have a majority.
+   */
   readonly holderLeftMs: Millis | null;
-  /** The first moment at which another node may vote again. */
+  /** The time until the first node that sits out may vote again; `null` when no node sits out. */
   readonly quarantineLeftMs: Millis | null;
-  /** A majority of the nodes said who has the lock, so other clients are in the way. */
+  /** Whether a majority of the nodes answered which client has the lock, so that other clients are in the way. */
   readonly contested: boolean;
   readonly votes: readonly NodeVote[];
   /** The time from the first request of the round to its end. */
   readonly tookMs: Millis;
 }
 
-/** Throws `LayoutConflictError` where what is under the name on the nodes leaves no majority. */
+/** Throws `LayoutConflictError` where something else under the name, on too many nodes, leaves no majority that could vote. */
 export function defeatOf(round: Round<Vote>, lockName: string, majority: number): Defeat {
   const replies = repliesOf(round.ballots);
   const total = round.ballots.length + round.silent.length;
@@ -64,7 +68,7 @@ export function defeatOf(round: Round<Vote>, lockName: string, majority: number)
   };
 }
 
-/** The votes of a round that asked nodes to keep a vote they have given. */
+/** The votes of a round in which nodes were asked to keep a vote that they have given. */
 export function extensionVotes(round: Round<Extension>): readonly NodeVote[] {
   return votesOf(round, ({ reply }) => ({ vote: reply.status === "extended" ? "for" : "against" }));
 }

@@ -17,7 +17,7 @@ import type { ResolvedNode, ResolvedRedLocksOptions } from "./options.js";
 export interface NodeListener {
   /** Counts the requests. */
   readonly meter: RequestMeter | undefined;
-  /** The connection of a node came or broke. */
+  /** A node was connected, or its connection broke. */
   connectionChanged(): void;
   /**
    * The votes on the node have to be asked for again. `restarted`: it is another server than before; `stepped`: leases on it ended before
@@ -27,7 +27,7 @@ export interface NodeListener {
   warn(message: string, code: string): void;
 }
 
-/** Connects to a node; a simulation has lines of its own. */
+/** Connects to a node. A simulation uses lines of its own. */
 export type OpenLine = (options: LineOptions) => RedisLine;
 
 /** One of the independent masters, as this provider knows it. */
@@ -39,7 +39,7 @@ export class VotingNode {
   readonly #listener: NodeListener;
   #clock = new ServerClock();
   #runId: string | null = null;
-  /** The node's clock less ours, and how far off that may be. */
+  /** The node's clock minus ours, and how uncertain that difference is. */
   #offset: { readonly ms: number; readonly uncertainMs: number } | null = null;
 
   constructor(
@@ -71,7 +71,7 @@ export class VotingNode {
     return this.line.state === "connected";
   }
 
-  /** The run id that the node gave when it was connected to; `null` while it is not. */
+  /** The run id that the node last gave; `null` while it is not connected. */
   get runId(): string | null {
     return this.connected ? (this.line.masterOf("") ?? this.#runId) : null;
   }
@@ -86,14 +86,17 @@ export class VotingNode {
     return upperMs === null ? null : upperMs + withinMs;
   }
 
-  /** Messages are hints: what a node without a subscription cannot say, the next request finds. */
+  /**
+   * Subscribes to a channel of the node. Messages are only hints: the next request finds what a node without a subscription
+   * cannot report.
+   */
   listen(channel: string, kind: "plain" | "redisson", heard: (text: string) => void): Subscription {
     const subscription = this.line.subscribe(channel, kind, heard);
     subscription.ready.catch(() => {});
     return subscription;
   }
 
-  /** Rejects as `RedisLine.run` does. Keeps what the answer says of the node. */
+  /** Runs a script, and keeps what its answer says of the node. Rejects as `RedisLine.run` does. */
   async ask<A, R extends NodeAnswer>(
     script: CallScript<A, R>,
     keys: readonly string[],

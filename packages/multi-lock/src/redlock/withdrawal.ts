@@ -9,19 +9,20 @@ import type { VotingNode } from "./voting-node.js";
 export interface WithdrawalSpec {
   readonly lock: NodeLock;
   readonly owner: string;
-  /** Where something of the owner may be. */
+  /** The nodes that may have a vote of the owner. */
   readonly nodes: readonly VotingNode[];
   /** The longest lease that was voted for. */
   readonly leaseMs: Millis;
-  /** So many nodes are waited for beyond one round too. Default 0. */
+  /** The number of nodes that are waited for even beyond one round. Default 0. */
   readonly needed?: number;
 }
 
 const pauseMs: Millis = 50;
 
 /**
- * An owner's last request to each node, repeated until it is answered or its lease is over. Resolves when nothing is left that could stand
- * in another client's way, to the nodes that had no vote of the owner; the rest goes on by itself. Never rejects.
+ * Sends an owner's last request to each node, and repeats it until it is answered or the owner's lease is over. Resolves
+ * after one round, and not before `needed` nodes have answered, with the nodes that had no vote of the owner. The other
+ * requests go on in the background. Never rejects.
  */
 export async function withdraw(
   quorum: Pick<Quorum, "runtime" | "settings">,
@@ -37,7 +38,7 @@ export async function withdraw(
   return new Set(repliesOf(round.ballots).flatMap(([node, gone]) => (gone ? [node] : [])));
 }
 
-/** Whether the node said that it had no vote of this owner. `endMs`: then it cannot have one any more. */
+/** Whether the node answered that it had no vote of this owner. `endMs`: from then on it cannot have one any more. */
 async function endVote(
   runtime: Runtime,
   node: VotingNode,
@@ -50,13 +51,14 @@ async function endVote(
       const { reply } = await release();
       return reply.status === "gone" && !repeated;
     } catch (error) {
-      // A request that was sent and not answered may have ended the vote. Refusals that do not pass leave it to its lease.
+      // A request that was sent and not answered may have ended the vote. After a permanent refusal, the vote ends with its
+      // lease.
       if (error instanceof OutcomeUnknownError) repeated = true;
       if (!(error instanceof BackendError && error.retryable)) return false;
     }
     const leftMs = endMs - runtime.nowMs();
     if (leftMs <= 0) return false;
-    // The line says when the node is back. That it is not back in time changes nothing here.
+    // Waits until the node is connected again. If it is not in time, that changes nothing here.
     if (!node.connected) await node.line.whenConnected({ waitMs: leftMs }).catch(() => {});
     await pause(runtime, pauseMs).over;
   }
