@@ -3,11 +3,12 @@ import { InvalidArgumentError, type LockProvider, systemRuntime } from "@holdfas
 import { list } from "./names.js";
 import { look, type RunRecord, recordName } from "./run-record.js";
 
-/** What node-cron 4 asks before each run of a task with `distributed: true`: its `RunCoordinator`. */
+/** The `RunCoordinator` of node-cron 4, which it asks before each run of a task with `distributed: true`. */
 export interface CronCoordinator {
   /**
-   * `true` in one replica for each key. Rejects as `SharedRecord.replace()`, also where it is not known whether a claim of this call was written,
-   * with `InvalidArgumentError` for a key without a task's name, and with `UnsupportedError` with RedLock; node-cron then leaves the run out.
+   * Resolves with `true` in one replica for each key. Rejects as `SharedRecord.replace()` does, also where it is not known
+   * whether a claim of this call was written. Rejects with `InvalidArgumentError` for a key without a task's name, and with
+   * `UnsupportedError` with RedLock. After a rejection, node-cron leaves the run out.
    */
   shouldRun(key: string, ttlMs: number): Promise<boolean>;
   /** Notes that the run has ended. */
@@ -15,9 +16,9 @@ export interface CronCoordinator {
 }
 
 /**
- * A coordinator for tasks of node-cron that run in one replica for each due time, also when the replicas' clocks differ. Keys are the task's name
- * and its due time; due times are claimed in rising order, in a record that outlives all replicas. `by`: shown with the last run, default host
- * name and process id.
+ * A coordinator for tasks of node-cron that run in one replica for each due time, even when the replicas' clocks differ.
+ * Keys are the task's name and its due time; due times are claimed in rising order, in a record that outlives all replicas.
+ * `by`: the name of this replica, which is shown with the last run; default host name and process id.
  *
  * @example
  * ```ts
@@ -33,7 +34,7 @@ export function cronCoordinator(
   locks: LockProvider,
   { by = `${hostname()}/${process.pid}` }: { readonly by?: string } = {},
 ): CronCoordinator {
-  /** Claims of this process that have not ended, by key. */
+  /** Claims of this process whose runs have not ended, by key. */
   const claims = new Map<string, { readonly text: string; readonly record: RunRecord }>();
   return {
     async shouldRun(key) {
@@ -47,19 +48,21 @@ export function cronCoordinator(
         attempt: 1,
         by,
       } as const;
-      /** Why it is not known whether a claim of this call was written. */
+      /** The error after which it is not known whether a claim of this call was written. */
       let unsure: { readonly error: unknown } | null = null;
       for (;;) {
         const seen = await look(shared);
         if (seen.record === null) await list(locks, name);
         else if (seen.record.due >= dueMs) {
-          // The claim may have been written and passed over since: this due time is then missing in the whole fleet.
+          // The claim may have been written, and a later claim may have replaced it since. Then no replica of the fleet runs
+          // this due time.
           if (unsure !== null) throw unsure.error;
           return false;
         }
         const record = { ...claim, at: systemRuntime.wallMs() };
         const text = JSON.stringify(record);
-        // Where the answer is lost the claim may have been written, and no other replica runs this due time then. The same call again says so.
+        // Where the answer is lost, the claim may have been written. Then no other replica runs this due time. The same call
+        // again shows it.
         let claimed: boolean;
         try {
           claimed = await shared.replace(seen.text, text);
@@ -78,7 +81,7 @@ export function cronCoordinator(
       claims.delete(key);
       const { name } = partsOf(key);
       const ended = { ...claim.record, state: "done", ended: systemRuntime.wallMs() };
-      // Where a later run was claimed meanwhile, nothing is left to note.
+      // Where a later run was claimed meanwhile, there is nothing left to note.
       await locks.record(recordName(name)).replace(claim.text, JSON.stringify(ended));
     },
   };

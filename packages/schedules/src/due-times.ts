@@ -26,7 +26,8 @@ export function dueTimes(every: unknown): DueTimes {
   }
   return {
     after(afterMs) {
-      // From one below, because rounding may make the quotient too large or too small by one where `every` is no whole number.
+      // Starts one below, because rounding may make the quotient too large or too small by one where `every` is no whole
+      // number.
       let nth = Math.floor(afterMs / every) - 1;
       while (nth * every <= afterMs) nth++;
       return nth * every;
@@ -36,7 +37,10 @@ export function dueTimes(every: unknown): DueTimes {
 
 const minuteMs: Millis = 60_000;
 
-/** The last one after `afterMs` and not after `nowMs`; `null` where there is none. Looks at the last minute first, so that years cost nothing. */
+/**
+ * The last due time after `afterMs` and not after `nowMs`; `null` where there is none. Looks at the last minute first, so
+ * that years cost nothing.
+ */
 export function lastDue(times: DueTimes, afterMs: Millis, nowMs: Millis): Millis | null {
   for (let windowMs = minuteMs; ; windowMs *= 8) {
     const fromMs = Math.max(afterMs, nowMs - windowMs);

@@ -6,22 +6,22 @@ import { look, recordName } from "./run-record.js";
 export interface LastRun {
   /** Its due time. */
   readonly due: Date;
-  /** `"running"` also where its replica died in the middle. */
+  /** `"running"` also where its replica died during the run. */
   readonly state: "running" | "done" | "failed";
-  /** 1; more where it was run again. */
+  /** 1; higher where it was run again. */
   readonly attempt: number;
-  /** The replica, as its option `by` says. */
+  /** The replica, as its option `by` names it. */
   readonly by: string;
   /** When it was claimed, by the clock of that replica. */
   readonly began: Date;
   /** When it ended, by the same clock. */
   readonly ended?: Date;
-  /** The message of what the job has thrown. */
+  /** The message of the error that the job threw. */
   readonly error?: string;
 }
 
 /**
- * The last run of a schedule; `null` where there was none yet. Rejects as `SharedRecord.read()`.
+ * The last run of a schedule; `null` where there was none yet. Rejects as `SharedRecord.read()` does.
  *
  * @example
  * ```ts
@@ -47,8 +47,9 @@ export async function lastRun(records: RecordReader, name: string): Promise<Last
 }
 
 /**
- * The last run of each schedule of a provider's root, by name; `null` for one that has not run yet. Also what `cronCoordinator` has claimed. Beyond
- * 60,000 bytes of names none are added. A name whose record holds something else is left out: `lastRun` says what. Rejects as `SharedRecord.read()`.
+ * The last run of each schedule of a provider's root, by name; `null` for a schedule that has not run yet. Runs that
+ * `cronCoordinator` has claimed are included. When the names take 60,000 bytes, no more names are added. A name whose record
+ * holds something else is left out; `lastRun` reports what it holds. Rejects as `SharedRecord.read()` does.
  */
 export async function lastRuns(records: RecordReader): Promise<ReadonlyMap<string, LastRun | null>> {
   const names = await listed(records);

@@ -2,10 +2,13 @@ import { LayoutConflictError, type LockProvider, type RecordReader } from "@hold
 
 /** The record that has the names of all schedules, as a JSON array. On ZooKeeper it stands beside their records. */
 const indexName = "schedules";
-/** More names would not fit into a record; those that come later are not listed. */
+/** More bytes of names would not fit into a record. Schedules that come later are not listed. */
 const mostBytes = 60_000;
 
-/** Adds a schedule to those that are listed, which each does once in its life. A record of something else is left as it is: the list is only for looking. */
+/**
+ * Adds a schedule to the list of names, which each schedule does once in its life. A record that holds something else stays
+ * as it is, because the list is only for looking.
+ */
 export async function list(locks: LockProvider, name: string): Promise<void> {
   try {
     const index = locks.record(indexName);
@@ -25,7 +28,7 @@ export async function listed(records: RecordReader): Promise<readonly string[]> 
   return namesIn(await records.record(indexName).read()) ?? [];
 }
 
-/** `null`: it is something else. */
+/** `null`: the record holds something else. */
 function namesIn(text: string | null): readonly string[] | null {
   try {
     const found: unknown = JSON.parse(text ?? "[]");

@@ -20,29 +20,33 @@ import { errorText, look, type RunRecord, recordName, type SeenRecord } from "./
 
 export type Job = (run: Run) => unknown;
 
-/** The wall clock is looked at so often at least: it may be set. */
+/** The longest time between two looks at the wall clock, which may be set. */
 const lookAgainMs: Millis = 30_000;
-/** A clock that is ahead is named so often at most. */
+/** The shortest time between two warnings of a clock that is ahead. */
 const warnAgainMs: Millis = 3_600_000;
-/** After trouble with the backend, at first and at most. */
+/** The first and the longest pause after trouble with the backend. */
 const restMs: Millis = 250;
 const longRestMs: Millis = 5_000;
-/** So long a replica waits for the lock in one piece, before it looks again what is due. */
+/** How long a replica waits for the lock without a break, before it looks again for what is due. */
 const waitMs: Millis = 20_000;
-/** How often `runDue` looks at most where it does not know whether its claim was written. */
+/** The most looks of `runDue` where it does not know whether its claim was written. */
 const mostLooks = 6;
-/** How often it waits for the lock then. */
+/** The most waits of `runDue` for the lock in that case. */
 const mostWaits = 2;
-/** How often it waits while no replica has claimed what is due: for two minutes, in which the lease or session of a dead one ends. */
+/**
+ * The most waits while no replica has claimed what is due. They last two minutes, in which the lease or session of a dead
+ * replica ends.
+ */
 const mostWaitsUnclaimed = 6;
 
 /**
- * Runs `job` in one replica of a fleet for each due time: whichever replica gets the schedule's lock first claims the due time in a record that
- * outlives all of them. Clocks that differ, restarts and lost connections lead to no second run; with `ifCut: "again"` a run that was cut in the
- * middle is made again. Runs of one schedule do not overlap as long as the job ends when its `signal` aborts.
+ * Runs `job` in one replica of a fleet for each due time. The replica that gets the schedule's lock first claims the due
+ * time in a record that outlives all replicas. Clocks that differ, restarts and lost connections lead to no second run; with
+ * `ifCut: "again"` a run that was cut in the middle is made again. Runs of one schedule do not overlap as long as the job
+ * ends when its `signal` aborts.
  *
- * Throws `InvalidArgumentError` for wrong options. Trouble with the backend is tried again for as long as the schedule is not stopped; a provider
- * that is closed ends it.
+ * Throws `InvalidArgumentError` for wrong options. After trouble with the backend, the schedule tries again until it is
+ * stopped. It ends when its provider is closed.
  *
  * @example
  * ```ts
@@ -60,10 +64,11 @@ export function oncePer(locks: LockProvider, name: string, options: OncePerOptio
 }
 
 /**
- * Runs what is due now, once in the fleet, and resolves with how it ended; `null` where nothing is due that no replica has claimed. For processes that
- * cron starts, and that exit after their job. One call makes one run: with `catchUp: "all"` call it until it gives `null`. Rejects with
- * `BackendError` where the backend is not there, after some more tries where its claim may have been written, and with `InvalidArgumentError`. The
- * first call for a name runs nothing but notes the time from which on due times count.
+ * Runs what is due now, once in the fleet, and resolves with a report of how it ended; `null` where nothing is due, or other
+ * replicas have claimed all that is due. It is for processes that cron starts and that exit after their job. One call makes
+ * one run: with `catchUp: "all"` call it until it gives `null`. Rejects with `BackendError` where the backend cannot be
+ * reached; if its claim may have been written, it first tries some more times. Rejects with `InvalidArgumentError` for wrong
+ * options. The first call for a name runs nothing: it notes the time from which due times count.
  *
  * @example
  * ```ts
@@ -82,11 +87,12 @@ export async function runDue(
   const runs = new DueRuns(locks, name, options, job);
   const stopped = new AbortController();
   for (let looks = 1; ; looks++) {
-    // Only this call knows its claim again: where that was written and the call gives up, the run is not made, or only as one that was cut.
+    // Only this call recognises its claim. If the claim was written and this call gives up, the run is not made, or only as
+    // a run that was cut.
     const mayLookAgain = (most: number): boolean => runs.unsure && looks < most;
     try {
       const [report, againMs, unclaimed] = await runs.next(stopped.signal);
-      // Another run has the lock, or what this call has left of it: that is over soon.
+      // Another run has the lock, or an earlier wait of this call has left something in its queue, which is over soon.
       const waitsOn = unclaimed ? looks < mostWaitsUnclaimed : mayLookAgain(mostWaits);
       if (report !== null || againMs > 0 || !waitsOn) return report;
     } catch (error) {
@@ -97,8 +103,8 @@ export async function runDue(
 }
 
 /**
- * What `runs.next()` found: how a run has ended, or when to look again. `unclaimed`: the wait for the lock was in vain, and no replica has claimed
- * what is due meanwhile.
+ * The result of `runs.next()`: how a run has ended, or when to look again. `unclaimed`: the lock was not granted in time,
+ * and no replica has claimed what is due meanwhile.
  */
 type Step = readonly [report: RunReport | null, againMs: Millis, unclaimed?: boolean];
 
@@ -112,9 +118,9 @@ class DueRuns {
   readonly #options: OncePerOptions;
   readonly #job: Job;
   readonly #by: string;
-  /** Claims of this replica whose answer did not come: they may have been written. */
+  /** Claims of this replica for which no answer came: they may have been written. */
   readonly #unsure = new Set<string>();
-  /** By the monotonic clock. */
+  /** The time before which there is no other warning of clocks, by the monotonic clock. */
   #warnOfClocksFromMs: Millis = Number.NEGATIVE_INFINITY;
 
   constructor(locks: LockProvider, name: string, options: OncePerOptions, job: Job) {
@@ -129,7 +135,7 @@ class DueRuns {
     this.#by = options.by ?? `${hostname()}/${process.pid}`;
   }
 
-  /** There is a claim of which it is not known whether it was written. */
+  /** Whether there is a claim of which it is not known whether it was written. */
   get unsure(): boolean {
     return this.#unsure.size > 0;
   }
@@ -145,13 +151,14 @@ class DueRuns {
     const early = this.#wanted(seen.record);
     if (early === null) return [null, this.#untilDue(seen.record)];
     if (early.restMs > 0) return [null, early.restMs];
-    // A run that goes on has the lock. One that was cut has left it.
+    // A run that is under way has the lock. A run that was cut has left the lock.
     let lock: LockHandle;
     try {
       lock = await this.#locks.mutex(`${recordName(this.name)}/lock`).acquire({ waitMs, signal: stopped });
     } catch (error) {
       if (!(error instanceof AcquireTimeoutError)) throw error;
-      // A replica that runs has claimed. One that died before that has left the lock, until its lease or session ends.
+      // A replica that runs the job has claimed it. A replica that died before its claim has the lock until its lease or
+      // session ends.
       const unclaimed = seen.record.state !== "running" && (await look(this.#record)).text === seen.text;
       return [null, 0, unclaimed];
     }
@@ -159,7 +166,7 @@ class DueRuns {
       return await this.#underLock(lock, stopped);
     } finally {
       await lock.release().catch(() => {
-        // It is lost, or ends by itself.
+        // The lock is lost, or ends by itself.
       });
     }
   }
@@ -170,14 +177,14 @@ class DueRuns {
     const wanted = this.#wanted(seen.record);
     if (wanted === null) return [null, this.#untilDue(seen.record)];
     if (wanted.restMs > 0) return [null, wanted.restMs];
-    // Another replica runs it.
+    // This replica begins no more runs: another replica runs it.
     if (stopped.aborted) return [null, 0];
     const claimed = await this.#claim(seen, wanted);
     if (claimed === null) return [null, 0];
     return [await this.#run(lock, claimed), 0];
   }
 
-  /** From now on due times count. Of several replicas that come first one writes. */
+  /** Makes the record, so that due times count from now on. Of several replicas that come first, only one writes it. */
   async #beBorn(): Promise<void> {
     const nowMs = this.runtime.wallMs();
     const born = {
@@ -246,7 +253,7 @@ class DueRuns {
     try {
       return (await this.#record.replace(before, text)) ? { text, record } : null;
     } catch (error) {
-      // It may have been written, and then no other replica runs this due time.
+      // The claim may have been written, and then no other replica runs this due time.
       this.#unsure.add(claim);
       throw error;
     }
@@ -267,13 +274,17 @@ class DueRuns {
     const ended = new Date(this.runtime.wallMs());
     const outcome = lost ? "lost" : failure === undefined ? "done" : "failed";
     const report: RunReport = { name, due, attempt, outcome, ...failure, began, ended };
-    // A job that was cut has not come to its end: the record says so, unless it ended well before it heard.
+    // A job that failed after it lost the lock was cut, and its record stays as it is. A job that ended well in spite of the
+    // loss is noted.
     if (!(lost && failure !== undefined)) await this.#note(lock, text, record, ended, failure);
     this.#tell(report);
     return report;
   }
 
-  /** Tried as long as the lock is held: without the note the run looks like one that was cut. */
+  /**
+   * Notes the end of the run. Tries for as long as the lock is held, because without the note the run looks like one that
+   * was cut.
+   */
   async #note(
     lock: LockHandle,
     text: string,
@@ -314,7 +325,10 @@ class DueRuns {
     }
   }
 
-  /** Due times are claimed in rising order alone: after a claim by a clock that was ahead no replica runs anything until that time has come. */
+  /**
+   * Warns of a clock that is ahead of ours. Due times are claimed in rising order only: after a claim by a clock that was
+   * ahead, no replica runs anything until that time has come.
+   */
   #compareClocks({ at, by, due }: RunRecord): void {
     const { clocksWithinMs = 500 } = this.#options;
     const wallMs = this.runtime.wallMs();
@@ -381,7 +395,7 @@ class ScheduleLoop {
   }
 }
 
-/** Trouble that may be over at the next try. */
+/** Whether an error is trouble that may be over at the next try. */
 function isPassing(error: unknown): boolean {
   return error instanceof BackendError || error instanceof LockLostError;
 }

@@ -2,8 +2,8 @@ import { LayoutConflictError, type Millis, type SharedRecord } from "@holdfast/c
 import { messageOf } from "@holdfast/core/internal";
 
 /**
- * The last due time that a replica has claimed, as it is kept. Due times are claimed in rising order alone, so one record says of every due time
- * whether it is taken.
+ * The last due time that a replica has claimed, as it is stored. Due times are claimed in rising order only, so one record
+ * shows for every due time whether it is taken.
  */
 export interface RunRecord {
   readonly v: 1;
@@ -29,7 +29,7 @@ export interface SeenRecord {
 
 const prefix = "schedules/";
 
-/** Where the record of a schedule is. */
+/** The name of the record of a schedule. */
 export function recordName(name: string): string {
   return `${prefix}${name}`;
 }
@@ -44,7 +44,7 @@ function parse(name: string, text: string): RunRecord {
     const found = JSON.parse(text) as RunRecord;
     if (found.v === 1 && Number.isFinite(found.due) && typeof found.claim === "string") return found;
   } catch {
-    // Named below, with what was found.
+    // The error below names the record and what was found in it.
   }
   throw new LayoutConflictError(
     `the record ${JSON.stringify(name)} holds something else than the last run of a schedule: ${JSON.stringify(text.slice(0, 80))}`,
@@ -52,7 +52,7 @@ function parse(name: string, text: string): RunRecord {
   );
 }
 
-/** What a record can hold of an error's message. */
+/** The most characters of an error's message that a record holds. */
 const errorLength = 500;
 
 export function errorText(error: unknown): string {
