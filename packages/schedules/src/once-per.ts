@@ -92,7 +92,7 @@ export async function runDue(
     const mayLookAgain = (most: number): boolean => runs.unsure && looks < most;
     try {
       const [report, againMs, unclaimed] = await runs.next(stopped.signal);
-      // Another run has the lock, or an earlier wait of this call has left something in its queue, which is over soon.
+      // Another run has the lock, or a hold of an earlier look of this call has not ended yet: that is over soon.
       const waitsOn = unclaimed ? looks < mostWaitsUnclaimed : mayLookAgain(mostWaits);
       if (report !== null || againMs > 0 || !waitsOn) return report;
     } catch (error) {

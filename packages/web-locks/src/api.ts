@@ -2,16 +2,16 @@ import type { AnyToken, LockMode } from "@holdfast/core";
 
 /** What one request asks for: the standard's `LockOptions`. */
 export interface WebLockOptions {
-  /** `"exclusive"` (default): alone. `"shared"`: beside others that ask for it shared. */
+  /** `"exclusive"` (default): alone. `"shared"`: together with other holders that ask for it shared. */
   mode?: LockMode;
-  /** `true`: the callback is called with `null` where the lock cannot be had at once. Default `false`. */
+  /** `true`: the callback is called with `null` where the lock cannot be granted at once. Default `false`. */
   ifAvailable?: boolean;
   /**
    * `true`: the present holders lose the lock, and this request is the next one of this manager. Default `false`. Holders of other managers
-   * are asked to let go, which their managers do at once; waiters of other managers keep their places before this request.
+   * are asked to release, which their managers do at once; waiters of other managers keep their places before this request.
    */
   steal?: boolean;
-  /** Ends the wait: the request rejects with `signal.reason`. Without an effect once the lock is granted. */
+  /** Ends the wait: the request rejects with `signal.reason`. Has no effect once the lock is granted. */
   signal?: AbortSignal;
 }
 
@@ -24,13 +24,13 @@ export interface WebLock<Token extends AnyToken = AnyToken> {
   /** The fencing token of the grant, for the resource to refuse late writers; `null` where the provider has none. */
   readonly token: Token;
   /**
-   * Aborts once the lock is held no more although its callback has not ended: stolen, or lost with the session or the lease. Pass it to
-   * everything that the callback awaits.
+   * Aborts when the lock ends before its callback has ended: because it was stolen, or lost with the session or the lease.
+   * Pass it to everything that the callback awaits.
    */
   readonly lost: AbortSignal;
 }
 
-/** What is called with the granted lock, and what it returns: the lock is held until that has settled. */
+/** The function that is called with the granted lock. The lock is held until the function's result has settled. */
 export type WebLockCallback<Lock, T> = (lock: Lock) => T | PromiseLike<T>;
 
 /** One lock that is held or asked for: the standard's `LockInfo`. */
@@ -39,11 +39,14 @@ export interface WebLockInfo {
   readonly name: string;
   /** The mode as it was requested. */
   readonly mode: LockMode;
-  /** The id of the client. For this manager the `id` of its provider, for another client its session or what else the backend knows it by. */
+  /**
+   * The id of the client. For this manager the `id` of its provider; for another client its session, or another id in the
+   * backend.
+   */
   readonly clientId: string;
 }
 
-/** What was held and asked for when the picture was taken: the standard's `LockManagerSnapshot`. */
+/** What was held and asked for at one moment: the standard's `LockManagerSnapshot`. */
 export interface WebLockSnapshot {
   /** The holds of this manager, and those of other clients on the names that this manager holds or asks for. */
   readonly held: readonly WebLockInfo[];
@@ -51,17 +54,18 @@ export interface WebLockSnapshot {
   readonly pending: readonly WebLockInfo[];
 }
 
-/** The standard's `LockManager`, as `navigator.locks` is one, over a provider. */
+/** The standard's `LockManager`, such as `navigator.locks` is, over a provider. */
 export interface WebLockManager<Token extends AnyToken = AnyToken> {
   /**
-   * Waits for the lock, calls `callback` with it, and gives it back when what the callback returned has settled, with which the request
-   * settles too.
+   * Waits for the lock, and calls `callback` with it. When the result of the callback has settled, the lock is given back
+   * and the request settles with the same result.
    *
-   * It rejects as the standard says: with `NotSupportedError` (a `DOMException`) for a name that begins with `-` and for options that
-   * exclude each other, with `TypeError` for what is no callback, mode or signal, with `signal.reason`, with `AbortError` once the
-   * lock is stolen, and with what the callback threw. Beyond the standard it rejects with `LockLostError` as soon as the lock is lost,
-   * and with what `acquire()` of the provider rejects with, such as `BackendError` and `ProviderClosedError`. The callback of a lock
-   * that was stolen or lost goes on; its signal `lock.lost` is aborted.
+   * It rejects as the standard says: with `NotSupportedError` (a `DOMException`) for a name that begins with `-` and for
+   * options that exclude each other, with `TypeError` for a value that is no callback, mode or signal, with `signal.reason`,
+   * with `AbortError` once the lock is stolen, and with what the callback threw. Beyond the standard it rejects with
+   * `LockLostError` as soon as the lock is lost, and with what `acquire()` of the provider rejects with, such as
+   * `BackendError` and `ProviderClosedError`. The callback of a lock that was stolen or lost goes on; its signal `lock.lost`
+   * is aborted.
    *
    * @example
    * ```ts
@@ -80,7 +84,7 @@ export interface WebLockManager<Token extends AnyToken = AnyToken> {
     options: (WebLockOptions & { ifAvailable?: false }) | null | undefined,
     callback: WebLockCallback<WebLock<Token>, T>,
   ): Promise<T>;
-  /** Like the form above, with `ifAvailable`: the callback gets `null` where the lock cannot be had at once. */
+  /** Like the form above, with `ifAvailable`: the callback gets `null` where the lock cannot be granted at once. */
   request<T>(
     name: string,
     options: WebLockOptions,
@@ -88,8 +92,8 @@ export interface WebLockManager<Token extends AnyToken = AnyToken> {
   ): Promise<T>;
 
   /**
-   * What this manager holds and waits for, and who else holds those names. A picture, already old. Rejects with what `inspect()` of the
-   * provider's locks rejects with.
+   * What this manager holds and waits for, and which other clients hold those names, at a moment that is already past.
+   * Rejects with what `inspect()` of the provider's locks rejects with.
    *
    * @example
    * ```ts

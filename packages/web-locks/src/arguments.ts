@@ -9,7 +9,7 @@ export interface Asked {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Checks in the standard's order, with its errors. */
+/** Checks the arguments of a request in the standard's order, with the standard's errors. */
 export function readArguments(name: unknown, options: WebLockOptions, callback: unknown): Asked {
   const asked: Asked = {
     name: String(name),

@@ -1,7 +1,7 @@
 import type { LockHandle, LockMode } from "@holdfast/core";
 import type { WebLock } from "./api.js";
 
-/** One granted lock: until its callback has settled, or it was taken away before. */
+/** One granted lock, until its callback has settled or it was stolen or lost before. */
 export class HeldLock {
   readonly name: string;
   readonly mode: LockMode;
@@ -14,7 +14,7 @@ export class HeldLock {
     this.mode = mode;
     this.#handle = handle;
     whenAborted(handle.lost, (reason) => this.#over.abort(reason));
-    // Another manager steals it.
+    // A request to release comes from another manager, which steals the lock.
     whenAborted(handle.revokeRequested, () => void this.steal());
   }
 
@@ -25,8 +25,8 @@ export class HeldLock {
   }
 
   /**
-   * Settles as the callback does, and gives the lock back before; at once when the lock is stolen or lost. The callback of a lock that was
-   * stolen or lost between its grant and this call is not called.
+   * Settles as the callback does, after the lock was given back. When the lock is stolen or lost, it does not wait for the
+   * callback. The callback of a lock that was stolen or lost between its grant and this call is not called.
    */
   async settle<T>(body: () => T | PromiseLike<T>): Promise<T> {
     const lost = this.#over.signal;
@@ -40,7 +40,7 @@ export class HeldLock {
     }
   }
 
-  /** Resolves when the lock was given back. */
+  /** Ends the hold as stolen. Resolves when the lock was given back. */
   async steal(): Promise<void> {
     if (this.#released !== undefined) return;
     this.#over.abort(new DOMException(`the lock "${this.name}" was stolen`, "AbortError"));
@@ -53,7 +53,10 @@ export class HeldLock {
   }
 }
 
-/** At once where it has been aborted: a listener that is added then is never called. */
+/**
+ * Calls `act` when the signal aborts; at once where it has been aborted, because a listener that is added then is never
+ * called.
+ */
 function whenAborted(signal: AbortSignal, act: (reason: unknown) => void): void {
   if (signal.aborted) act(signal.reason);
   else signal.addEventListener("abort", () => act(signal.reason), { once: true });

@@ -1,9 +1,9 @@
 /**
- * A request's name as the name of a lock: of one segment, so that it is one node below the prefix. The standard takes any string, also the
- * empty one and halves of surrogate pairs.
+ * Encodes a request's name as a lock name of one segment, so that it is one node below the prefix. The standard takes any
+ * string, also the empty string and lone halves of surrogate pairs.
  */
 export function encodeName(name: string): string {
-  // The encodings below make a percent sign only with digits behind it.
+  // The encodings below never make a percent sign alone, so no other name becomes this one.
   if (name === "") return "%";
   if (name === "." || name === "..") return name.replaceAll(".", "%2E");
   return [...name].map(encodeCharacter).join("");

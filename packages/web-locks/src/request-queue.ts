@@ -1,26 +1,27 @@
 import type { LockHandle, ReadWriteLock } from "@holdfast/core";
 import type { Asked } from "./arguments.js";
 
-/** A request that waits, or holds. `granted` and `failed` are called once, one of them. */
+/** A request that waits, or holds. Only one of `granted` and `failed` is called, and only once. */
 export interface Request extends Asked {
   granted(handle: LockHandle | null): void;
   failed(error: unknown): void;
 }
 
-/** Why a request is called back that shall be asked again, behind one that steals. */
+/** The abort reason of a request that is called back, and asked again after a request that steals. */
 const putBack = new Error("another request goes first");
 
-/** The request that is asked of the provider. */
+/** The request for which the provider is asked now. */
 interface Current {
   readonly request: Request;
   readonly callBack: AbortController;
-  /** It was withdrawn meanwhile, for this reason, and is not put back. */
+  /** Set when the request was withdrawn meanwhile, for this reason. It is then not put back. */
   withdrawn?: { readonly reason: unknown };
 }
 
 /**
- * The requests of one manager for one name, in their order: one of them at a time is asked of the provider, whatever order its backend
- * serves waiters in. The next is asked when that one is granted: readers follow each other at once, and of writers one waits there.
+ * The requests of one manager for one name, in their order. The provider is asked for one of them at a time, so their order
+ * does not depend on the order in which its backend serves waiters. When a request is granted, the provider is asked for the
+ * next one. So readers follow each other at once, and of several writers only one waits at the backend.
  */
 export class RequestQueue {
   readonly #lock: ReadWriteLock;
@@ -36,8 +37,8 @@ export class RequestQueue {
   }
 
   add(request: Request): void {
-    // As the standard says, the request is not grantable behind one that waits. One with `ifAvailable` does not wait: behind it the backend
-    // is asked whether both may hold.
+    // By the standard, a request behind one that waits cannot be granted. A request with `ifAvailable` does not wait: behind
+    // such a request, the backend is asked whether both may hold.
     if (request.ifAvailable && this.pending.some(({ ifAvailable }) => !ifAvailable))
       return request.granted(null);
     if (request.steal) {
@@ -47,7 +48,7 @@ export class RequestQueue {
     this.#askNext();
   }
 
-  /** Ends the wait of a request, which fails with the reason. Without an effect once it was granted. */
+  /** Ends the wait of a request, which fails with the reason. Has no effect once the request was granted. */
   withdraw(request: Request, reason: unknown): void {
     if (this.#current?.request === request) {
       this.#current.withdrawn = { reason };
@@ -90,7 +91,7 @@ export class RequestQueue {
     this.#askNext();
   }
 
-  /** Puts the request back behind those that steal and before all others. */
+  /** Puts the request back behind the requests that steal and before all others. */
   #putBack(request: Request): void {
     const at = this.#waiting.findIndex(({ steal }) => !steal);
     this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, request);

@@ -15,7 +15,7 @@ import { type Request, RequestQueue } from "./request-queue.js";
 
 /** How a manager uses its provider. */
 export interface WebLocksOptions {
-  /** What stands before each name at the backend, as a path of the provider's lock names. Default `"web-locks/"`. */
+  /** The prefix of each name at the backend, as a path of the provider's lock names. Default `"web-locks/"`. */
   prefix?: string;
 }
 
@@ -42,12 +42,12 @@ export function webLocks<Token extends AnyToken = AnyToken>(
   return new Manager(provider, options.prefix ?? "web-locks/") as WebLockManager<Token>;
 }
 
-/** What a manager has of one name, as long as one of its requests has not ended. */
+/** What a manager keeps of one name, as long as one request for the name has not ended. */
 class NamedLock {
   readonly lock: ReadWriteLock;
   readonly queue: RequestQueue;
   readonly held = new Set<HeldLock>();
-  /** The requests that have not ended. One that is between its grant and its hold is in no other list. */
+  /** The number of requests that have not ended. A request between its grant and its hold is in no list. */
   users = 0;
 
   constructor(lock: ReadWriteLock) {
@@ -145,7 +145,8 @@ class Manager implements WebLockManager {
         if (asked.steal)
           ended = this.#endHolders(named, () => own).catch((error) => queue.withdraw(request, error));
       });
-      // What it has asked the holder for may be on its way to its own hold, which was granted meanwhile.
+      // The request to release that was sent to the holder may still reach this request's own hold, which was granted
+      // meanwhile.
       await ended;
       return handle;
     } finally {
@@ -154,8 +155,9 @@ class Manager implements WebLockManager {
   }
 
   /**
-   * Our own at once; those of other managers are asked, on the same provider too, and so are those that were granted to us in this moment.
-   * `own`: the owner of the request that steals, which may hold by now.
+   * Ends the present holds. Those of this manager end at once. Holders of other managers, on the same provider too, are
+   * asked to release; so are holds that were granted to this manager in this moment. `own`: the owner of the request that
+   * steals, which may hold by now.
    */
   async #endHolders({ held, lock }: NamedLock, own: () => Owner | undefined): Promise<void> {
     await Promise.all([...held].map((each) => each.steal()));
@@ -164,7 +166,7 @@ class Manager implements WebLockManager {
       !heldByThisProvider || (owner !== null && owner.id !== own()?.id);
     if (!present.some(isOther)) return;
     await lock.requestRevoke();
-    // Behind one more answer the request also knows what has reached a hold of its own.
+    // When one more answer has come, this request also knows whether the request to release has reached its own hold.
     if (own() !== undefined) await lock.inspect({ maxPending: 0 });
   }
 }
