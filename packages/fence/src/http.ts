@@ -5,8 +5,8 @@ import { type Fence, type FenceOptions, fencesOf, type Writer } from "./writer.j
 export const fenceHeader = "holdfast-fence";
 
 /**
- * The header of a request that writes: `holdfast-fence: orders%2F42=0.1234.0`, which is a resource with its epoch, token and turn; of several locks
- * with commas between them. Throws what `fenceStatement()` throws.
+ * The header of a request that writes: `holdfast-fence: orders%2F42=0.1234.0`, which is a resource with its epoch, token and
+ * turn. Fences of several locks stand with commas between them. Throws what `fenceStatement()` throws.
  *
  * @example
  * ```ts
@@ -25,14 +25,14 @@ export function fenceHeaders(
   return { [fenceHeader]: fences.join(", ") };
 }
 
-/** The fences of a header, none for `undefined`. Throws `InvalidArgumentError` for a text that is none. */
+/** Reads the fences of a header; none for `undefined`. Throws `InvalidArgumentError` for a text that is no fence. */
 export function readFences(header: string | readonly string[] | undefined): readonly Fence[] {
   if (header === undefined || header.length === 0) return [];
   return [header].flat().flatMap((line) => String(line).split(",").map(readFence));
 }
 
 const largestToken = 2n ** 127n;
-/** `LockHandle.turn` goes up to here. */
+/** The highest value of `LockHandle.turn`. */
 const largestTurn = 65_535;
 
 function readFence(text: string): Fence {
@@ -55,13 +55,13 @@ function refused(text: string): InvalidArgumentError {
   return new InvalidArgumentError(`${fenceHeader}: ${shown} is no resource with epoch, token and turn`);
 }
 
-/** What `fastifyFence` needs of a request and its reply. */
+/** What `fastifyFence` needs of a request. */
 export interface FencedRequest {
   /** The headers that were received, their names in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** What `fastifyFence` needs of the reply. */
+/** What `fastifyFence` needs of a reply. */
 export interface FencedReply {
   /** Sets the status of the answer. */
   code(status: number): { send(body: unknown): unknown };
@@ -72,21 +72,21 @@ export interface FastifyFenceOptions<Request extends FencedRequest> {
   /** The resource that a request writes, by the name that its writers give. */
   readonly resource: (request: Request) => string;
   /**
-   * Whether a fence may pass, and is the newest from then on. Default: a `tokenGate()` in the memory of this process, which forgets at its end: several
-   * processes need a database behind them.
+   * Decides whether a fence may pass, which is then the newest. Default: a `tokenGate()` in the memory of this process,
+   * which is gone when the process ends. Several processes need a database behind them.
    */
   readonly admit?: (fence: Fence) => boolean | Promise<boolean>;
   /**
-   * For how many resources that gate remembers the newest fence, default 100,000: a request for one more fails with 500, since a fence that was
-   * forgotten would let an old one pass. Without an effect beside `admit`.
+   * The number of resources for which that gate remembers the newest fence; default 100,000. A request for one more fails
+   * with 500, because a forgotten fence would let an old one pass. Has no effect where `admit` is given.
    */
   readonly maxResources?: number;
 }
 
 /**
- * A `preHandler` hook of Fastify that lets a request pass only with the newest fence of what it writes. It answers 428 to a request without a fence of
- * that resource, 400 to a header that is none, and 412 to a fence that is no longer the newest; each with a JSON body of `code`,
- * `message` and `resource`.
+ * A `preHandler` hook of Fastify that lets a request pass only with the newest fence of the resource that it writes. It
+ * answers 428 to a request without a fence of that resource, 400 to a header that has no valid fences, and 412 to a fence
+ * that is no longer the newest; each with a JSON body of `code`, `message` and `resource`.
  *
  * @example
  * ```ts
@@ -119,6 +119,6 @@ export function fastifyFence<Request extends FencedRequest>(
 
 function inMemory(maxResources: number | undefined): (fence: Fence) => boolean {
   const gate = tokenGate(maxResources === undefined ? {} : { maxResources });
-  // A token has less than 128 bits: the epoch decides before it.
+  // A token is below 2^128, so the epoch decides before it.
   return ({ resource, epoch, token, turn }) => gate.admit(resource, (BigInt(epoch) << 128n) + token, turn);
 }

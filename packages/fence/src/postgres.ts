@@ -8,21 +8,22 @@ export interface GuardedTable {
   readonly table: string | readonly [schema: string, table: string];
   /**
    * The SQL of a text that names the resource which a row belongs to, by the row's name: ``(row) => `'orders/' || ${row}.id` ``. Writers
-   * give a token of just that resource.
+   * must give a token of exactly that resource.
    */
   readonly resource: (row: string) => string;
   /**
-   * `"enforce"` (default): a write without the newest token fails, with the SQLSTATE `HF001`. `"check"`: it goes through, and is noted in
-   * `holdfast_fence.refusals`.
+   * `"enforce"` (default): a write without the newest token fails, with the SQLSTATE `HF001`. `"check"`: such a write goes
+   * through, and is noted in `holdfast_fence.refusals`.
    */
   readonly mode?: "enforce" | "check";
 }
 
 /**
- * The migration that puts guards on tables: run it as their owner, by `psql` or any tool for migrations. It may be run again, with other tables or
- * modes. PostgreSQL 12 or newer. A guard compares the token of the transaction (`fenceStatement`, `withFence`) with the newest that the
- * resource has seen, and remembers it; the rest of the table is as it was. Partitions and tables that inherit from a guarded one are guarded with it; run the
- * migration again after a new one was made.
+ * The migration that puts guards on tables: run it as their owner, by `psql` or any tool for migrations. It may be run
+ * again, with other tables or modes. PostgreSQL 12 or newer. A guard compares the token of the transaction
+ * (`fenceStatement`, `withFence`) with the newest token that the resource has seen, and remembers it; the rest of the table
+ * is as it was. Partitions and tables that inherit from a guarded table are guarded with it; run the migration again after a
+ * new one was made.
  *
  * @example
  * ```ts
@@ -36,7 +37,7 @@ export function postgresGuards(tables: readonly GuardedTable[]): string {
   return [common, ...tables.map(guardOf)].join("\n");
 }
 
-/** The migration that takes the guards off these tables. What resources have seen stays. */
+/** The migration that takes the guards off these tables. The tokens that resources have seen stay stored. */
 export function withoutPostgresGuards(tables: readonly Pick<GuardedTable, "table">[]): string {
   return tables.map(unguardOf).join("\n");
 }
@@ -120,7 +121,10 @@ end
 $truncate$;
 `;
 
-/** The table with all that take its rows: its partitions, whose row triggers PostgreSQL makes itself, and tables that inherit from it. */
+/**
+ * SQL for the table and all tables that take its rows: its partitions, whose row triggers PostgreSQL makes itself, and
+ * tables that inherit from it.
+ */
 const tree = (table: string): string => `with recursive tree(relid, cloned) as (
       select ${table}, false
       union
@@ -128,7 +132,7 @@ const tree = (table: string): string => `with recursive tree(relid, cloned) as (
         from tree join pg_catalog.pg_inherits kin on kin.inhparent = tree.relid join pg_catalog.pg_class parent on parent.oid = tree.relid
     )`;
 
-/** Takes the triggers off; their functions, which are theirs alone, go with them. */
+/** SQL that takes the triggers off. Their functions, which no other trigger uses, are dropped with them. */
 const takenOff = `
     for old in select tgfoid::regprocedure::text from pg_catalog.pg_trigger where tgrelid = member.relid and tgname = 'holdfast_fence' loop
       olds := olds || old;
@@ -143,8 +147,8 @@ const unused = `
   end loop;`;
 
 /**
- * All in one statement, so that no writer comes between two guards, whatever sends it. The function has a name of its own in each migration: two
- * tables of one name in two schemas must not share one.
+ * Everything is in one statement, so that no writer comes between two guards, whichever tool sends it. The function has a
+ * name of its own in each migration: two tables of one name in two schemas must not share a function.
  */
 function guardOf({ table, resource, mode }: GuardedTable): string {
   const quoted = nameOf(table);
@@ -216,10 +220,11 @@ export interface FenceStatement {
 }
 
 /**
- * The statement that gives a transaction its tokens: the first one in it, whatever library sends it. It holds for this transaction alone, so that it
- * works behind PgBouncer in transaction mode. The resource sees the token with the first guarded write: a transaction that reads before it writes is
- * preceded by `announceStatement()`. Reads the tokens now: throws `LockLostError` and `NotHeldError` for a handle that holds no
- * more, and `InvalidArgumentError` for one without a token.
+ * The statement that gives a transaction its tokens. Send it as the first statement of the transaction, by whichever
+ * library. It applies to this transaction only, so it works behind PgBouncer in transaction mode. The resource sees the
+ * token with the first guarded write. Before a transaction that reads before it writes, send `announceStatement()`. The
+ * tokens are read now: throws `LockLostError` and `NotHeldError` for a handle that no longer holds, and
+ * `InvalidArgumentError` for a handle without a token.
  *
  * @example
  * ```ts
@@ -240,9 +245,10 @@ export function fenceStatement(writers: Writer | readonly Writer[], options?: Fe
 }
 
 /**
- * The statement that shows the tokens to the resources, outside of any transaction and before the one of `fenceStatement()`. What an earlier holder
- * has written and not committed is waited for, and what it writes later is refused: so the transaction may read, and write by what it has
- * read. It holds no lock, so that a holder that stands still in its transaction holds up no later one before it has written. Throws as
+ * The statement that shows the tokens to the resources. Send it outside of any transaction, before the transaction of
+ * `fenceStatement()`. It waits for what an earlier holder has written and not committed, and what that holder writes later
+ * is refused. So the transaction may read, and write what depends on what it has read. The statement keeps no lock in the
+ * database: a holder that stands still in its transaction before it has written delays no later holder. Throws as
  * `fenceStatement()` does.
  *
  * @example
@@ -266,7 +272,7 @@ export function announceStatement(
   return { ...fenceStatement(writers, options), text: announceText };
 }
 
-/** The setting as JSON, written by hand since a token has more digits than a number of JSON keeps in JavaScript. */
+/** The setting as JSON. It is written by hand, because a token has more digits than a number of JSON keeps in JavaScript. */
 function settingOf(fences: readonly Fence[]): string {
   const entries = fences.map(
     ({ resource, epoch, token, turn }) => `${JSON.stringify(resource)}:[${epoch},${token},${turn}]`,
@@ -293,10 +299,11 @@ export interface PgPool<Client extends PgClient> {
 }
 
 /**
- * Runs `body` in a transaction with the tokens of the locks, which the resources see before it: `body` may read, and write by what it has read. Rejects with `FencedOutError` when a guarded table has seen a later holder, with
- * what `fenceStatement()` throws, and with what `body` or the client rejects with; the transaction is rolled back then. Rejects with
- * `InvalidArgumentError` when `body` fulfils although a statement of it has failed, since PostgreSQL commits nothing then. Costs two
- * statements more than a transaction without a fence.
+ * Runs `body` in a transaction with the tokens of the locks, which the resources see before it. So `body` may read, and
+ * write what depends on what it has read. Rejects with `FencedOutError` when a guarded table has seen a later holder, with
+ * what `fenceStatement()` throws, and with what `body` or the client rejects with; the transaction is rolled back then.
+ * Rejects with `InvalidArgumentError` when `body` fulfils although one of its statements has failed, because PostgreSQL
+ * commits nothing then. Costs two statements more than a transaction without a fence.
  *
  * @example
  * ```ts
@@ -316,7 +323,8 @@ export async function withFence<Client extends PgClient, T>(
   const { text, values } = fenceStatement(writers, options);
   const client = await pool.connect();
   let broken: Error | undefined;
-  // When the connection breaks the statement under way rejects. Without a listener the event beside it would end the process.
+  // When the connection breaks, the statement under way rejects. Without this listener, the event `error` that comes too
+  // would end the process.
   const breaks = (error: Error): void => {
     broken = error;
   };
@@ -327,7 +335,7 @@ export async function withFence<Client extends PgClient, T>(
     await client.query(text, values);
     const result = await body(client);
     const { command } = (await client.query("commit")) as { command?: unknown };
-    // What PostgreSQL answers to the commit of a transaction in which a statement has failed.
+    // PostgreSQL answers so to the commit of a transaction in which a statement has failed.
     if (command === "ROLLBACK") throw new InvalidArgumentError(failureCaught);
     return result;
   } catch (error) {
@@ -345,12 +353,12 @@ export async function withFence<Client extends PgClient, T>(
 const failureCaught =
   "withFence: a statement of the body has failed, and the body fulfilled all the same: nothing was written. Let its error pass, or roll back to a savepoint";
 
-/** How deep a client's error may lie in those of the libraries above it. Drizzle wraps it once. */
+/** The most errors of libraries above the client that may wrap the client's error. Drizzle wraps it once. */
 const mostCauses = 8;
 
 /**
- * A `FencedOutError` for an error by which a guard has refused a write, also where it is the `cause` of an error of a library above the client;
- * `undefined` for any other error.
+ * A `FencedOutError` for an error with which a guard has refused a write, also where that error is the `cause` of an error
+ * of a library above the client; `undefined` for any other error.
  */
 export function fencedOut(error: unknown): FencedOutError | undefined {
   let found = error as

@@ -8,7 +8,10 @@ export interface SqliteTable {
   readonly table: string;
   /** The SQL of a text that names the resource of a row, by the row's name; see `GuardedTable.resource`. */
   readonly resource: (row: string) => string;
-  /** `"enforce"` (default): a write without the newest token fails. `"check"`: it goes through, and is noted in `holdfast_refusals`. */
+  /**
+   * `"enforce"` (default): a write without the newest token fails. `"check"`: such a write goes through, and is noted in
+   * `holdfast_refusals`.
+   */
   readonly mode?: "enforce" | "check";
 }
 
@@ -19,10 +22,11 @@ export interface SqliteDatabase {
 }
 
 /**
- * The SQL that puts guards on tables; run it by `exec()` in a transaction, since between its statements a writer would find no guard. It may be run
- * again, with other tables or modes. SQLite 3.24 or newer. SQLite has one writer at a time: a transaction of `withSqliteFence` says who writes in a table of its own, which is empty again at its end.
- * A row that `replace` or `insert or replace` removes is guarded only with `pragma recursive_triggers = on`: without it SQLite calls no
- * trigger for it. The row that is written is guarded in any case.
+ * The SQL that puts guards on tables. Run it by `exec()` in a transaction, because between its statements a writer would
+ * find no guard. It may be run again, with other tables or modes. SQLite 3.24 or newer. SQLite has one writer at a time. So
+ * a transaction of `withSqliteFence` notes its writer in a table of its own, which is empty again at the end of the
+ * transaction. A row that `replace` or `insert or replace` removes is guarded only with `pragma recursive_triggers = on`:
+ * without it SQLite calls no trigger for that row. The row that is written is guarded in any case.
  *
  * @example
  * ```ts
@@ -80,9 +84,10 @@ end;
 }
 
 /**
- * Runs `body` in a transaction with the tokens of the locks, which must be below 2^63. Throws `FencedOutError` when a later holder of one of them has written, or `body` writes
- * what it has no token of; what `fenceStatement()` throws; `InvalidArgumentError` for a `body` that returns a promise, since others could
- * write in its transaction while it waits; and what `body` throws. The transaction is rolled back then.
+ * Runs `body` in a transaction with the tokens of the locks, which must be below 2^63. Throws `FencedOutError` when a later
+ * holder of one of the locks has written, or when `body` writes a resource without its token. Throws what `fenceStatement()`
+ * throws, and what `body` throws. Throws `InvalidArgumentError` for a `body` that returns a promise, because other code
+ * could write in its transaction while it waits. The transaction is rolled back then.
  *
  * @example
  * ```ts
@@ -123,7 +128,8 @@ export function withSqliteFence<T>(
     try {
       database.exec("rollback");
     } catch {
-      // After some errors, such as a full disk, SQLite has rolled back by itself. What the caller needs is the error above.
+      // After some errors, such as a full disk, SQLite has rolled back by itself. The caller needs the error above, not this
+      // one.
     }
     const [, why] = /HF_FENCED_OUT: (.*)/.exec((error as Error | null)?.message ?? "") ?? [];
     if (why === undefined) throw error;
