@@ -4,13 +4,13 @@ export interface CatalogueEntry {
   readonly name: string;
   /** The type as Prometheus names it. */
   readonly type: "counter" | "gauge" | "histogram";
-  /** In the order in which they are registered. */
+  /** The labels in the order in which they are registered. */
   readonly labels: readonly CatalogueLabel[];
-  /** Upper bounds; of histograms only. */
+  /** The upper bounds of the buckets; for histograms only. */
   readonly buckets?: readonly number[];
-  /** The event or call that feeds it. */
+  /** The event or call that feeds the metric. */
   readonly from: string;
-  /** What it says, as the registry prints it. */
+  /** What the metric means, as the registry prints it. */
   readonly help: string;
 }
 
@@ -18,15 +18,15 @@ export interface CatalogueEntry {
 export interface CatalogueLabel {
   /** The name as it is registered. */
   readonly name: string;
-  /** All values that it can ever have; left out where operators or backends choose the words. */
+  /** All values that the label can ever have; left out where operators or backends choose the words. */
   readonly values?: readonly string[];
 }
 
 /** All metrics of one source, for documentation and for registration. */
 export interface Catalogue {
-  /** In front of every name, with its underscore. */
+  /** The prefix of every name, with its underscore. */
   readonly prefix: string;
-  /** In the order in which the documentation prints them. */
+  /** The metrics in the order in which the documentation prints them. */
   readonly entries: readonly CatalogueEntry[];
 }
 

@@ -1,4 +1,4 @@
-/** Labels whose values others choose, and that are therefore counted. */
+/** Labels whose values come from operators, backends or names. The number of their values is therefore limited. */
 export const guardedLabels: readonly ["lock_group", "op", "resource_group", "cluster"] = [
   "lock_group",
   "op",
@@ -7,12 +7,12 @@ export const guardedLabels: readonly ["lock_group", "op", "resource_group", "clu
 ];
 export type GuardedLabel = (typeof guardedLabels)[number];
 
-/** The value that stands for all beyond the limit. */
+/** The value that stands for all values beyond the limit. */
 export const otherValue = "__other__";
 
 /**
  * The first distinct values of a label keep their name, the rest become `__other__`: a name with an order number in it must not
- * make a series for each order. A value that once had its own series keeps it until it is let go.
+ * make a series for each order. A value that once had its own series keeps it until `letGo` is called for it.
  */
 export class LabelGuard {
   readonly label: GuardedLabel;
@@ -34,7 +34,10 @@ export class LabelGuard {
     return value;
   }
 
-  /** Its place is free for another. The caller takes its series away, or there are more of them than the limit. */
+  /**
+   * Frees the place of a value for another value. The caller must remove its series, or there are more series than the
+   * limit.
+   */
   letGo(value: string): void {
     this.#seen.delete(value);
   }

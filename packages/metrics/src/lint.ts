@@ -15,9 +15,9 @@ const metricName = /^[a-z][a-z0-9_]*$/;
 const labelName = /^[a-z][a-z0-9_]*$/;
 /** Labels of Prometheus itself: set by the scrape, or part of a format. */
 const reservedLabels: ReadonlySet<string> = new Set(["le", "quantile", "job", "instance", "name"]);
-/** What others give to their own series; never the last word of a name of ours but where the type says so. */
+/** Suffixes that other tools give to their own series. A name of ours ends in one of them only where its type says so. */
 const typeSuffixes: readonly string[] = ["_count", "_sum", "_bucket", "_info", "_total", "_created"];
-/** A quantity without a unit of its own. */
+/** Histograms of a quantity that has no unit. */
 const counted: ReadonlySet<string> = new Set(["lock_acquire_round_trips"]);
 const baseUnits: readonly string[] = ["_seconds", "_bytes", "_ratio"];
 const otherUnits = /_(ms|millis|milliseconds|microseconds|minutes|hours|kb|mb|percent)(_|$)/;
@@ -56,7 +56,7 @@ export function lintCatalogue({ prefix, entries }: Catalogue): string[] {
   return faults;
 }
 
-/** What a registry has that its catalogue does not say, or the other way round, one line each. */
+/** What only the registry has and not its catalogue, or the other way round, one line each. */
 export function lintRegistry(metrics: readonly LintedMetric[], { prefix, entries }: Catalogue): string[] {
   const faults: string[] = [];
   const missing = new Map(entries.map((entry) => [prefix + entry.name, entry]));

@@ -20,7 +20,7 @@ const group: CatalogueLabel = { name: "lock_group" };
 const cluster: CatalogueLabel = { name: "cluster" };
 const perGroup: readonly CatalogueLabel[] = [backend, recipe, group];
 
-/** Seconds, from a round trip to a patient wait. */
+/** Seconds, from the length of a round trip to that of a patient wait. */
 const waitBuckets: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ];

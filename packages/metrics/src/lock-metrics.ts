@@ -22,18 +22,18 @@ import { version } from "./version.js";
 /** What `lockMetrics()` takes. */
 export interface LockMetricsOptions {
   /**
-   * Where the metrics are registered. Default: a registry of their own, in the text format, or in OpenMetrics when `traceId` is
+   * The registry for the metrics. Default: a registry of their own, in the text format, or in OpenMetrics when `traceId` is
    * given. The global registry is never used, and no default metrics are registered.
    */
   registry?: AnyRegistry;
   /** The label `lock_group` for a lock's name. Default: `defaultLockGroup`, which puts `*` for the parts that vary. */
   group?: (name: string) => string;
-  /** How many groups keep their name; all later ones are counted as `__other__`. Default 200. */
+  /** The number of groups that keep their name; all later groups are counted as `__other__`. Default 200. */
   maxGroups?: number;
   /** The label `cluster`. Default: the servers as the event `session-state` names them. */
   cluster?: string;
   /**
-   * Returns the id of the trace that is active; called in the context of each acquire. The id is the exemplar `trace_id` of the
+   * Returns the id of the active trace; called in the context of each acquire. The id is the exemplar `trace_id` of the
    * times of that acquire. Needs a registry in the OpenMetrics format. Default: no exemplars.
    */
   traceId?: () => string | undefined;
@@ -41,14 +41,14 @@ export interface LockMetricsOptions {
 
 /** The metrics of one provider or several. Disposing calls `close()`. */
 export interface LockMetrics extends Disposable {
-  /** `undefined` where prom-client is not installed: then nothing is measured. */
+  /** The registry of the metrics; `undefined` where prom-client is not installed: then nothing is measured. */
   readonly registry: AnyRegistry | undefined;
   /** Stops counting, and takes the metrics out of the registry. */
   close(): void;
 }
 
 const known: ReadonlySet<string> = new Set(["registry", "group", "maxGroups", "cluster", "traceId"]);
-/** Operations, resource groups and clusters are few unless something is wrong. */
+/** The most values of operations, resource groups and clusters, which are few unless something is wrong. */
 const maxValues = 100;
 
 /**
@@ -130,7 +130,8 @@ function startMetrics(
   }
   collectGauges(set, series, watches);
 
-  // A gate without a provider publishes on the channel alone. A rejection with a provider comes here too; its `ProviderWatch` counts it.
+  // A gate without a provider publishes only on the channel. A rejection with a provider comes here too, but its
+  // `ProviderWatch` counts it.
   const onRejection = (message: unknown): void => {
     const { provider, group } = message as { provider?: string; group: string };
     if (provider !== undefined) return;
@@ -174,12 +175,15 @@ function checkOptions(options: LockMetricsOptions): void {
 }
 
 function ownRegistry({ Registry }: PromClient, openMetrics: boolean): AnyRegistry {
-  // Its types know no argument; its documentation does.
+  // The types of prom-client know no argument here; its documentation does.
   const Typed = Registry as new (contentType: RegistryContentType) => AnyRegistry;
   return new Typed(openMetrics ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE);
 }
 
-/** An operator's mistake must not cost the measurement: such locks are `__other__`, with one warning. */
+/**
+ * A mistake in an operator's function must not stop the measurement: the locks concerned are `__other__`, and there is one
+ * warning.
+ */
 function guardedFunction(group: (name: string) => string): (name: string) => string {
   const warn = onceWarned("group");
   return (name) => {
@@ -194,7 +198,7 @@ function guardedFunction(group: (name: string) => string): (name: string) => str
   };
 }
 
-/** The format allows 128 characters for name and value together. One that throws costs the exemplar alone. */
+/** The format allows 128 characters for name and value together. A function that throws costs only the exemplar. */
 function shortTraceId(traceId: () => string | undefined): () => string | undefined {
   const warn = onceWarned("traceId");
   return () => {

@@ -19,7 +19,7 @@ export class GroupSeries {
   readonly labels: Readonly<Record<"backend" | "recipe" | "lock_group", string>>;
   readonly recipe: RecipeSeries;
   readonly contended: Counter.Internal;
-  /** Oldest first. */
+  /** The acquires under way, oldest first. */
   readonly pending: Set<Pending> = new Set();
   readonly #set: MetricSet;
   readonly #traced: boolean;
@@ -43,7 +43,7 @@ export class GroupSeries {
       const histogram = this.#set.histogram("lock_acquire_duration_seconds");
       const labels = { ...this.labels, outcome };
       if (!this.#traced) return histogram.labels(labels);
-      // With exemplars there is no bound form.
+      // With exemplars, prom-client has no form that is bound to labels.
       return {
         observe: (value, traceId) => {
           const exemplarLabels: Record<string, string> = traceId === undefined ? {} : { trace_id: traceId };
@@ -124,7 +124,7 @@ export class KeepingSeries {
   }
 }
 
-/** Finds the series of a lock; the same for all providers. As many as there are admitted groups. */
+/** Finds the series of a lock, which all providers share. Their number grows with the number of admitted groups. */
 export class LockSeries {
   readonly all: Map<string, GroupSeries> = new Map();
   readonly #recipes = new Map<string, RecipeSeries>();

@@ -7,7 +7,7 @@ import type { PromClient } from "./prom-client.js";
 export type AnyRegistry = Registry<RegistryContentType>;
 
 export interface MetricSetOptions {
-  /** Histograms that carry exemplars. Their `observe` takes an object then. */
+  /** The histograms that carry exemplars. Their `observe` then takes an object. */
   readonly exemplars?: ReadonlySet<string>;
 }
 
@@ -38,7 +38,7 @@ export class MetricSet {
         name: prefix + name,
         help,
         labelNames: labels.map((label) => label.name),
-        // prom-client counts on registries of one format, whichever; what it does with them is the same.
+        // The types of prom-client expect registries of one format. What it does with registries of both formats is the same.
         registers: [registry as Registry],
       };
       const metric: Metric =
@@ -67,7 +67,7 @@ export class MetricSet {
     return this.#find(name, "histogram") as Histogram;
   }
 
-  /** Filled at each scrape. */
+  /** Has a gauge filled by `collect` at each scrape. */
   collected(name: string, collect: (gauge: Gauge) => void | Promise<void>): void {
     const gauge = this.gauge(name);
     (gauge as { collect?: () => void | Promise<void> }).collect = () => collect(gauge);
@@ -82,7 +82,7 @@ export class MetricSet {
     };
   }
 
-  /** Takes them out of the registry. */
+  /** Takes the metrics out of the registry. */
   remove(): void {
     for (const { name } of this.#catalogue.entries) {
       this.#registry.removeSingleMetric(this.#catalogue.prefix + name);

@@ -14,8 +14,8 @@ interface Entry extends AcquireKey {
 }
 
 /**
- * The acquires of one provider that are under way. Events name the owner, not the acquire: of two of one owner for one lock
- * the older is taken to settle first.
+ * The acquires of one provider that are under way. Events name the owner, not the acquire. Of two acquires of one owner for
+ * one lock, the older one is assumed to settle first.
  */
 export class PendingAcquires {
   readonly #ofOwner = new Map<Owner, Entry | Entry[]>();
@@ -30,7 +30,7 @@ export class PendingAcquires {
     else this.#ofOwner.set(owner, [others, entry]);
   }
 
-  /** `undefined` for one that began before we listened. */
+  /** The acquire that an event is about; `undefined` for an acquire that began before we listened. */
   find(key: AcquireKey): Pending | undefined {
     const found = this.#ofOwner.get(key.owner);
     if (found === undefined) return undefined;

@@ -5,8 +5,9 @@ import type * as Prometheus from "prom-client";
 export type PromClient = typeof Prometheus;
 
 /**
- * `undefined` where it is not installed: it is an optional peer, so that a library may call us wherever it runs. An ES module has no
- * `require`; where there is one, a bundler has put it there and has taken prom-client in by this very call.
+ * prom-client; `undefined` where it is not installed. It is an optional peer, so that a library may call us wherever it
+ * runs. An ES module has no `require`. Where there is one, a bundler has put it there, and has included prom-client because
+ * of this call.
  */
 export function findPromClient(): PromClient | undefined {
   try {

@@ -15,7 +15,7 @@ export interface WatchParts {
   readonly traceId: (() => string | undefined) | undefined;
 }
 
-/** Names whose series are remembered; beyond, they are looked up anew. */
+/** The most names whose series are remembered. Beyond this number, all are forgotten and looked up anew. */
 const maxNames = 4096;
 
 /** Feeds the events of one provider to the series. */
@@ -42,7 +42,7 @@ export class ProviderWatch implements Disposable {
     this.#pending.clear();
   }
 
-  /** Age of the holds at this moment, with their series. */
+  /** The holds of this moment: their series and their ages. */
   *holds(): Iterable<{ readonly series: GroupSeries; readonly heldMs: number }> {
     for (const handle of this.provider.holds()) {
       // A provider of another library has handles without a kind, and so no such gauge.
@@ -90,7 +90,7 @@ export class ProviderWatch implements Disposable {
       events.on("released", (event) => {
         const series = this.#seriesOf(event.kind, event.name);
         series.held(event.outcome === "lost" ? "lost" : "released").observe(event.heldMs / 1000);
-        // The release has found the hold gone, and no event `lost` comes beside this one.
+        // The release found that the hold was already lost. No event `lost` comes in addition to this one.
         if (event.reason !== undefined) series.lost(event.reason).inc();
         // A counter that appears with its first event shows no increase.
         if (event.outcome === "kept") void series.recipe.keeping;
@@ -144,7 +144,8 @@ export class ProviderWatch implements Disposable {
   #seriesOf(kind: PrimitiveKind, name: string): GroupSeries {
     const known = this.#names.get(kind)?.get(name);
     if (known !== undefined) return known;
-    // Names come without end where they carry an order number: forgetting all is cheap, since the series stay.
+    // Where names carry an order number, there is no end of new names. Forgetting all of them is cheap, because the series
+    // stay.
     if (this.#remembered >= maxNames) {
       this.#names.clear();
       this.#remembered = 0;
@@ -167,7 +168,7 @@ export function collectGauges(set: MetricSet, series: LockSeries, watches: Reado
         values.set(hold.series, fold(values.get(hold.series) ?? 0, hold.heldMs));
       }
     }
-    // Series without a hold are set too, to 0: a gauge that vanishes is drawn as if it went on.
+    // Series without a hold are set to 0 too: a gauge that vanishes is drawn as if it went on.
     for (const each of series.all.values()) gauge.set(each.labels, values.get(each) ?? 0);
   };
   set.collected("locks_held", (gauge) => perHold(gauge, (count) => count + 1));

@@ -12,10 +12,10 @@ interface Link {
   timeoutMs: number;
 }
 
-/** What is known of a provider's cluster before its first event. */
+/** The name of a provider's cluster before its first event. */
 export const unknownCluster = "unknown";
 
-/** Sessions of all providers, by the cluster they are of. */
+/** The sessions of all providers, by their clusters. */
 export class SessionSeries {
   readonly #set: MetricSet;
   readonly #guard: LabelGuard;
