@@ -8,7 +8,7 @@ import {
 import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
 
-/** Asking, waiting, and giving up. */
+/** Cases of acquires: asking, waiting, and giving up. */
 export const acquireCases: readonly Case[] = [
   [
     "a free lock is granted, and the handle says all about it",
@@ -178,7 +178,7 @@ export const acquireCases: readonly Case[] = [
           expect(waiting.value.state).toBe("held");
           await waiting.value.release();
         } else if (waiting.error instanceof AcquireTimeoutError || waiting.error instanceof BackendError) {
-          // Or for want of an answer, from a server that is slower than the limit.
+          // The acquire may also end without an answer, from a server that is slower than the limit.
           expect(waitMs).toBeLessThan(60_000);
         } else {
           expect(waiting.error).toBe(reason);

@@ -4,10 +4,10 @@ import { doubleBarrierCases } from "./barrier-double-cases.js";
 import type { ConformanceOptions, Fixture } from "./fixture.js";
 import { suite } from "./harness.js";
 
-/** What these suites hold to end a session with. */
+/** The lock that these suites hold in order to end the session of its provider. */
 const lockOf = (provider: LockProvider, lockName: string) => provider.mutex(lockName);
 
-/** What every barrier owes its users. `loseHold` of the fixture must end the session of the handle's provider. */
+/** Tests what every barrier must do for its users. `loseHold` of the fixture must end the session of the handle's provider. */
 export function barrierConformance(
   name: string,
   fixture: () => Promise<Fixture>,
@@ -16,7 +16,10 @@ export function barrierConformance(
   suite(`${name}: barrier`, fixture, options, lockOf, barrierCases);
 }
 
-/** What every double barrier owes its users. `loseHold` of the fixture must end the session of the handle's provider. */
+/**
+ * Tests what every double barrier must do for its users. `loseHold` of the fixture must end the session of the handle's
+ * provider.
+ */
 export function doubleBarrierConformance(
   name: string,
   fixture: () => Promise<Fixture>,

@@ -12,7 +12,7 @@ import { type Handle, runScope, type ScopeBody, scopeArguments, viewPartsOf } fr
 /** A semaphore with one permit, used as a mutex. */
 export function semaphoreOfOne(provider: LockProvider, name: string): Mutex {
   const semaphore = provider.semaphore(name, 1);
-  // Permits hide their mode, and a semaphore that it is a view: a mutex shows both.
+  // A permit handle has a mode and a semaphore is a view, but their types hide both. A mutex shows both.
   const shown = (handle: unknown) => handle as LockHandle;
   return asMutex(semaphore as unknown as LockView, {
     acquire: async (options) => shown(await semaphore.acquire(options)),
@@ -24,7 +24,7 @@ export function semaphoreOfOne(provider: LockProvider, name: string): Mutex {
   });
 }
 
-/** Leadership, used as a mutex: who holds it leads. */
+/** Leadership, used as a mutex: the client that holds it leads. */
 export function leadership(provider: LockProvider, name: string): Mutex {
   const election = provider.leaderElection(name);
   const tryCampaign = async (options: AcquireOptions = {}): Promise<LockHandle | null> => {

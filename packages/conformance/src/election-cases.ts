@@ -9,7 +9,7 @@ import { expect } from "vitest";
 import { depose, untilLabels, untilLeader, untilStanding } from "./election-support.js";
 import { type Case, follow, rejection } from "./harness.js";
 
-/** Standing once: terms, deposition, and what others see. */
+/** Cases of candidates that stand once: their terms, their deposition, and what other clients see. */
 export const electionCases: readonly Case[] = [
   [
     "a candidate that stands alone leads, and all clients see it",

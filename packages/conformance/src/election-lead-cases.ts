@@ -12,7 +12,7 @@ import { expect } from "vitest";
 import { depose, untilLabels, untilLeader, untilStanding } from "./election-support.js";
 import { type Case, follow, rejection } from "./harness.js";
 
-/** Settles with the signal, as a body does that passes it on. */
+/** Settles with the signal, like a body that passes its signal on. */
 function untilTold(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason);
@@ -20,7 +20,7 @@ function untilTold(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** `lead()`. */
+/** Cases of `lead()`. */
 export const electionLeadCases: readonly Case[] = [
   [
     "one candidate at a time leads, and each leads once before any leads twice, where the backend keeps the order",
@@ -37,7 +37,7 @@ export const electionLeadCases: readonly Case[] = [
           most = Math.max(most, ++inside);
           terms.push(i);
           if (terms.length === 9) controller.abort("enough");
-          // The term lasts until all three stand, also the leader before: a term that ends sooner would show no order.
+          // The term lasts until all three stand, the leader before included: a term that ends sooner would show no order.
           else await untilStanding(h, election, 3);
           inside--;
         });
@@ -68,7 +68,7 @@ export const electionLeadCases: readonly Case[] = [
           controller.abort("enough");
           return;
         }
-        // Bodies pass their signal on to a function of this test, to one of Node, or nowhere.
+        // Some bodies pass their signal on to a function of this test, some to a function of Node, and some to none.
         const told = way === "node" ? sleep(3_600_000, undefined, { signal, ref: false }) : untilTold(signal);
         const outcome = follow(told);
         await depose(h, term);
@@ -112,7 +112,7 @@ export const electionLeadCases: readonly Case[] = [
       });
       const seen = follow(atTheEnd);
       await untilLeader(h, other, "leader");
-      // Others may see the leader before its own answer has arrived.
+      // Other clients may see the leader before its own answer has arrived.
       await h.until("the body to begin", () => begun);
       expect(seen.settled).toBe(false);
       controller.abort("enough");
@@ -156,7 +156,7 @@ export const electionLeadCases: readonly Case[] = [
       const seen = failing.catch((error) => ({ error, holds: provider.holds().length }));
       expect(await seen).toEqual({ error: own, holds: 0 });
       await untilLabels(h, election, []);
-      // Also when it comes out of a lost term, and when the caller has asked for the end.
+      // The body's error also comes out of a term that was lost, and of a call whose end the caller has asked for.
       const controller = new AbortController();
       const lost = election.lead({ signal: controller.signal }, async (term) => {
         await depose(h, term);
@@ -168,7 +168,7 @@ export const electionLeadCases: readonly Case[] = [
         throw own;
       });
       expect(await rejection(late)).toBe(own);
-      // Another's loss is the body's own error too.
+      // The loss of another term, which the body throws, counts as the body's own error too.
       const foreign = await provider.leaderElection(h.name()).campaign();
       await depose(h, foreign);
       expect(await rejection(election.lead({ signal }, () => foreign.assertHeld()))).toBe(
@@ -224,7 +224,7 @@ export const electionLeadCases: readonly Case[] = [
       const cut = await h.fixture.partition(provider);
       await h.until("the link to be down", () => provider.state !== "connected");
       cut[Symbol.dispose]();
-      // The same term, or another where the old one was given up with the contact.
+      // This is the same term, or another one if the old one was given up when contact broke.
       await h.until("a term after the outage", () => provider.state === "connected" && now?.state === "held");
       await now?.confirm();
       controller.abort("enough");

@@ -14,7 +14,7 @@ function observed(election: LeaderElection, signal?: AbortSignal): Observed {
   return election.observe(signal === undefined ? {} : { signal })[Symbol.asyncIterator]();
 }
 
-/** `observe()`. */
+/** Cases of `observe()`. */
 export const electionObserveCases: readonly Case[] = [
   [
     "observe gives the present leader at once, and then each change",
@@ -77,7 +77,7 @@ export const electionObserveCases: readonly Case[] = [
       for (let i = 1; i <= 12; i++) await term.announce(String(i));
       await untilLeader(h, other, "12");
       await h.pass(20);
-      // An announcement that was on its way may come before the last.
+      // An announcement that was on its way may arrive before the last one.
       expect((await readUntil(h, seen, "12")).length).toBeLessThanOrEqual(2);
       await term.release();
       await seen.return?.();

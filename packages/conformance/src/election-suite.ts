@@ -6,7 +6,10 @@ import type { ConformanceOptions, Fixture } from "./fixture.js";
 import { suite } from "./harness.js";
 import { derivedMutexConformance } from "./suites.js";
 
-/** What every leader election owes its users, on any backend, and of leadership all that a mutex owes. */
+/**
+ * Tests what every leader election must do for its users, on any backend. Also tests leadership for everything that a mutex
+ * must do.
+ */
 export function leaderElectionConformance(
   name: string,
   fixture: () => Promise<Fixture>,

@@ -2,14 +2,14 @@ import type { LeaderElection, LeadershipHandle, Participant } from "@holdfast/co
 import { expect } from "vitest";
 import type { Harness } from "./harness.js";
 
-/** At least so many stand, the leader among them, as the backend sees it. */
+/** Waits until at least `count` candidates stand, the leader included, as the backend sees it. */
 export function untilStanding(h: Harness, election: LeaderElection, count: number): Promise<void> {
   return h.until(`${count} to stand in ${election.name}`, async () => {
     return (await election.participants()).length >= count;
   });
 }
 
-/** Waits until the participants are those with these labels, as every client sees them; the first of them leads. */
+/** Waits until the participants have these labels, as every client sees them; the first of them leads. */
 export async function untilLabels(h: Harness, election: LeaderElection, labels: string[]): Promise<void> {
   let seen: readonly Participant[] = [];
   await h.until(`${labels.join(", ") || "nobody"} to stand in ${election.name}`, async () => {
@@ -30,7 +30,7 @@ export async function depose(h: Harness, term: LeadershipHandle): Promise<void> 
   await h.untilAborted("the leader to hear of its deposition", lost);
 }
 
-/** Reads on until the label of the leader is this one; gives all that it read. */
+/** Reads on until the leader has this label. Returns everything that it read. */
 export async function readUntil(
   h: Harness,
   observed: AsyncIterator<Participant | null>,

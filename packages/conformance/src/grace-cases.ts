@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
 
-/** `close({ graceMs })`. */
+/** Cases of `close({ graceMs })`. */
 export const graceCases: readonly Case[] = [
   [
     "close with graceMs refuses new work and waiters at once, and ends when the last holder has released",

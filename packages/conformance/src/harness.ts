@@ -13,20 +13,23 @@ import {
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { ConformanceOptions, Fixture } from "./fixture.js";
 
-/** Generous: what is awaited is a condition, and the limit is there to name it when it never comes. */
+/**
+ * The limit for a condition that a case waits for. It is long, because it only has to name a condition that never comes
+ * true.
+ */
 const patienceMs = 30_000;
 
 /** Makes the lock under test; the same cases run for every kind that behaves as a mutex. */
 export type LockMaker = (provider: LockProvider, name: string) => Mutex;
 
-/** What can be looked into. */
+/** A lock that can be inspected. */
 type Seen = Pick<LockView, "name" | "inspect">;
 
-/** What each case works with: names of its own, providers that are closed after it, waits with a limit. */
+/** The means of each case: names of its own, providers that are closed after it, and waits with a limit. */
 export class Harness {
   readonly fixture: Fixture;
   readonly lockOf: LockMaker;
-  /** What its handles and `inspect` call its grants. */
+  /** The mode that handles and `inspect` report for grants of the lock under test. */
   readonly mode: LockMode;
   readonly runtime: Runtime;
   readonly #fairness: Capabilities["fairness"] | undefined;
@@ -73,7 +76,7 @@ export class Harness {
     await Promise.all(this.#opened.splice(0).map((provider) => provider.close()));
   }
 
-  /** Some time by the providers' clock, where time itself is what a case is about. */
+  /** Lets `forMs` pass by the providers' clock, for cases that are about time itself. */
   pass(forMs: Millis): Promise<void> {
     return new Promise((resolve) => this.runtime.setTimer(forMs, resolve, { ref: true }));
   }
@@ -90,7 +93,10 @@ export class Harness {
     return this.until(what, () => signal.aborted);
   }
 
-  /** Waits until at least `count` acquires are queued, as the backend sees it; where it cannot, as the fixture does. */
+  /**
+   * Waits until at least `count` acquires are queued, as the backend sees it; where it cannot see waiters, as the fixture
+   * sees it.
+   */
   untilQueued(lock: Seen, count: number): Promise<void> {
     return this.until(`${count} in the queue of ${lock.name}`, async () => {
       if (this.fixture.waiting !== undefined) return (await this.fixture.waiting(lock.name)) >= count;
@@ -108,7 +114,7 @@ export class Harness {
     });
   }
 
-  /** Records one type of event of a provider from here on, for one lock. */
+  /** Records one type of event of a provider from now on; with `name`, only events of that lock. */
   record<K extends keyof LockEventMap>(provider: LockProvider, type: K, name?: string): LockEventMap[K][] {
     const seen: LockEventMap[K][] = [];
     provider.events.on(type, (event) => {
@@ -117,14 +123,14 @@ export class Harness {
     return seen;
   }
 
-  /** Blocks the event loop until the handle's time is over by its own account, and a little longer. */
+  /** Blocks the event loop until `remainingMs()` of the handle is over, and a little longer. */
   blockPast(handle: LockHandle): void {
     const forMs = handle.remainingMs() + 50;
     if (this.fixture.blockLoop !== undefined) {
       this.fixture.blockLoop(forMs);
       return;
     }
-    // Asleep: a loop that spins for as long would take a core from the tests beside it.
+    // The thread sleeps: a loop that spins for this time would take a core from other tests.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
   }
 }
@@ -139,7 +145,7 @@ export function follow<T>(promise: Promise<T>): { settled: boolean; value?: T; e
   return followed;
 }
 
-/** What the promise rejects with; fails when it does not. */
+/** The reason with which the promise rejects; throws when it does not reject. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   let value: unknown;
   try {
@@ -162,14 +168,14 @@ export function suite(
 ): void {
   const timeout = options.timeoutMs ?? 60_000;
   const chosen = cases.filter(([name]) => options.chosen?.(`${title}: ${name}`) ?? true);
-  // A suite without a test is an error of its own.
+  // The test runner refuses a suite without a test.
   if (chosen.length === 0) return;
   describe(title, () => {
     let harness: Harness | undefined;
     beforeAll(async () => {
       const fixture = await makeFixture();
       harness = new Harness(fixture, lockOf, mode, options.fairness);
-      // A foreign locker that is there and not tested, or tested and not there, is a mistake of the suite.
+      // A foreign locker that exists and is not tested, or that is to be tested and does not exist, is a mistake of the suite.
       expect(fixture.foreign !== undefined).toBe(options.foreign === true);
       if (options.losesAnswers === true) expect(fixture.loseAnswer).toBeDefined();
     }, timeout);

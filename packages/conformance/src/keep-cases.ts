@@ -2,7 +2,7 @@ import { LockLostError } from "@holdfast/core";
 import { expect } from "vitest";
 import { type Case, follow } from "./harness.js";
 
-/** `holdAtLeastMs`: the lock stays taken for a time although its holder is done. */
+/** Cases of `holdAtLeastMs`: the lock stays taken for a time although its holder has released it. */
 export const keepCases: readonly Case[] = [
   [
     "a lock with holdAtLeastMs stays taken after its release, for its own client too, until close ends it",
@@ -26,7 +26,7 @@ export const keepCases: readonly Case[] = [
       const seen = follow(waiting);
       await h.untilQueued(other, 1);
       expect(seen.settled).toBe(false);
-      // The time is nothing that a grace would wait for.
+      // A grace does not wait for the time of `holdAtLeastMs` to pass.
       expect(await provider.close({ graceMs: 3_600_000 })).toEqual({ released: 1, unconfirmed: [] });
       await (await waiting).release();
       expect(released.map((event) => event.outcome)).toEqual(["still-held"]);

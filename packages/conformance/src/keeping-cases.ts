@@ -2,11 +2,14 @@ import { LockLostError, type LockProvider, type Mutex } from "@holdfast/core";
 import { expect } from "vitest";
 import { type Case, follow, type Harness } from "./harness.js";
 
-/** One pair after the other by the same provider, until the lock is kept: its messages may have to be subscribed to first. */
+/**
+ * Acquires and releases by the same provider until the lock is kept. The provider may first have to subscribe to the lock's
+ * messages.
+ */
 async function keep(h: Harness, lock: Mutex): Promise<void> {
   await h.until(`pairs until ${lock.name} is kept`, async () => {
     const handle = await lock.acquire();
-    // Longer than the round trip of the release before.
+    // The hold lasts longer than the round trip of the release before it.
     await h.pass(1);
     const outcome = await handle.release();
     expect(["kept", "released"]).toContain(outcome);
@@ -15,7 +18,7 @@ async function keep(h: Harness, lock: Mutex): Promise<void> {
 }
 
 /**
- * What a backend that keeps locks owes. The fixture's providers have `keepingOptions`.
+ * Tests what a backend that keeps locks must do. The fixture's providers have `keepingOptions`.
  */
 export const keepingCases: readonly Case[] = [
   [
@@ -61,7 +64,7 @@ export const keepingCases: readonly Case[] = [
       if (theirs.token !== null) expect(theirs.token > token).toBe(true);
       expect(ended.map(({ reason }) => reason)).toEqual(["wanted"]);
       await theirs.release();
-      // Kept again only after two grants in a row.
+      // The lock is kept again only after two grants in a row.
       const next = await lock.acquire();
       expect(await next.release()).toBe("released");
     },
@@ -256,7 +259,7 @@ export const keepingCases: readonly Case[] = [
   ],
 ];
 
-/** What a read-write lock adds: its write side is kept, and the read side is a wish. */
+/** What a read-write lock adds: its write side is kept, and a request for its read side counts as a wish. */
 export const keepingReadWriteCases = (
   sidesOf: (provider: LockProvider, name: string) => { read: Mutex; write: Mutex },
 ): readonly Case[] => [

@@ -15,7 +15,7 @@ const reentrantSidesOf = (provider: LockProvider, name: string) => {
   return { read: sideAsReentrantMutex(lock, lock.read), write: sideAsReentrantMutex(lock, lock.write) };
 };
 
-/** What a backend that keeps locks for their next owner owes. Of the fixture's providers see `keepingCases`. */
+/** Tests what a backend that keeps locks for their next owner must do. The fixture's providers must have `keepingOptions`. */
 export function keepingConformance(
   name: string,
   fixture: () => Promise<Fixture>,
@@ -34,7 +34,7 @@ export function keepingConformance(
   }
 }
 
-/** The options that the providers of `keepingConformance` have. */
+/** The options that the providers of `keepingConformance` must have. */
 export const keepingOptions = {
   keepMs: 60_000,
   maxKeepMs: 120_000,

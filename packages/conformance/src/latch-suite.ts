@@ -3,7 +3,7 @@ import type { ConformanceOptions, Fixture } from "./fixture.js";
 import { suite } from "./harness.js";
 import { latchCases } from "./latch-cases.js";
 
-/** What every countdown latch owes its users, on any backend. Call it at the top level of a test file. */
+/** Tests what every countdown latch must do for its users, on any backend. Call it at the top level of a test file. */
 export function countDownLatchConformance(
   name: string,
   fixture: () => Promise<Fixture>,

@@ -4,8 +4,8 @@ import { type Case, rejection } from "./harness.js";
 import type { ReentrantMaker } from "./reentrant-cases.js";
 
 /**
- * What a listener does that knows nothing of the lock: it looks whether it is inside, and asks to be let in. As a stranger it
- * is not inside, and is let in when the body that holds the lock has ended.
+ * A listener that knows nothing of the lock. It checks whether it is inside the lock, and asks for the lock. As a stranger
+ * it is not inside, and gets the lock when the body that holds it has ended.
  */
 class Stranger {
   readonly order: string[] = [];
@@ -22,7 +22,7 @@ class Stranger {
     this.#entered ??= this.#lock.withLock(() => void this.order.push("listener"));
   };
 
-  /** It was called so many times, each time from outside, and came in after the body. */
+  /** Expects that the listener was called `times` times, each time outside the lock, and got the lock after the body. */
   async expectOutside(times: number): Promise<void> {
     await this.#entered;
     expect(this.depths).toEqual(Array.from({ length: times }, () => 0));
@@ -30,7 +30,10 @@ class Stranger {
   }
 }
 
-/** Listeners run when something happens in the provider: often in the middle of the calls, timers and answers of others. */
+/**
+ * Cases of listeners, which run when something happens in the provider: often during the calls, timers and answers of other
+ * code.
+ */
 export const listenerCases = (of: ReentrantMaker): readonly Case[] => [
   [
     "a listener of an event that a body causes is not in the scope of that body",
@@ -64,7 +67,7 @@ export const listenerCases = (of: ReentrantMaker): readonly Case[] => [
       const late = rejection(of(provider, takenName).acquire({ waitMs: 60 }));
       await lock.withLock(async () => {
         const early = rejection(of(provider, takenName).acquire({ waitMs: 20 }));
-        // Or for want of an answer, from a server that is slower than that: both end by their deadlines.
+        // Both acquires end by their deadlines. Against a slow server they may end so because no answer came.
         await Promise.all([early, late]);
         stranger.order.push("body");
       });

@@ -2,7 +2,7 @@ import { type LockHandle, LockLostError, type LossReason } from "@holdfast/core"
 import { expect } from "vitest";
 import { type Case, follow, type Harness, rejection } from "./harness.js";
 
-/** The reasons that may come with a hold that the backend, or a client or operator through it, has ended. */
+/** The possible loss reasons of a hold that the backend has ended, or another client or operator through the backend. */
 const endedByBackend: readonly LossReason[] = [
   "session-expired",
   "stolen",
@@ -17,7 +17,7 @@ async function lose(h: Harness, handle: LockHandle): Promise<void> {
   await h.untilAborted("the holder to hear of its loss", lost);
 }
 
-/** Holds that end without being released, and contact that breaks. */
+/** Cases of holds that end without a release, and of contact that breaks. */
 export const lossCases: readonly Case[] = [
   [
     "a lost hold says so everywhere, once, with its reason and token",

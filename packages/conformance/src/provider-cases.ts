@@ -2,7 +2,7 @@ import { LockLostError, ProviderClosedError } from "@holdfast/core";
 import { expect } from "vitest";
 import { type Case, rejection } from "./harness.js";
 
-/** Looking in from outside, asking a holder to let go, and closing. */
+/** Cases of `inspect`, of asking a holder to release, and of closing. */
 export const providerCases: readonly Case[] = [
   [
     "inspect shows the holder and the queue, from both sides",

@@ -6,7 +6,7 @@ import { Room, type SidesMaker } from "./read-write-support.js";
 
 const seeds = [1, 48_271, 2_147_483_647];
 
-/** Many at once, by chance that repeats: the seed is in the title. */
+/** Cases of many clients at once, which act at random. A run can be repeated, because the seed is in the title. */
 export function sidesCrowdCases(of: SidesMaker): readonly Case[] {
   return [
     ...seeds.map(
@@ -36,7 +36,7 @@ export function sidesCrowdCases(of: SidesMaker): readonly Case[] {
               try {
                 handle = await asked;
               } catch (error) {
-                // So short a limit may pass before the backend has said anything.
+                // Such a short limit may pass before the backend has answered.
                 const passing = error instanceof AcquireTimeoutError || error instanceof BackendError;
                 if (error !== reason) expect([passing, error]).toEqual([true, error]);
                 continue;

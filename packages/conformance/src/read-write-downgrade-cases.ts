@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
 import { heldModes, loseHold, releaseAll } from "./read-write-support.js";
 
-/** From write to read without a gap, and what a lock that is not re-entrant refuses. */
+/** Cases of the change from write to read without a gap, and of what a lock that is not re-entrant refuses. */
 export const downgradeCases: readonly Case[] = [
   [
     "a downgraded write is a read with its token: queued readers come in, a queued writer stays out",

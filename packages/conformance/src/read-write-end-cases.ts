@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
 import { loseHold, releaseAll, type SidesMaker } from "./read-write-support.js";
 
-/** Waits that are given up, holds that end, and looking in. */
+/** Cases of waits that are given up, of holds that end, and of `inspect`. */
 export function sidesEndCases(of: SidesMaker): readonly Case[] {
   return [
     [

@@ -9,7 +9,7 @@ import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
 import { heldModes, loseHold, releaseAll } from "./read-write-support.js";
 
-/** Taking again what one has, on either side, and reading while one writes. */
+/** Cases of an owner that takes a side again which it holds, and that reads while it writes. */
 export const reentrantSidesCases: readonly Case[] = [
   [
     "a writer may read: two holds with one token, each side counted by itself",
@@ -98,7 +98,7 @@ export const reentrantSidesCases: readonly Case[] = [
       const name = h.name();
       const lock = sides(await h.provider(), name);
       const owner = { id: "job-3" };
-      // Far longer than a refusal takes, so that a wait shows as a time-out.
+      // Much longer than a refusal takes, so that a wait would show as a time-out.
       const waitMs = 10_000;
       const refused = async (asked: Promise<unknown>) => {
         expect(await rejection(asked)).toBeInstanceOf(DeadlockError);
@@ -253,7 +253,7 @@ export const reentrantSidesCases: readonly Case[] = [
       await h.fixture.loseHold(write);
       const asked = follow(lock.read.acquire({ owner }));
       await h.until("the read to settle", () => asked.settled);
-      // Heard of the loss before: then its owner is a reader like any other.
+      // If the client has noticed the loss before, the read is granted: its owner is then a reader like any other.
       if (asked.value === undefined) expect(asked.error).toBeInstanceOf(LockLostError);
       else if (write.token !== null) expect(asked.value.token).not.toBe(write.token);
       expect(write.state).toBe("lost");

@@ -132,7 +132,7 @@ export function sharingCases(of: SidesMaker): readonly Case[] {
           const served = async (handle: LockHandle) => {
             order.push(step);
             room.enter(handle.mode);
-            // Both readers of a group are awaited inside: together, or never.
+            // The first reader of a group waits inside for the second: they hold together, or the case fails.
             if (step === "r1" && h.isFifo(providers[0] as (typeof providers)[0])) {
               await h.until("the other reader", () => order.length >= 2);
             }

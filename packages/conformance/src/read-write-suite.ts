@@ -15,8 +15,8 @@ import { derivedMutexConformance } from "./suites.js";
 const sidesCases = (of: SidesMaker) => [...sharingCases(of), ...sidesEndCases(of), ...sidesCrowdCases(of)];
 
 /**
- * What a read-write lock owes: readers together, writers alone, arrival order, downgrade; and of its write side all that a
- * mutex owes. A `foreign` locker takes the write side.
+ * Tests what a read-write lock must do: readers together, writers alone, arrival order, downgrade. Also tests its write side
+ * for everything that a mutex must do. A `foreign` locker takes the write side.
  */
 export function readWriteLockConformance(
   name: string,
@@ -33,7 +33,7 @@ export function readWriteLockConformance(
   suite(`${name}: downgrade`, fixture, options, writeOf, downgradeCases);
 }
 
-/** The conformance of a re-entrant read-write lock: that of `readWriteLockConformance`, and what re-entry on two sides adds. */
+/** Tests a re-entrant read-write lock as `readWriteLockConformance` does, and for what re-entry on two sides adds. */
 export function reentrantReadWriteLockConformance(
   name: string,
   fixture: () => Promise<Fixture>,

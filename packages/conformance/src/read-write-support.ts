@@ -36,7 +36,7 @@ export function sideAsReentrantMutex(lock: LockView, side: ReentrantAcquirable):
   return { ...sideAsMutex(lock, side), holdCount: (owner) => side.holdCount(owner) };
 }
 
-/** Ends the hold as the backend would; resolves once the holder has heard. */
+/** Ends the hold as the backend would. Resolves once the holder has been notified. */
 export async function loseHold(h: Harness, handle: LockHandle): Promise<void> {
   const { lost } = handle;
   await h.fixture.loseHold(handle);
@@ -48,19 +48,19 @@ export async function releaseAll(handles: readonly LockHandle[]): Promise<void> 
 }
 
 /**
- * The modes of the holders, as the backend sees them. A wrong grant shows here before any client hears of it, as long as the
- * backend answers from what it has decided.
+ * The modes of the holders, as the backend sees them. A wrong grant shows here before any client is notified of it, as long
+ * as the backend answers from what it has decided.
  */
 export async function heldModes(lock: LockView): Promise<LockMode[]> {
   return (await lock.inspect()).held.map((info) => info.mode);
 }
 
-/** Sees who is inside, and remembers the worst. */
+/** Counts the readers and writers inside the lock, and remembers the worst. */
 export class Room {
   readers = 0;
   writers = 0;
   mostReaders = 0;
-  /** Times a writer was not alone. */
+  /** The number of times that a writer was not alone. */
   violations = 0;
 
   enter(mode: string): void {

@@ -3,7 +3,7 @@ import type { ConformanceOptions, Fixture } from "./fixture.js";
 import { suite } from "./harness.js";
 import { recordCases } from "./record-cases.js";
 
-/** What every shared record owes its users, on any backend. Call it at the top level of a test file. */
+/** Tests what every shared record must do for its users, on any backend. Call it at the top level of a test file. */
 export function recordConformance(
   name: string,
   fixture: () => Promise<Fixture>,

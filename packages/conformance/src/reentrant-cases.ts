@@ -10,7 +10,7 @@ import { type Case, follow, rejection } from "./harness.js";
 
 export type ReentrantMaker = (provider: LockProvider, name: string) => ReentrantMutex;
 
-/** Taking again what one has. */
+/** Cases of an owner that takes a lock again which it holds. */
 export const reentrantCases = (of: ReentrantMaker): readonly Case[] => [
   [
     "a nested withLock enters the same hold: same owner and token, one hold at the backend",
@@ -65,7 +65,7 @@ export const reentrantCases = (of: ReentrantMaker): readonly Case[] => [
         expect(inside).toBe(outer.owner);
         let ran = false;
         const sibling = lock.withLock(async () => {
-          // The call of the outer body below is made while this one is in.
+          // The call of the outer body below is made while this body is inside.
           await asked;
           return ran;
         });

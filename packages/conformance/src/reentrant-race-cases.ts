@@ -3,10 +3,10 @@ import { expect } from "vitest";
 import type { Case, Harness } from "./harness.js";
 import type { ReentrantMaker } from "./reentrant-cases.js";
 
-/** How many microtasks lie between the two calls of a race: from none to more than either call takes to act. */
+/** The number of microtasks between the two calls of a race: from none to more than either call takes to act. */
 const gaps = [0, 1, 2, 3, 5];
 
-/** Counts who is inside at one time. */
+/** Counts the bodies that are inside at the same time. */
 class Inside {
   most = 0;
   #now = 0;
@@ -25,7 +25,7 @@ class Inside {
   };
 }
 
-/** Re-entry against the release of what it would enter: it joins the hold before the release, or asks for a new one. */
+/** Cases of re-entry that races the release of the hold: it joins the hold before the release, or asks for a new one. */
 export const reentrantRaceCases = (of: ReentrantMaker): readonly Case[] => [
   [
     "re-entry that races the last release gives a handle that holds, and each grant is released once",

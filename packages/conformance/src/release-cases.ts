@@ -2,7 +2,7 @@ import { NotHeldError } from "@holdfast/core";
 import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
 
-/** Giving back. */
+/** Cases of releases. */
 export const releaseCases: readonly Case[] = [
   [
     "a released handle holds nothing and was not lost",

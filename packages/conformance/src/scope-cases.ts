@@ -2,7 +2,7 @@ import { AcquireTimeoutError, InvalidArgumentError } from "@holdfast/core";
 import { expect } from "vitest";
 import { type Case, rejection } from "./harness.js";
 
-/** `withLock`. */
+/** Cases of `withLock`. */
 export const scopeCases: readonly Case[] = [
   [
     "withLock holds while the body runs and gives its value",
@@ -61,7 +61,7 @@ export const scopeCases: readonly Case[] = [
         return "value";
       });
       expect(value).toBe("value");
-      // `undefined` is the result of a body without a value, `null` says that the lock was taken by another.
+      // `undefined` is the result of a body without a value; `null` means that another client has the lock.
       expect(await lock.tryWithLock({ label: "scope" }, () => {})).toBeUndefined();
       await h.untilEmpty(lock);
       const held = await h.lockOf(await h.provider(), name).acquire();

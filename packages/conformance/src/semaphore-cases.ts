@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { type Case, follow, rejection } from "./harness.js";
 import { stillHeld, untilAvailable } from "./semaphore-support.js";
 
-/** Permits taken, waited for and given back. */
+/** Cases of permits that are taken, waited for and given back. */
 export const semaphoreCases: readonly Case[] = [
   [
     "permits are granted up to the limit, over all clients, and one more waits for a release",
@@ -147,7 +147,7 @@ export const semaphoreCases: readonly Case[] = [
       });
       if (h.isFifo(provider)) {
         await h.untilQueued(semaphore, 2);
-        // Two permits are free, and yet no acquire overtakes the larger one, neither in the queue nor past it.
+        // Two permits are free, but no acquire overtakes the larger one: neither in the queue nor by `tryAcquire`.
         expect(await other.tryAcquire()).toBeNull();
         expect(order).toEqual([]);
         await held.release();
@@ -222,7 +222,8 @@ export const semaphoreCases: readonly Case[] = [
       const many = rejection(other.acquire({ permits: 2, signal: controller.signal }));
       await h.untilQueued(semaphore, 1);
       const small = semaphore.acquire();
-      // In a queue it stands behind the request for many by now; without one it has been served past it.
+      // With a queue, the small request stands behind the request for many by now. Without a queue, it has been served
+      // before that one.
       if (h.isFifo(provider)) await h.untilQueued(semaphore, 2);
       controller.abort("given up");
       expect(await many).toBe("given up");
@@ -255,7 +256,7 @@ export const semaphoreCases: readonly Case[] = [
         expect(error).toBeInstanceOf(InvalidArgumentError);
         expect((error as Error).message).toMatch(/permits = 3 .*limit .* 2$/);
       }
-      // A backend that merely counts what is held takes any number.
+      // A backend that only counts what is held accepts any number of permits.
       if (h.fixture.anonymous !== true) {
         const large = await rejection(provider.semaphore(name, 10_000_000).acquire({ permits: 5_000_000 }));
         expect(large).toBeInstanceOf(InvalidArgumentError);

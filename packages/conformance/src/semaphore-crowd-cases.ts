@@ -21,7 +21,7 @@ interface Tally {
   misses: number;
 }
 
-/** One way of asking, by chance; `null` when it was not granted. */
+/** Asks for permits in a way that is chosen at random; `null` when they were not granted. */
 async function ask(semaphore: Semaphore, random: () => number): Promise<PermitHandle | null> {
   const permits = 1 + Math.floor(random() * limit);
   const way = random();
@@ -29,7 +29,7 @@ async function ask(semaphore: Semaphore, random: () => number): Promise<PermitHa
   if (way < 0.6) return await semaphore.tryAcquire({ permits });
   if (way < 0.8) {
     return await semaphore.tryAcquire({ permits, waitMs: random() * 30 }).catch((error: unknown) => {
-      // So short a limit may pass before the backend has said anything.
+      // Such a short limit may pass before the backend has answered.
       if (error instanceof BackendError) return null;
       throw error;
     });
@@ -84,5 +84,5 @@ function crowd(seed: number): Case {
   ];
 }
 
-/** The limit at every instant, by counting. */
+/** Cases that count the permits held, and expect that they never exceed the limit. */
 export const semaphoreCrowdCases: readonly Case[] = [crowd(11), crowd(4_242), crowd(987_654_321)];

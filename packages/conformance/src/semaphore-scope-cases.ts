@@ -8,7 +8,7 @@ import { expect } from "vitest";
 import { type Case, rejection } from "./harness.js";
 import { losePermits, stillHeld, untilAvailable } from "./semaphore-support.js";
 
-/** Bodies, losses, looking in, and closing. */
+/** Cases of bodies, losses, `inspect`, and closing. */
 export const semaphoreScopeCases: readonly Case[] = [
   [
     "withPermit holds its permits while the body runs, and gives the body's value or its very error",
@@ -80,7 +80,7 @@ export const semaphoreScopeCases: readonly Case[] = [
     "a body may take more permits of its own semaphore",
     async (h) => {
       const provider = await h.provider();
-      // Scopes are tracked from here on, and a mutex would now find a deadlock.
+      // From here on scopes are tracked, and a mutex would find a deadlock in the calls below.
       if (provider.capabilities.primitives.has("reentrant-mutex")) provider.reentrantMutex(h.name());
       const semaphore = provider.semaphore(h.name(), 2);
       const available = await semaphore.withPermit({}, () =>

@@ -6,7 +6,10 @@ import { semaphoreCrowdCases } from "./semaphore-crowd-cases.js";
 import { semaphoreScopeCases } from "./semaphore-scope-cases.js";
 import { derivedMutexConformance } from "./suites.js";
 
-/** What every semaphore owes its users, on any backend, and with one permit all that a mutex owes. */
+/**
+ * Tests what every semaphore must do for its users, on any backend. With one permit, it is also tested for everything that a
+ * mutex must do.
+ */
 export function semaphoreConformance(
   name: string,
   fixture: () => Promise<Fixture>,

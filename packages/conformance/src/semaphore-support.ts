@@ -10,7 +10,10 @@ export function untilAvailable(h: Harness, semaphore: Semaphore, permits: number
   });
 }
 
-/** The fixture ends any hold; that permits hide their mode is of no interest to it. */
+/**
+ * Ends the hold of permits as the backend would. The fixture ends any hold, although the type of a permit handle hides its
+ * mode.
+ */
 export async function losePermits(h: Harness, handle: PermitHandle): Promise<void> {
   const { lost } = handle;
   await h.fixture.loseHold(handle as PermitHandle & LockHandle);

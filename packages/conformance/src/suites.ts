@@ -27,7 +27,7 @@ function mutexCases(options: ConformanceOptions): readonly Case[] {
   return cases;
 }
 
-/** What every mutex owes its users, on any backend. Call it at the top level of a test file. */
+/** Tests what every mutex must do for its users, on any backend. Call it at the top level of a test file. */
 export function mutexConformance(
   name: string,
   fixture: () => Promise<Fixture>,
@@ -38,8 +38,8 @@ export function mutexConformance(
 }
 
 /**
- * All that a mutex owes, of something else that behaves as one: `form` says what. `mode`: what its handles say of
- * themselves; default "exclusive". `keeps: false`: it has no `holdAtLeastMs`.
+ * Tests something else that behaves as a mutex for everything that a mutex must do. `form` names it. `mode`: the mode that
+ * its handles report; default "exclusive". `keeps: false`: it has no `holdAtLeastMs`.
  */
 export function derivedMutexConformance(
   name: string,
@@ -53,7 +53,7 @@ export function derivedMutexConformance(
   suite(`${name}: ${form} as mutex`, fixture, options, lockOf, cases, mode);
 }
 
-/** The conformance of a re-entrant mutex: all that a mutex owes, and what re-entry adds. */
+/** Tests a re-entrant mutex for everything that a mutex must do, and for what re-entry adds. */
 export function reentrantMutexConformance(
   name: string,
   fixture: () => Promise<Fixture>,

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { type Case, type Harness, rejection } from "./harness.js";
 
-/** Gives an acquire up in the moment in which the answer to its request is lost. */
+/** Gives up an acquire in the moment in which the answer to its request is lost. */
 async function giveUpUnanswered(h: Harness, name: string): Promise<void> {
   const provider = await h.provider();
   const lock = h.lockOf(provider, name);
@@ -21,7 +21,7 @@ export const withdrawnCases: readonly Case[] = [
     async (h) => {
       const name = h.name();
       const other = h.lockOf(await h.provider(), name);
-      // What is made once for a name is there.
+      // Now everything exists that is made once for a name.
       await (await other.acquire()).release();
       await giveUpUnanswered(h, name);
       await (await other.acquire()).release();
