@@ -9,17 +9,18 @@ import { type MultiBody, runMultiScope } from "./run-scope.js";
 /**
  * Several locks as one: all of them or none. The parts may be of different providers and backends.
  *
- * The parts are taken in the order of their names, within one `waitMs` for all. While one part is waited for, only parts with
- * smaller names are held, and no place in another queue is taken. So sets that overlap cannot deadlock, neither with each other
- * nor with clients that take the same locks one after the other in that order, such as Curator's `InterProcessMultiLock` with
- * sorted paths. Neighbours in that order are taken in one step when all are free, where their backend can grant several
- * together: ZooKeeper in one transaction, Redis mutexes by one script, which in a cluster needs them in one slot.
+ * The parts are taken in the order of their names, within one `waitMs` for all. While one part is waited for, only parts
+ * with smaller names are held, and no place in another queue is taken. So sets that overlap cannot deadlock with each other.
+ * Nor can they deadlock with clients that take the same locks one after the other in that order, such as Curator's
+ * `InterProcessMultiLock` with sorted paths. Neighbours in that order are taken in one step when all are free, where their
+ * backend can grant several together: ZooKeeper in one transaction, Redis mutexes by one script, which in a cluster needs
+ * them in one slot.
  *
  * Compatible with Curator's `InterProcessMultiLock` part by part: the nodes are those of the mutexes. Curator takes the parts
  * in the order in which they are passed, and waits the whole time for each of them.
  *
- * Throws `InvalidArgumentError` for an empty list, for a part that is not a lock, and for the same lock twice, also within
- * multi-locks that are parts.
+ * Throws `InvalidArgumentError` for an empty list, for a part that is not a lock, and for the same lock twice, also where it
+ * is inside multi-locks that are parts.
  *
  * @example
  * ```ts

@@ -60,12 +60,12 @@ export interface WebLockManager<Token extends AnyToken = AnyToken> {
    * Waits for the lock, and calls `callback` with it. When the result of the callback has settled, the lock is given back
    * and the request settles with the same result.
    *
-   * It rejects as the standard says: with `NotSupportedError` (a `DOMException`) for a name that begins with `-` and for
-   * options that exclude each other, with `TypeError` for a value that is no callback, mode or signal, with `signal.reason`,
-   * with `AbortError` once the lock is stolen, and with what the callback threw. Beyond the standard it rejects with
-   * `LockLostError` as soon as the lock is lost, and with what `acquire()` of the provider rejects with, such as
-   * `BackendError` and `ProviderClosedError`. The callback of a lock that was stolen or lost goes on; its signal `lock.lost`
-   * is aborted.
+   * It rejects as the standard says. It rejects with `NotSupportedError` (a `DOMException`) for a name that begins with `-`
+   * and for options that exclude each other, and with `TypeError` for a value that is no callback, mode or signal. It
+   * rejects with `signal.reason`, with `AbortError` once the lock is stolen, and with what the callback threw. Beyond the
+   * standard it rejects with `LockLostError` as soon as the lock is lost, and with what `acquire()` of the provider rejects
+   * with, such as `BackendError` and `ProviderClosedError`. The callback of a lock that was stolen or lost goes on; its
+   * signal `lock.lost` is aborted.
    *
    * @example
    * ```ts

@@ -6,13 +6,13 @@ import { Quorum } from "./quorum.js";
 import type { OpenLine } from "./voting-node.js";
 
 /**
- * Mutexes, re-entrant or not, that a majority of independent Redis masters grants. Survives the loss of a minority of
- * them. On each node it is Redisson's plain lock, so that Redisson's `RedissonRedLock` and multi-lock over the same
- * nodes are excluded and exclude us.
+ * Mutexes, re-entrant or not, that a majority of independent Redis masters grants. They survive the loss of a minority of
+ * the masters. On each node the lock is Redisson's plain lock. So it excludes Redisson's `RedissonRedLock` and multi-lock over
+ * the same nodes, and they exclude it.
  *
- * Safe as long as the clocks of client and nodes run at nearly the same rate, and no code acts on a hold after a pause that
- * followed its last `assertHeld()`: against such a pause only a fencing token helps (option `fencing`). Where a second holder
- * would be a disaster, use ZooKeeper.
+ * Safe under two conditions: the clocks of client and nodes run at nearly the same rate, and no code acts on a hold after a
+ * pause that followed its last `assertHeld()`. Against such a pause only a fencing token helps (option `fencing`). Where a
+ * second holder would be a disaster, use ZooKeeper.
  *
  * Returns at once and connects in the background. Throws `InvalidArgumentError` for unknown options and values that
  * cannot be right.

@@ -20,7 +20,7 @@ export interface StandingVote {
 /**
  * The votes of a hold. A vote that came after the grant counts only because other votes were a majority while it came, so
  * that no other client can have held just before. These other votes vouch for it. When it turns out that they were no
- * majority, it does not count either.
+ * majority, the later vote does not count either.
  */
 export class StandingVotes {
   readonly #majority: number;
