@@ -43,7 +43,7 @@ export interface OncePerOptions {
    * in all replicas.
    */
   readonly every: Millis | ((after: Date) => Date);
-  /** The least time between the begins of two runs, also when runs are caught up. Milliseconds; default 0. */
+  /** The least time between the starts of two runs, also when runs are caught up. Milliseconds; default 0. */
   readonly atLeastMs?: Millis;
   /**
    * What happens with due times that passed while no replica was there, or while an earlier run went on. `"latest"`

@@ -1,8 +1,8 @@
 const [second, minute, hour, day] = [1_000, 60_000, 3_600_000, 86_400_000] as const;
 
 /**
- * A duration in its two largest units, rounded down to whole seconds: `0 s`, `41 s`, `2 min 20 s`, `6 min`, `1 h 2 min`, `3
- * d 4 h`. A negative duration, which two clocks that differ can give, is `0 s`.
+ * A duration in its two largest units, rounded down to whole seconds: `0 s`, `41 s`, `2 min 20 s`, `6 min`, `1 h 2 min`,
+ * `3 d 4 h`. A negative duration, which two clocks that differ can give, is `0 s`.
  */
 export function duration(ms: number): string {
   const length = Math.max(0, ms);

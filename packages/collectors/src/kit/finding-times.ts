@@ -1,12 +1,12 @@
 import type { Millis } from "@holdfast/core";
 import type { Finding } from "../observe/collector.js";
 
-/** A finding without a begin. `sinceMs` is set where the problem itself shows when it began. */
+/** A finding whose start is not known yet. `sinceMs` is set where the problem itself shows when it started. */
 export type Found = Omit<Finding, "sinceMs"> & { readonly sinceMs?: Millis };
 
-/** Gives the findings of one look their begins. A finding that the look before had under the same id keeps its begin. */
+/** Adds the start to the findings of one look. A finding that the look before had under the same id keeps its start. */
 export class FindingTimes {
-  /** The begins by id, for the next look. */
+  /** The start of each finding by its id, for the next look. */
   readonly times: Map<string, Millis> = new Map();
   readonly #nowMs: Millis;
   readonly #before: ReadonlyMap<string, Millis>;
@@ -23,7 +23,7 @@ export class FindingTimes {
   }
 }
 
-/** Gives findings their begins, as `FindingTimes` does, from the findings of the look before. */
+/** Adds the start to findings, as `FindingTimes` does, from the findings of the look before. */
 export function dated(found: readonly Found[], before: readonly Finding[], nowMs: Millis): Finding[] {
   const times = new FindingTimes(nowMs, new Map(before.map(({ id, sinceMs }) => [id, sinceMs])));
   return found.map((each) => times.date(each));

@@ -12,7 +12,7 @@ export function earliest(moments: Iterable<Moment>): Moment {
   return first;
 }
 
-/** How long a hold had lasted when its end was seen. `null` where its begin is not known exactly. */
+/** How long a hold had lasted when its end was seen. `null` where its start is not known exactly. */
 export function heldForMs({ atMs, provenance }: Moment, endMs: Millis): Millis | null {
   return provenance === "exact" && atMs !== null ? Math.max(0, endMs - atMs) : null;
 }

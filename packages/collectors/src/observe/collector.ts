@@ -105,7 +105,7 @@ export interface EarlierSight {
   readonly token: string | null;
 }
 
-/** Options of a collector that reports each hold from its begin to its end, with its owner. */
+/** Options of a collector that reports each hold from its start to its end, with its owner. */
 export interface StoryOptions {
   /**
    * Whether the collector reads the owner of every hold and reports it by an event `identified`. Default false: it reads
@@ -175,7 +175,7 @@ export type CollectorEvent =
       /** The fencing token of the hold, as `ObservedParticipant.token`; `null` where it is not known. */
       readonly token: string | null;
       /**
-       * How long a released hold lasted, in milliseconds. `null` where its begin is not known exactly, and on ZooKeeper also
+       * How long a released hold lasted, in milliseconds. `null` where its start is not known exactly, and on ZooKeeper also
        * where its end was found by a listing and not by an event. On Redis the reading that finds the hold gone counts as
        * its end.
        */

@@ -108,8 +108,8 @@ function waitOf({ first, since }: Queue, field: string, atMs: Millis): Millis | 
 }
 
 /**
- * A lease of which only this much was left, and that is gone after its end, counts as run out. It may have been released in
- * this moment.
+ * A lease that had at most this time left when it was last read, and that is gone after its end, counts as run out. Its
+ * holder may have released it in this last moment.
  */
 const lastMomentMs: Millis = 1_000;
 

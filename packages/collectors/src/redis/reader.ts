@@ -102,8 +102,8 @@ export function isMoved(reply: unknown): boolean {
 }
 
 /**
- * Whether a refusal is temporary, as while a long script runs or a cluster is down. It shows nothing of a lock, so the lock
- * is not gone.
+ * Whether a refusal is temporary, as while a long script runs or a cluster is down. It shows nothing of the lock, and does
+ * not mean that the lock is gone.
  */
 function isForNow(reply: unknown): reply is ReplyError {
   return reply instanceof ReplyError && reply.retryable && !isMoved(reply);

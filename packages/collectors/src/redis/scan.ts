@@ -46,8 +46,9 @@ const telling: Partial<Record<KeyPart, ReadingDepth>> = {
 };
 
 /**
- * Goes through all keys of each master again and again, at `callsPerSecond` calls, and reads the locks among them. SCAN
- * returns each key that was there during the whole pass once or more. A key that came or went meanwhile may be missed.
+ * Goes through all keys of each master again and again, with `callsPerSecond` calls in a second, and reads the locks among
+ * them. SCAN returns each key that was there during the whole pass once or more. A key that came or went meanwhile may be
+ * missed.
  */
 export class Scan {
   readonly #parts: ScanParts;

@@ -101,7 +101,7 @@ export class LockBook implements MirrorListener {
     return this.#live ? this.#context.runtime.wallMs() : this.#asOfMs;
   }
 
-  /** Events no longer arrive, or may no longer arrive: the book is as of `atMs`, wall time. */
+  /** Events no longer arrive, or may no longer arrive: the book shows the state of `atMs`, wall time. */
   pause(atMs: number): void {
     if (this.#live) this.#asOfMs = atMs;
     this.#live = false;

@@ -6,7 +6,7 @@ import { participant } from "../kit/participant.js";
 import type { LeaseState, Moment, ObservedLibrary, ObservedParticipant } from "../observe/observed-lock.js";
 import { shownText } from "./shown-text.js";
 
-/** `position`: `null` for a holder; its `since` is then the begin of its hold. */
+/** `position`: `null` for a holder; its `since` is then the start of its hold. */
 export function participantOf(
   person: TreeParticipant,
   node: TreeNode | undefined,

@@ -92,7 +92,7 @@ export function emptyRow(place: Place, kind: PrimitiveKind | null, readMs: numbe
   };
 }
 
-/** `held`: the holders with the begins of their holds, where these are known. */
+/** `held`: the holders with the start of each hold, where it is known. */
 export function treeRow(
   tree: BareTree,
   found: RecognisedTree,
