@@ -72,8 +72,8 @@ export interface FastifyFenceOptions<Request extends FencedRequest> {
   /** The resource that a request writes, by the name that its writers give. */
   readonly resource: (request: Request) => string;
   /**
-   * Decides whether a fence may pass, which is then the newest. Default: a `tokenGate()` in the memory of this process,
-   * which is gone when the process ends. Several processes need a database behind them.
+   * Decides whether a fence may pass. A fence that passes is the newest from then on. Default: a `tokenGate()` in the memory
+   * of this process, which is gone when the process ends. Several processes need a database behind them.
    */
   readonly admit?: (fence: Fence) => boolean | Promise<boolean>;
   /**
