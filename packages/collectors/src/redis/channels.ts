@@ -144,6 +144,7 @@ function alike(one: Listeners, other: Listeners): boolean {
     one.readWrite === other.readWrite &&
     one.semaphore === other.semaphore &&
     one.latch === other.latch &&
-    one.fair.size === other.fair.size
+    one.fair.size === other.fair.size &&
+    [...one.fair].every((owner) => other.fair.has(owner))
   );
 }

@@ -144,12 +144,11 @@ function marksOf(glob: string): readonly Mark[] {
   const marks: Mark[] = [];
   for (let at = 0; at < glob.length; at++) {
     const char = glob[at];
-    const end = char === "[" ? glob.indexOf("]", at + 1) : -1;
     if (char === "*") marks.push("many");
     else if (char === "?") marks.push("one");
-    else if (end !== -1) {
-      const set = glob.slice(at + 1, end).replace(/[\\\]]/g, "\\$&");
-      marks.push(new RegExp(set === "" ? "(?!)" : `[${set}]`, "s"));
+    else if (char === "[") {
+      const { set, end } = setAt(glob, at + 1);
+      marks.push(new RegExp(set, "s"));
       at = end;
     } else {
       if (char === "\\" && at + 1 < glob.length) at++;
@@ -158,6 +157,24 @@ function marksOf(glob: string): readonly Mark[] {
   }
   return marks;
 }
+
+/** Reads a set behind its bracket as Redis does: `\]` is a bracket, `z-a` is `a-z`, and a set without an end ends with the pattern. */
+function setAt(glob: string, from: number): { set: string; end: number } {
+  const not = glob[from] === "^";
+  let set = "";
+  let at = not ? from + 1 : from;
+  for (; at < glob.length && glob[at] !== "]"; at++) {
+    if (glob[at] === "\\" && at + 1 < glob.length) set += unit(glob.charCodeAt(++at));
+    else if (glob[at + 1] === "-" && at + 2 < glob.length) {
+      const ends = [glob.charCodeAt(at), glob.charCodeAt(at + 2)];
+      set += `${unit(Math.min(...ends))}-${unit(Math.max(...ends))}`;
+      at += 2;
+    } else set += unit(glob.charCodeAt(at));
+  }
+  return { set: `[${not ? "^" : ""}${set}]`, end: at };
+}
+
+const unit = (code: number): string => `\\u${code.toString(16).padStart(4, "0")}`;
 
 function fits(mark: Exclude<Mark, "many">, key: string, at: number): boolean {
   if (typeof mark === "number") return key.charCodeAt(at) === mark;

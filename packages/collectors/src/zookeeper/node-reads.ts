@@ -61,11 +61,6 @@ export class NodeReads {
     this.#leaves.delete(place);
   }
 
-  /** Contact is back. */
-  resume(): void {
-    this.#go();
-  }
-
   stop(): void {
     this.#stopped = true;
     this.#leafTimer?.();
