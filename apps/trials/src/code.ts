@@ -22,7 +22,7 @@ const digests = new Map<string, string>();
  * A digest of the code that a run depends on beside the subject's version: the runner and its clients, and the code of a lock of this
  * repository, whose version stays while its code changes. Runs with other code do not count.
  */
-export function codeOf({ ownPackage }: Pick<Subject, "ownPackage">, root = repository): string {
+export function codeOf({ ownPackage }: Pick<Subject, "ownPackage">, root: string = repository): string {
   const runner = common.map((folder) => digestOfFolder(join(root, folder)));
   return digestOf(ownPackage === undefined ? runner : [...runner, digestOfPackage(root, ownPackage)]);
 }
