@@ -19,8 +19,8 @@ export const testStages = [
   { project: "redis", workers: 6, fullWorkers: 3, limitMinutes: 12 },
   // A browser each, which mostly waits to be shown something.
   { project: "dashboard", workers: 3, limitMinutes: 6 },
-  // The smoke run waits for its faults; the others fit beside it.
-  { project: "chaos", workers: 4, limitMinutes: 8 },
+  // The smoke run waits for its faults; the others fit beside it. Of a full run one file has two runs at a time.
+  { project: "chaos", workers: 4, fullWorkers: 3, limitMinutes: 8 },
 ];
 
 /**

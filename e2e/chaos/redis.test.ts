@@ -46,7 +46,8 @@ async function outcomesOf(ids: readonly string[], seed: number): Promise<readonl
   return told;
 }
 
-describe("the rows of Redis", () => {
+// Side by side: most of a run is a wait for a fault.
+describe.concurrent("the rows of Redis", () => {
   it.each([
     { what: "expected violation is demonstrated", runs: 5, wanted: true },
     { what: "expected pass passes", runs: 10, wanted: false },
