@@ -74,7 +74,8 @@ export interface RedisLocksOptions extends ProviderOptions, RedisTargetOptions {
   readonly tokenTtlMs?: Millis;
   /**
    * Whether Java clients take the same locks. `true` (default): after `maxDirectRun` hand-offs in a row between clients of
-   * holdfast a Java client gets its chance. `false`: the number of hand-offs in a row has no limit.
+   * holdfast a Java client gets its chance. `false`: the number of hand-offs in a row has no limit, except among writers of a
+   * read-write lock, where no reader could enter.
    */
   readonly javaPeers?: boolean;
   /**
