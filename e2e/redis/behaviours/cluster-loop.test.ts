@@ -35,14 +35,17 @@ interface Tally {
   failures: number;
 }
 
-/** Takes and releases while it is to go on. A failed turn is counted; two holders at once are what must never be. */
+/**
+ * Takes and releases the lock for as long as `goOn` says so. It counts each failed turn and the most holders at once, which
+ * must never be 2.
+ */
 async function loop(locks: RedisLocks, tally: Tally, goOn: () => boolean): Promise<void> {
   while (goOn()) {
     let handle: LockHandle;
     try {
       handle = await locks.mutex(tally.name).acquire({ waitMs: 15_000 });
     } catch (error) {
-      // Only what an outage may say.
+      // An outage may cause retryable errors only.
       if (!(error instanceof HoldfastError && error.retryable)) throw error;
       tally.failures++;
       continue;

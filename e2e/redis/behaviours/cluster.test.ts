@@ -58,7 +58,7 @@ it("in a cluster readers come in when a writer leaves, a latch opens and a barri
   await Promise.all(inside.map((each) => each.leave({ waitMs: 10_000 })));
 });
 
-/** Names that each of the three masters serves some of. */
+/** Six names, with at least one at each of the three masters. */
 async function spread(what: string): Promise<string[]> {
   const names = Array.from({ length: 6 }, (_, i) => `${what}-${i}`);
   const served = await Promise.all(names.map((name) => cluster.nodeOfSlot(cluster.slotOf(name))));

@@ -7,11 +7,11 @@ import { OneServer } from "../../support/redis/one-redis-server.js";
 const server = new OneServer();
 const queueOf = (name: string): string => `redisson_lock_queue:{${name}}`;
 const deadlinesOf = (name: string): string => `redisson_lock_timeout:{${name}}`;
-/** Long, so that no deadline that is off by one wait is taken for a right one. */
+/** Long, so that a deadline which is wrong by one whole wait cannot pass for a right one. */
 const fleetWaitMs = 60_000;
 const patient = { fairLockWaitTimeoutMs: fleetWaitMs };
 
-/** What a Java client leaves behind that dies in the queue: its UUID has version 4, and nothing says that it is alive. */
+/** Writes what a Java client that dies in the queue leaves behind: its UUID has version 4, and it has no alive time. */
 async function plantJava(name: string, thread: number, deadlineMs: number): Promise<void> {
   const owner = `11111111-1111-4111-8111-111111111111:${thread}`;
   await server.node.command("RPUSH", queueOf(name), owner);
@@ -72,7 +72,7 @@ it("29: a dead first waiter of ours costs the others no longer than its alive wi
   const name = server.name("dead");
   const holder = await server.locks();
   const held = await holder.fairMutex(name).acquire();
-  // What a client of ours leaves behind that dies as the first in line.
+  // This is what a client of ours leaves behind that dies as the first waiter.
   const nowMs = Math.floor(Number((await server.texts("TIME"))[0]) * 1_000);
   const dead = "00000000-0000-8000-8000-000000000000:1";
   await server.node.command("RPUSH", queueOf(name), dead);
@@ -121,7 +121,7 @@ it.each([
     aborts[index]?.abort("enough");
     await ends[index];
     const after = await deadlines(name);
-    // Heartbeats raise deadlines a little meanwhile.
+    // Heartbeats raise deadlines a little in the meantime, so the changes are rounded to quarters of a wait.
     expect(
       after.map((each, i) => Math.round((each - (before[i] ?? Number.NaN)) / (fleetWaitMs / 4)) / 4),
     ).toEqual(waits);
@@ -162,7 +162,7 @@ it("31: deadlines do not drift over many grants: the last is never further off t
     const [seen, nowMs] = [await deadlines(name), await server.nowMs()];
     for (const [place, each] of seen.entries()) {
       furthest = Math.max(furthest, each - nowMs - (place + 1) * fleetWaitMs);
-      // A live waiter is never overdue, whatever grants took off its deadline.
+      // A live waiter is never overdue, however much the grants before it took off its deadline.
       expect(each).toBeGreaterThan(nowMs - 1_000);
     }
     await handle.release();
@@ -170,7 +170,7 @@ it("31: deadlines do not drift over many grants: the last is never further off t
   await server.untilLong(queueOf(name), 12);
   await held.release();
   await Promise.all(rounds);
-  // Each place in the queue is worth one wait, and what is left of the lease is in front of all.
+  // The deadline of a waiter is what is left of the lease, and one wait for each place up to its own.
   expect(furthest).toBeLessThan(leaseMs + fleetWaitMs / 4);
   await nothingLeft(name);
 });
@@ -291,7 +291,8 @@ it("36: a try whose answers are lost leaves no entry in the queue", async () => 
   const name = server.name("timeout");
   const held = await (await server.locks()).fairMutex(name).acquire();
   const { locks, link } = await server.linked();
-  // The server queues the try, and that answer is lost; then the answer to the script that takes it out is lost too.
+  // The server queues the try, and its answer is lost. Then the answer to the script that takes the try out of the queue is
+  // lost too.
   const lost = link.dropReply({ name: ["EVALSHA", "EVAL"], key: name, times: 2 });
   expect(await locks.fairMutex(name).tryAcquire({ waitMs: 500 })).toBeNull();
   expect(lost.hits.length).toBeGreaterThan(0);
@@ -310,7 +311,8 @@ it("36: a try that a silent server leaves without an answer gives up in time, an
   await server.untilLong(queueOf(name), 1);
   const startedMs = performance.now();
   await link.setMode("hole");
-  // The server may have fallen silent before it confirmed the waiter's place. Then the client cannot know that the lock is taken.
+  // The server may have fallen silent before it confirmed the waiter's place. Then the client cannot know that the lock is
+  // taken.
   expect([null, "HF_BACKEND"]).toContain(await waiting.catch(({ code }) => code));
   expect(performance.now() - startedMs).toBeLessThan(10_000);
   expect(await server.number("LLEN", queueOf(name))).toBe(1);

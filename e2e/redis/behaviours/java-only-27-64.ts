@@ -1,4 +1,7 @@
-/** What of behaviours 27 to 64 exists in Java alone, or is something else by how we name owners: printed beside their tests. */
+/**
+ * For behaviours 27 to 64: what exists in Java alone, or differs because we name owners differently. `complete.test.ts` prints
+ * it.
+ */
 export const javaOnly: Readonly<Record<number, string>> = {
   30: "the two other tests of drift are about Redisson's own threads; ours: each place in the queue",
   32: "a waiter's thread that ends; ours: a client that goes silent, or what Java leaves behind",

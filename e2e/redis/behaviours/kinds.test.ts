@@ -10,9 +10,9 @@ type Hold = { release(): Promise<unknown> };
 
 interface Kind {
   readonly title: string;
-  /** Which layout it writes under the name: kinds of the same one are one lock, or one number. */
+  /** The layout that it writes under the name. Two kinds with the same layout are one lock, or one number of permits. */
   readonly layout: "owner" | "mode" | "number" | "own";
-  /** Waits for at most so long; `null` when it was not granted. */
+  /** Waits for at most `waitMs`; `null` when it was not granted. */
   take(locks: RedisLocks, name: string, waitMs: number): Promise<Hold | null>;
 }
 
@@ -158,13 +158,13 @@ describe("two kinds on one name", () => {
       (await server.locks()).spinMutex(name).acquire(),
     ].map((each) => expect(each).rejects.toBeInstanceOf(LayoutConflictError));
     await server.untilLong(`holdfast_waiters:{${name}}`, 1);
-    // In one step: the spinning waiter would take a lock that is free in between.
+    // Both commands run in one step. Otherwise the spinning waiter would take the lock while it is free in between.
     const turned =
       "redis.call('DEL', KEYS[1]) return redis.call('HSET', KEYS[1], 'mode', 'read', ARGV[1], 1)";
     await server.node.command("EVAL", turned, 1, name, "11111111-1111-4111-8111-111111111111:1");
     await Promise.all(waiting);
     expect(await held.release()).toBe("lost");
-    // The hold that is there belongs to another client, and the release leaves it alone.
+    // The hold that is in the hash now belongs to another client, and the release leaves it alone.
     expect(await server.number("HLEN", name)).toBe(2);
   });
 });

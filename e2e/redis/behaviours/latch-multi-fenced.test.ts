@@ -99,7 +99,7 @@ it("61: the last of many countdowns by many clients opens the latch for all of t
   expect(await server.number("EXISTS", name)).toBe(0);
 });
 
-/** Three names, one of them of a fair mutex and one a write lock: parts of a whole are of any kind. */
+/** Three locks of different kinds: a fair mutex, a mutex and a write lock. */
 function partsOf(locks: RedisLocks, name: string): [Mutex, Mutex, Mutex] {
   const write = locks.readWriteLock(`${name}-c`).write as unknown as Mutex;
   return [locks.fairMutex(`${name}-b`), locks.mutex(`${name}-a`), write];
@@ -190,7 +190,7 @@ it("63: tokens rise over every way to take a lock, every exclusive kind on the n
     await take(await locks.spinMutex(name).acquire());
     await take(await locks.readWriteLock(name).write.acquire());
   }
-  // Handed over instead of taken.
+  // This grant is handed over by a release, while all grants above took a free lock.
   const held = await one.mutex(name).acquire();
   const waiting = other.mutex(name).acquire();
   await server.untilLong(`holdfast_waiters:{${name}}`, 1);

@@ -14,7 +14,7 @@ it("5: a release sent again after its answer was lost ends no later hold", async
   const releasing = first.release();
   await lost.hit();
   await again.hit();
-  // The first copy has freed the lock, the second is on its way.
+  // The first copy of the release has freed the lock. The second one is held on its way.
   const later = await other.mutex(name).acquire({ waitMs: 5_000 });
   const before = await server.texts("HGETALL", name);
   again.release();
@@ -31,7 +31,7 @@ it("5: a release that was stuck on an abandoned connection arrives late and ends
   const stuck = link.holdCommand(scriptsOn(name));
   const releasing = first.release();
   await stuck.hit();
-  // The client gives the connection up and says it again on another.
+  // The client gives the connection up and sends the release again on another one.
   expect(await releasing).toBe("released");
   const later = await locks.mutex(name).acquire({ waitMs: 5_000 });
   onTestFinished(async () => {

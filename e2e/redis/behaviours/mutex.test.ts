@@ -38,7 +38,7 @@ describe("entering again", () => {
     const owner = { id: "job-1" };
     const outer = await lock.acquire({ owner, leaseMs: 20_000, renew: false });
     const inner = await lock.acquire({ owner, leaseMs: 1_000 });
-    // A lease that no renewal of ours would give.
+    // No renewal of ours would set a lease of this length.
     await server.node.command("PEXPIRE", name, 60_000);
     expect(await inner.release()).toBe("still-held");
     expect(await server.number("PTTL", name)).toBeGreaterThan(55_000);

@@ -4,7 +4,7 @@ import { eventually, type RedisNode, startRedis } from "@holdfast/test-servers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const [waitMs, leaseMs, releaseTimeoutMs] = [1_500, 900, 1_000];
-/** What a busy machine may add to a timer. */
+/** How late a timer may be on a busy machine. */
 const slackMs = 5_000;
 
 let node: RedisNode;
@@ -21,7 +21,7 @@ afterEach(async () => {
   await node.stop();
 });
 
-/** Whether it rejected or what it gave, and when. */
+/** The value or the error of `promise`, and when it settled. */
 async function settled(promise: Promise<unknown>): Promise<{ outcome: unknown; atMs: number }> {
   const outcome = await promise.catch((error: unknown) => error);
   return { outcome, atMs: performance.now() };
@@ -52,7 +52,7 @@ describe.each([
     }
     expect((await waiting).outcome).toBeInstanceOf(HoldfastError);
     expect((await asked).outcome).toBeInstanceOf(HoldfastError);
-    // No server has answered, so it cannot know whether the lock is taken.
+    // No server has answered, so the client cannot know whether the lock is taken.
     expect((await once).outcome).toBeInstanceOf(BackendError);
     for (const { atMs } of [await asked, await once]) expect(atMs - askedMs).toBeLessThan(limitMs);
     await eventually(() => lost.aborted, { what: "the loss", withinMs: leaseMs + slackMs });

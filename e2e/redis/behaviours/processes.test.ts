@@ -47,7 +47,7 @@ it("9: what a killed process held is free once its lease is over, and not before
   const leftMs = await server.number("PTTL", name);
   const killedMs = performance.now();
   await one.kill();
-  // Its last renewal may be younger than the look at it.
+  // The victim's last renewal may have come after the read of `leftMs`.
   expect(await waiting).not.toBeNull();
   const tookMs = performance.now() - killedMs;
   expect(tookMs).toBeGreaterThan(leftMs - 100);

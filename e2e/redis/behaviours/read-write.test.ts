@@ -10,7 +10,7 @@ import { share } from "../../support/share.js";
 const server = new OneServer();
 const channelOf = (name: string): string => `redisson_rwlock:{${name}}`;
 
-/** Waits until so many clients listen for the lock to be free. */
+/** Waits until `clients` clients listen for the message that the lock is free. */
 async function untilListening(name: string, clients: number): Promise<void> {
   await expect.poll(() => server.texts("PUBSUB", "NUMSUB", channelOf(name))).toContain(String(clients));
 }
@@ -95,7 +95,8 @@ it("39: two readers with leases of their own keep a writer out until the longer 
   const long = await read.acquire({ leaseMs: 1_200, renew: false });
   const write = await (await server.locks()).readWriteLock(name).write.acquire({ waitMs: 10_000 });
   const enteredMs = performance.now() - startedMs;
-  // A reader gives up a margin before its lease ends, and says so.
+  // A reader's hold ends here by a margin before its lease ends at the server, and its client then gives it back. So the writer
+  // may enter a little early.
   expect(enteredMs).toBeGreaterThan(1_100);
   expect(enteredMs).toBeLessThan(9_000);
   expect([short.state, long.state]).toEqual(["lost", "lost"]);
@@ -127,7 +128,7 @@ it("40: many readers and writers of several clients: writers are alone, readers 
   const rounds = share("rounds of each of 3 writers and 6 readers", 8, 200);
   const clients = await Promise.all(Array.from({ length: 3 }, () => server.locks()));
   const seen = { inside: 0, mostReaders: 0, writing: 0, wrong: 0 };
-  // Two numbers that are equal whenever no writer is at work.
+  // The two numbers are equal whenever no writer is at work.
   const counted = { one: 0, other: 0 };
   const write = async (locks: RedisLocks): Promise<void> => {
     for (let i = 0; i < rounds; i++) {
@@ -287,7 +288,8 @@ it.each(["read", "write"] as const)(
     const held: LockHandle[] = [await lock[side].acquire({ revocable: true })];
     if (side === "read") held.push(await other.read.acquire({ revocable: true }));
     const signals = held.map(({ lost }) => lost);
-    // The waiter has a provider that holds nothing: a provider with a reader would learn of its loss by the grant, without the reason.
+    // The waiter needs a provider that holds nothing. A provider with a reader would learn from the grant that its hold is
+    // lost, without the reason.
     const waiting = (await server.locks()).readWriteLock(name).write.acquire({ waitMs: 10_000 });
     await server.untilLong(`holdfast_waiters:{${name}}`, 1);
     const forcedMs = performance.now();
@@ -312,7 +314,7 @@ it("46: a client that went silent while it reads holds a writer up for the rest 
   const holdKey = `{${name}}:${id}:rwlock_timeout:1`;
   await eventually(async () => (await server.number("EXISTS", holdKey)) === 0, { what: "its lease to end" });
   expect(silent.state).toBe("lost");
-  // Its field stays for as long as another reader holds.
+  // The field of the silent reader stays for as long as another reader holds.
   expect(await server.number("HLEN", name)).toBe(3);
   const writing = (await server.locks()).readWriteLock(name).write.acquire({ waitMs: 10_000 });
   await server.untilLong(`holdfast_waiters:{${name}}`, 1);
@@ -353,7 +355,7 @@ it("47: with thousands of dead readers in the hash a release stays within millis
   const tookMs = Math.max(...scripts.map(([, , micros]) => Number(micros) / 1_000));
   console.log(`a release beside ${dead} dead readers: ${tookMs} ms at the server`);
   expect(scripts).not.toEqual([]);
-  // Each costs a look at its key, which takes about 2 us.
+  // The release looks at the key of each dead reader, which takes about 2 us.
   expect(tookMs).toBeLessThan(dead / 5);
   const startedMs = performance.now();
   expect(await stays.release()).toBe("released");

@@ -1,8 +1,8 @@
 import { javaOnly as javaOnlyFrom27 } from "./java-only-27-64.js";
 
 /**
- * The behaviours of Redisson's locks that ours are held to, by number. A test says which one it shows by the number in front of
- * its title: `"9: what a killed process held is free ..."`. `complete.test.ts` compares the two.
+ * The behaviours of Redisson's locks that ours must show, by number. A test names the behaviour that it shows by the number in
+ * front of its title: `"9: what a killed process held is free ..."`. `complete.test.ts` compares the two.
  */
 export const behaviours: Readonly<Record<number, string>> = {
   // Mutex
@@ -77,7 +77,7 @@ export const behaviours: Readonly<Record<number, string>> = {
   64: "no second acquire by the owner of a plain mutex",
 };
 
-/** What of them exists in Java alone, or is something else with us, and why: printed, and the test shows what comes nearest. */
+/** What exists in Java alone, or differs with us, and why. It is printed; the test of that number shows what comes nearest. */
 export const javaOnly: Readonly<Record<number, string>> = {
   1: "the thread as owner, and a count in the hash; ours: an owner that is named or a scope, counted here, and 1 in the hash",
   2: "getHoldCount of a thread; ours: holdCount of an owner or of the running scope",

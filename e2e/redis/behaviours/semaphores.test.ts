@@ -10,7 +10,7 @@ const server = new OneServer();
 const grantsOf = (name: string): string => `{${name}}:timeout`;
 const channelOf = (name: string): string => `redisson_sc:{${name}}`;
 
-/** Both kinds, with a limit of so many. */
+/** Both kinds of semaphore, opened with `limit` permits. */
 const kinds: readonly [string, (locks: RedisLocks, name: string, limit: number) => Promise<Semaphore>][] = [
   ["semaphore", async (locks, name, limit) => locks.plainSemaphore(name, limit)],
   [
@@ -23,7 +23,7 @@ const kinds: readonly [string, (locks: RedisLocks, name: string, limit: number) 
   ],
 ];
 
-/** Does what Redisson's release does: the number is counted up, made where it is missing, and published. */
+/** Does what Redisson's release does: it increments the number, which creates a missing one, and publishes it. */
 async function releaseAsJava(name: string, permits: number): Promise<void> {
   const free = await server.number("INCRBY", name, String(permits));
   await server.node.command("PUBLISH", channelOf(name), free);
@@ -98,7 +98,7 @@ it("50: a number with a time to live takes the permits with it: holders hear of 
   const waiting = semaphore.acquire({ waitMs: 10_000 });
   expect(await semaphore.trySetLimit(1)).toBe(true);
   const next = await waiting;
-  // The late release of the one that is gone adds nothing.
+  // The late release of the lost permit adds nothing to the number.
   expect(await permit.release()).toBe("lost");
   expect(await server.number("GET", name)).toBe(0);
   await next.release();
@@ -161,7 +161,7 @@ it("53: permits that Java drains are not there for us, and those that it makes b
   expect(await semaphore.tryAcquire()).toBeNull();
   const waiting = semaphore.acquire({ permits: 2, waitMs: 10_000 });
   await untilListening(name, 1);
-  // Gone with the number, and made again by nothing but a release.
+  // A drain in Java leaves no free permits. Here the whole number is deleted, and only a release creates it again.
   await server.node.command("DEL", name);
   await releaseAsJava(name, 2);
   const permit = await waiting;
@@ -232,7 +232,7 @@ it("56: a batch of which one permit is over ends as a loss, and what is left of 
   await semaphore.setLimit(3);
   const batch = await semaphore.acquire({ permits: 3 });
   const [id = ""] = batch.permitIds;
-  // Its time is over, and the next request of any client gives it back.
+  // The end of this permit is set to the past, so the next request of any client gives the permit back.
   await server.node.command("ZADD", grantsOf(name), 1, Buffer.from(id, "hex"));
   const other = await (await server.locks()).permitSemaphore(name).acquire({ waitMs: 5_000 });
   expect(await batch.release()).toBe("lost");
@@ -344,7 +344,7 @@ it.each(kinds)(
     const large = waiting.acquire({ permits: 3, waitMs: 20_000 });
     await untilListening(name, 1);
     const small = waiting.acquire({ waitMs: 20_000 });
-    // Both have looked, and sleep.
+    // By now both waiters have looked at the number and wait for a message.
     await expect(waiting.acquire({ waitMs: 60 })).rejects.toThrow();
     const releasedMs = performance.now();
     await held[0]?.release();

@@ -12,7 +12,7 @@ const queueKeys = (name: string): [string, string] => [
   `holdfast_alive:{${name}}`,
 ];
 
-/** What a busy machine may add to a timer. */
+/** How late a timer may be on a busy machine. */
 const slackMs = 10_000;
 
 const javaOwner = "aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa:57";
@@ -67,7 +67,8 @@ describe("the end of a wait", () => {
         const answeredMs = performance.now();
         const next = await locks.mutex(name).acquire({ waitMs: 10_000 });
         const grantedMs = performance.now();
-        // Redis counts whole milliseconds of another clock; a holder of ours leaves off 5 ms of such a lease.
+        // Redis counts whole milliseconds of its own clock. A holder of ours takes a margin of 5 ms off such a lease, so this
+        // much is no error.
         expect(grantedMs - sentMs).toBeGreaterThan(leaseMs - 5);
         lateMs.push(grantedMs - answeredMs - leaseMs);
         await next.release();
@@ -91,7 +92,7 @@ describe("the end of a wait", () => {
     await untilQueued(name);
     await held.release();
     const next = await patient;
-    // Once granted, the signal has nothing more to say.
+    // After the grant, the signal of the other call has no effect.
     expect(await next.release()).toBe("released");
     expect(await server.number("EXISTS", name, ...queueKeys(name))).toBe(0);
   });
@@ -125,7 +126,10 @@ describe("the end of a wait", () => {
 });
 
 describe("subscriptions", () => {
-  /** The subscriptions of one provider: it alone listens to its grant channel, and `channels` counts what else that connection listens to. */
+  /**
+   * The connections to the server that subscribe, and how many channels they listen to together, grant channels included. Each
+   * provider has one grant channel of its own.
+   */
   async function subscriptionsOf(locks: RedisLocks): Promise<{ connections: number; channels: number }> {
     const channels = await server.texts("PUBSUB", "CHANNELS", "holdfast_grant:*");
     const clients = String(await server.node.command("CLIENT", "LIST", "TYPE", "pubsub"))
@@ -133,7 +137,7 @@ describe("subscriptions", () => {
       .filter((line) => line.includes("id="));
     const counts = clients.map((line) => Number(/ sub=(\d+)/.exec(line)?.[1]));
     expect(locks.state).toBe("connected");
-    // The two were read one after the other: while they disagree, one is just coming or going.
+    // The two lists were read one after the other. While their lengths differ, a connection is just coming or going.
     const connections = channels.length === counts.length ? counts.length : Number.NaN;
     return { connections, channels: counts.reduce((sum, count) => sum + count, 0) };
   }
@@ -169,7 +173,8 @@ describe("subscriptions", () => {
   it("17: many names at once need one connection and no more, and no waiter is forgotten", async () => {
     const count = share("names that are waited for at once", 200, 2_000);
     const names = Array.from({ length: count }, () => server.name("many"));
-    // No heartbeat finds a waiter that was forgotten before its time is over, which is long enough to queue so many on a busy machine.
+    // No heartbeat can find a forgotten waiter before its time is over. That time is long enough to queue so many waiters on a
+    // busy machine.
     const rarer = { heartbeatMs: 60_000, aliveMs: 200_000 };
     const [holder, waiter] = [await server.locks(rarer), await server.locks(rarer)];
     const held = await Promise.all(names.map((name) => holder.mutex(name).acquire()));
@@ -189,7 +194,7 @@ it("22: a nudge that overtakes the answer to the acquire wakes the waiter all th
   const name = server.name("nudge");
   const holder = await server.locks();
   const { locks, link } = await server.linked(rare);
-  // Its grant channel stands.
+  // After this hold, the subscription to the grant channel is confirmed.
   const warm = await locks.mutex(server.name("warm")).acquire({ revocable: true });
   await warm.release();
   await holder.mutex(name).acquire();

@@ -62,7 +62,7 @@ it("24: after a restart that lost all data no release claims success, and the ne
   });
   await own.restart({ data: "none" });
   await eventually(() => signals.every(({ aborted }) => aborted), { what: "the losses" });
-  // Each learns it from the server, and not by its own deadline.
+  // Each holder learns of its loss from the server, and not by its own deadline.
   expect(signals.map(({ reason }) => reason.reason)).toEqual(before.map(() => "lease-missing"));
   for (const handle of before) expect(await handle.release()).toBe("lost");
 
@@ -91,7 +91,7 @@ it("25: entering and leaving again, and even a late end of an earlier hold, leav
     expect(outcomes).toEqual(["still-held", "released"]);
     if (next === undefined) continue;
     const handle = await next;
-    // Again, by handles of the owner before.
+    // Release them once more, by the handles of the owner before.
     for (const over of pairs) await over.release();
     renewals.clear();
     await eventually(() => (renewals.get(name) ?? 0) >= 6, { what: "renewals for two leases" });

@@ -50,6 +50,6 @@ it("leaves most of the lock path alone without a viewer, and says what it and a 
   console.log(
     `cost of a collector to the lock path: ${percent(nobody)} with nobody looking, ${percent(viewer)} with 100 rows on a screen`,
   );
-  // The figure to read is the printed one, on a quiet machine; what is asserted also holds beside other processes.
+  // The printed figure, from a quiet machine, is the one to read. The limit here also holds beside other processes.
   expect(nobody).toBeGreaterThan(0.5);
 });

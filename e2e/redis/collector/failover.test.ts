@@ -5,7 +5,9 @@ import { expect, it, onTestFinished } from "vitest";
 
 const owner = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566:1";
 
-/** The version that an operator sees: a picture that cannot be read while a connection is made again is read again. */
+/**
+ * Reads the version that an operator sees. A lock cannot be read while a connection is being replaced, so the read is repeated.
+ */
 async function versionOf(collector: LockCollector, key: string): Promise<string> {
   const read = async () => (await collector.detail(key, { maxWaiters: 1 }))?.version;
   return eventually(read, { what: "the lock's picture" });

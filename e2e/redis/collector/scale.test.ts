@@ -6,7 +6,7 @@ import { share } from "../../support/share.js";
 const locks = share("locks that a collector finds", 20_000, 100_000);
 const others = share("other keys around them", 200_000, 1_000_000);
 
-/** Holders as Redisson's: one client for each thousand locks. */
+/** Holders as Redisson writes them: one client for each thousand locks. */
 const fill = `
 for i = tonumber(ARGV[1]), tonumber(ARGV[2]) do
   local owner = string.format('%08x-3b0a-4c5d-9e6f-112233445566:%d', math.floor(i / 1000), i)
@@ -55,7 +55,7 @@ describe("many locks", () => {
       const tookMs = performance.now() - startedMs;
       expect(collector.size).toBe(locks);
       expect(collector.sources()[0]?.coverage).toBe(1);
-      // Never going back, and never said to be whole before it was.
+      // The coverage never goes back, and stays below 1 until the scan is complete.
       expect(seen).toEqual([...seen].sort((one, other) => one - other));
       expect(Math.max(0, ...seen)).toBeLessThan(1);
       const rssMb = Math.round(process.memoryUsage().rss / 1_048_576);
@@ -76,7 +76,7 @@ describe("many locks", () => {
   }
 
   it("are all found within 60 seconds at the default throttle", { timeout: 120_000 }, async () => {
-    // 20,000 take 2 s where nothing else runs, and took 15 s beside much other work.
+    // 20,000 locks take 2 s on an idle machine, and took 15 s beside much other work.
     expect(await census(`${locks} locks`)).toBeLessThan(60_000);
   });
 

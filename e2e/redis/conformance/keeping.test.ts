@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { sharePrinted } from "../../support/share-of-cases.js";
 import { cluster, fixtureOn, type Servers, sentinels, single } from "./servers.js";
 
-// Nothing may end a keeping by itself while a case runs; each proof sets the whole lease.
+// No keeping may end by itself while a case runs. This lease is long enough for that, since each proof sets the whole lease.
 const options = { ...keepingOptions, leaseMs: 3 * keepingOptions.keepMs };
 
-/** `part`: of the cases, in a run that is not full. */
+/** `part`: the share of the cases in a run that is not full. */
 function keepingOn(where: string, start: () => Promise<Servers>, part: number): void {
   describe(where, () => {
     let servers: Servers;

@@ -4,12 +4,12 @@ import type { Servers } from "./servers.js";
 
 // Each function ends a hold of one kind at the server, without a message to its holder.
 
-/** The key of an election is one of ours. */
+/** Deletes the key of an election, which is a key of our own and not one of Redisson's. */
 export async function loseLeadership(servers: Servers, { name }: LockHandle): Promise<void> {
   await (await servers.masterOf(name)).command("DEL", `holdfast_election:{${name}}`);
 }
 
-/** One hold goes, and with the last one the lock. */
+/** Deletes one hold, and the whole lock with its last hold. */
 const endHold = `
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('DEL', KEYS[2])
@@ -37,7 +37,7 @@ export async function loseReadOrWrite(
   await (await servers.masterOf(name)).command("EVAL", endHold, 2, name, hold, own.backendId);
 }
 
-/** The number is counted up again and the take forgotten, as an operator would undo it. */
+/** Adds the permits to the number again and deletes the marker of the take, as an operator would undo it. */
 export async function undoTake(servers: Servers, handle: LockHandle): Promise<void> {
   const { name, permitIds } = handle as LockHandle & { permitIds: readonly string[] };
   const [owner = ""] = (permitIds[0] as string).split("/");
@@ -54,7 +54,7 @@ end
 return redis.call('INCRBY', KEYS[1], #ARGV)
 `;
 
-/** The permits go back to the pool, as those whose time is over. */
+/** Gives the permits back to the pool, as happens to permits whose time is over. */
 export async function expirePermits(servers: Servers, handle: LockHandle): Promise<void> {
   const { name, permitIds } = handle as LockHandle & { permitIds: readonly string[] };
   const node = await servers.masterOf(name);
@@ -62,7 +62,10 @@ export async function expirePermits(servers: Servers, handle: LockHandle): Promi
   await publish(servers, `redisson_sc:{${name}}`, Number(free));
 }
 
-/** The barrier entries of a provider go with a hold of its own: their members begin with what its owner on the wire begins with. */
+/**
+ * Deletes a hold and all barrier entries of its provider. The members in those entries begin with the UUID of the hold's wire
+ * owner.
+ */
 export async function loseBarrierEntries(servers: Servers, { name }: LockHandle): Promise<void> {
   const node = await servers.masterOf(name);
   const [owner = ""] = (await node.command("HKEYS", name)) as string[];
@@ -78,7 +81,10 @@ export async function loseBarrierEntries(servers: Servers, { name }: LockHandle)
   }
 }
 
-/** On plain and sharded channels: whichever our clients listen to. */
+/**
+ * Publishes on the plain channel and, where there are several servers, on the sharded one too. Our clients listen to one of
+ * them.
+ */
 async function publish(servers: Servers, channel: string, message: number): Promise<void> {
   const node = await servers.masterOf(channel);
   await node.command("PUBLISH", channel, message);

@@ -21,7 +21,7 @@ export interface Servers {
   readonly nodes: readonly RedisNode[];
   masters(): Promise<readonly RedisNode[]>;
   masterOf(name: string): Promise<RedisNode>;
-  /** `links`: what stands for each address of a server. */
+  /** `links`: for each address of a server, the address of the link in front of it. */
   target(links: Readonly<Record<string, Address>>): RedisLocksOptions;
   stop(): Promise<void>;
 }
@@ -71,10 +71,10 @@ type State = NonNullable<ReturnType<typeof clientStateOf>>;
 export interface FixtureParts {
   /** How a hold is lost. Default: its key is deleted, without a message. */
   loseHold?(servers: Servers, handle: LockHandle, providers: readonly RedisLocks[]): Promise<void>;
-  /** How many of one provider wait for `name`, for kinds whose waiters leave no trace at the server. */
+  /** How many waiters of `provider` wait for `name`, for kinds whose waiters leave no trace at the server. */
   waiting?(state: State, name: string, provider: RedisLocks): number;
   readonly anonymous?: boolean;
-  /** Options of each provider, beside what all have. */
+  /** Options of each provider, in addition to those that all have. */
   readonly options?: Partial<RedisLocksOptions>;
   /** Changes each provider before it is used. */
   adapt?(provider: RedisLocks): void;

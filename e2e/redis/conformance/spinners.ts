@@ -1,9 +1,9 @@
 import type { LockProvider } from "@holdfast/core";
 
-/** Spinners leave no trace at all: who has asked for so long, and has no answer, has been refused. */
+/** Spinning waiters leave no trace at the server. An acquire without a result after this time counts as refused. */
 const refusedAfterMs = 100;
 
-/** Follows who asks for what. */
+/** Records which owners ask for which locks. */
 export class Spinners {
   readonly #asking = new WeakMap<LockProvider, Map<string, Map<object, number>>>();
 

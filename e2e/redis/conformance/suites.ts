@@ -20,7 +20,7 @@ import { expirePermits, loseBarrierEntries, loseLeadership, loseReadOrWrite, und
 import { type FixtureParts, fixtureOn, type Servers } from "./servers.js";
 import { Spinners } from "./spinners.js";
 
-/** Every primitive, on the same servers. `part`: of the cases, in a run that is not full. */
+/** Runs the suites of all primitives on the same servers. `part`: the share of the cases in a run that is not full. */
 export function conformanceOn(where: string, start: () => Promise<Servers>, part: number): void {
   let servers: Servers | undefined;
   beforeAll(async () => {
@@ -76,7 +76,7 @@ export function conformanceOn(where: string, start: () => Promise<Servers>, part
   shared.print();
 }
 
-/** The suite's semaphores become Redisson's plain ones. */
+/** Replaces the suite's semaphores by Redisson's plain ones. */
 function takePlain(provider: LockProvider & Pick<RedisLocks, "plainSemaphore">): void {
   provider.semaphore = (name, limit, options) => provider.plainSemaphore(name, limit, options);
 }

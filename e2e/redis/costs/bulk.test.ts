@@ -6,10 +6,13 @@ import { behindSentinels, inCluster, oneServer, type Place } from "./places.js";
 
 const count = share("holds and waits of one provider", 300, 10_000);
 const full = count >= 10_000;
-/** So long that this process, through which all of it passes, does not become the measure. */
+/**
+ * All clients and proxies run in this process. The lease is long enough that the speed of the process does not decide the
+ * result.
+ */
 const leaseMs = full ? 30_000 : 6_000;
 const heartbeatMs = full ? 5_000 : 1_000;
-/** A round may come so much early or late, by timers and a busy machine. */
+/** The least gap between two rounds, as a share of the period. Timers and a busy machine may make a round early or late. */
 const punctual = 0.7;
 
 const places: readonly [string, () => Promise<Place>][] = [
@@ -52,7 +55,7 @@ async function perform(start: () => Promise<Place>): Promise<Stage> {
     await Promise.all(waits.map((name) => others.mutex(name).acquire({ leaseMs: 600_000 })));
     for (const name of waits) locks.mutex(name).acquire({ waitMs: 600_000 }).catch(ended);
     await Promise.all(holds.map((name) => locks.mutex(name).acquire()));
-    // From the first renewal of each on, its calls have their places in the period.
+    // From its first renewal on, the calls of each hold have their places in the period.
     await untilRenewed(1);
     for (const link of place.links) link.reset();
     await untilRenewed(2);
@@ -80,7 +83,8 @@ describe.each(places)("%s", (where) => {
       const { place, lost, calls: all } = stages.get(where) as Stage;
       const prefix = `${of[0]?.split("-")[0]}-`;
       const onThese = all.filter(({ key }) => key?.startsWith(prefix) === true);
-      // The owner of the locks that are waited for looks at its holds anew where contact broke or the server's clock was stepped.
+      // The provider of the locks that are waited for rechecks its holds after a broken contact or a step of the server's
+      // clock. Those calls run other scripts and do not count.
       const calls = onThese.filter((call) => scriptNameOf(call.script ?? "") === script);
       const { most, inTenth } = busiest(calls, periodMs);
       const slots = new Set(of.map((name) => place.slotOf(name))).size;
@@ -101,7 +105,7 @@ describe.each(places)("%s", (where) => {
   );
 });
 
-/** Calls in any period, by as much as rounds are punctual, and in any tenth of one. */
+/** The most calls within a period, shortened by `punctual`, and the most within a tenth of a period. */
 function busiest(calls: readonly RespEntry[], periodMs: number): { most: number; inTenth: number } {
   const within = (forMs: number): number => {
     let most = 0;
@@ -115,7 +119,7 @@ function busiest(calls: readonly RespEntry[], periodMs: number): { most: number;
   return { most: within(periodMs * punctual), inTenth: within(periodMs / 10) };
 }
 
-/** Between two calls of one slot. */
+/** The shortest time between two calls of one slot. */
 function leastGap(calls: readonly RespEntry[], place: Place): number {
   const last = new Map<number | null, number>();
   let least = Infinity;
@@ -127,7 +131,7 @@ function leastGap(calls: readonly RespEntry[], place: Place): number {
   return least;
 }
 
-/** Takes the error of waits that end with their provider. */
+/** Ignores the error of a wait that ends because its provider was closed. */
 function ended(error: unknown): void {
   if ((error as Error).name !== "ProviderClosedError") throw error;
 }

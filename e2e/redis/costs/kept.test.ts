@@ -5,16 +5,16 @@ import { describe, expect, it } from "vitest";
 import { OneServer } from "../../support/redis/one-redis-server.js";
 
 const server = new OneServer();
-/** No proof and no renewal by the clock comes while a test counts, unless it is about them. */
+/** So long that no proof and no renewal comes by the clock while a test counts, unless the test is about them. */
 const rare = { leaseMs: 180_000, heartbeatMs: 60_000, aliveMs: 200_000, keepMs: 60_000, maxKeepMs: 120_000 };
 
 const isScript = ({ kind, name }: RespEntry): boolean => kind === "command" && name.startsWith("EVAL");
 const passing = (forMs: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, forMs));
 const scripts = (link: RedisProxy): number => link.trace.filter(isScript).length;
 
-/** Two pairs, and the proof behind them is answered. */
+/** Takes and releases the lock twice, so that it is kept, and waits until the proof after that is answered. */
 async function keep(locks: RedisLocks, name: string): Promise<void> {
-  // Its first subscription stands from now on.
+  // From this hold on, the provider's first subscription is confirmed.
   await (await locks.mutex(`${name}-before`).acquire({ revocable: true })).release();
   expect(await (await locks.mutex(name).acquire()).release()).toBe("released");
   expect(await (await locks.mutex(name).acquire()).release()).toBe("kept");
@@ -68,9 +68,11 @@ describe("a kept mutex on Redis", () => {
     }
     const most = (performance.now() - beganMs) / heartbeatMs + 1;
     expect(scripts(link)).toBeGreaterThanOrEqual(2);
-    // One by the turn of each heartbeat, or by an owner that found the last one too old.
+    // There is at most one proof for each heartbeat. The turn of the heartbeat sends it, or an owner that found the last proof
+    // too old.
     expect(scripts(link)).toBeLessThanOrEqual(Math.ceil(most));
-    // What was lent since the last proof is proven once more. That nothing is sent afterwards shows in time alone.
+    // One more proof follows for what was lent since the last one. That nothing is sent afterwards can be shown only by letting
+    // time pass.
     await passing(2 * heartbeatMs);
     link.reset();
     await passing(3 * heartbeatMs);
@@ -87,12 +89,13 @@ describe("a kept mutex on Redis", () => {
       await Promise.all(names.map(async (name) => (await locks.mutex(name).acquire()).release()));
     }
     expect(locks.kept()).toHaveLength(400);
-    // What the pairs have asked for is sent in order: this comes behind all of it.
+    // Requests are sent in order, so this answer comes after those to all requests of the pairs.
     await locks.mutex("before").inspect();
     link.reset();
     const beganMs = performance.now();
     await eventually(() => scripts(link) >= 8, { what: "four heartbeats", withinMs: 20 * heartbeatMs });
-    // Between the first and the fourth lie three periods, less by what the first was late: more calls would be there after two.
+    // Each heartbeat proves the 400 locks in two calls. From the first heartbeat to the fourth there are three periods, less
+    // the delay of the first. If a heartbeat needed more calls, eight calls would be there after two periods.
     expect(performance.now() - beganMs).toBeGreaterThan(2.5 * heartbeatMs);
     expect(locks.kept()).toHaveLength(400);
   });
@@ -128,10 +131,10 @@ describe("a kept mutex on Redis", () => {
     const locks = await server.locks({ ...rare, heartbeatMs, aliveMs: 2_000, javaPeers: false });
     const name = server.name("deaf");
     await keep(locks, name);
-    // Freed without a message to its holder, and taken by another client.
+    // An operator frees the lock without a message to its holder, and another client takes it.
     await server.node.command("DEL", name);
     const other = await (await server.locks()).mutex(name).acquire();
-    // The test waits until the last proof is too old; nothing is sent that could be waited for.
+    // The last proof has to become too old. Nothing is sent for that, so the test can only let time pass.
     await passing(heartbeatMs + 50);
     const asked = locks.mutex(name).acquire();
     await eventually(async () => (await locks.mutex(name).inspect()).pendingTotal === 1, {

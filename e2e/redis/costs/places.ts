@@ -7,10 +7,10 @@ import {
   startRedisReplicaSet,
 } from "@holdfast/test-servers";
 
-/** Servers, and the links that all of what is said to masters passes. */
+/** Servers, with the links through which all requests to masters pass. */
 export interface Place {
   readonly links: readonly RedisProxy[];
-  /** `null` but in a cluster. */
+  /** `null` outside of a cluster. */
   slotOf(name: string): number | null;
   locks(options: Omit<RedisLocksOptions, "url" | "sentinels" | "cluster" | "client">): RedisLocks;
   stop(): Promise<void>;

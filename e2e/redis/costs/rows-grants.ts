@@ -10,7 +10,7 @@ interface Kind {
   readonly what: string;
   acquire(locks: RedisLocks, name: string, options?: AcquireOptions): Promise<Hold>;
   tryAcquire?(locks: RedisLocks, name: string, options?: AcquireOptions): Promise<Hold | null>;
-  /** What stands in the way of it. Default: another of the same. */
+  /** Takes a lock that keeps this one out. Default: another hold of the same kind. */
   block?(locks: RedisLocks, name: string): Promise<Hold>;
   prepare?(locks: RedisLocks, name: string): Promise<unknown>;
   /**
@@ -141,7 +141,7 @@ function rowsOf(kind: Kind): Row[] {
   const listens = next === "woken";
   rows.push(
     {
-      // Redisson tries, subscribes and tries again.
+      // Redisson waits for three round trips: it tries, subscribes and tries again.
       operation: `${what}: queue up`,
       ...(listens ? { scripts: 2, subscriptions: 1 } : { scripts: 1 }),
       awaited: listens ? 2 : 1,
@@ -158,7 +158,8 @@ function rowsOf(kind: Kind): Row[] {
       },
     },
     {
-      // A waiter that a release or a heartbeat made holder renews at once, in the background: it has the claim lease until then.
+      // A waiter that became the holder by a release or a heartbeat has only the claim lease. So it renews at once, in the
+      // background.
       operation: `${what}: the hand-off to the one that waits`,
       scripts: what === "fair mutex" ? 2 : 1,
       ...(listens && { subscriptions: 1 }),

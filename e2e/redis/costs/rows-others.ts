@@ -4,7 +4,7 @@ import type { Row, Scene } from "./scene.js";
 
 const waitMs = 20_000;
 
-/** An operation that is one script, and nothing to prepare. */
+/** An operation that is one script and needs no preparation. */
 function lookup(operation: string, work: (scene: Scene) => Promise<unknown>, more: Partial<Row> = {}): Row {
   return {
     operation,
@@ -17,7 +17,7 @@ function lookup(operation: string, work: (scene: Scene) => Promise<unknown>, mor
   };
 }
 
-/** A row of what is done while the client holds the write lock. */
+/** A row for an operation of a client that holds the write lock. */
 function writing(
   operation: string,
   cost: { scripts: number; awaited: number },

@@ -16,21 +16,21 @@ export interface Cost {
 /** One line of the table. */
 export interface Row extends Cost {
   readonly operation: string;
-  /** Round trips that a caller of Redisson waits for, where its measured costs say so: ours never waits for more. */
+  /** Round trips that a caller of Redisson waits for, where they were measured. A caller of ours never waits for more. */
   readonly redisson?: number;
-  /** Prepares, and calls `cost` of the scene once. */
+  /** Prepares the operation, and calls `cost` of the scene once. */
   readonly run: (scene: Scene) => Promise<void>;
 }
 
 const scripts: ReadonlySet<string> = new Set(["EVAL", "EVALSHA"]);
 const aside: ReadonlySet<string> = new Set(["AUTH", "CLIENT", "HELLO", "PING", "SELECT", "INFO"]);
-/** Nothing is under way any more when nothing new was seen in so many looks. */
+/** The wire is quiet when nothing new was seen in this many looks. */
 const quietLooks = 4;
 
-/** Where one row is counted. Heartbeats and renewals are further apart than the rows take. */
+/** The scene in which one row is counted. Heartbeats and renewals are further apart than the rows take. */
 export class Scene {
   readonly client: RedisLocks;
-  /** Another client, past the link. */
+  /** Another client, which does not use the link. */
   readonly rival: RedisLocks;
   readonly name: string;
   readonly #link: RedisProxy;
@@ -46,8 +46,8 @@ export class Scene {
   }
 
   /**
-   * Counts what `work` sends, and what goes on in the background because of it. `unanswered`: the caller waits for no answer of a
-   * script, and to show it they are all held back until the work is over.
+   * Counts what `work` sends, and what follows from it in the background. `unanswered`: the caller waits for no answer of a
+   * script. To show that, all these answers are held back until `work` is done.
    */
   async cost<T>(work: () => Promise<T>, { unanswered = false } = {}): Promise<T> {
     await this.quiet();
@@ -75,7 +75,7 @@ export class Scene {
     return done;
   }
 
-  /** Waits until all requests are answered, and nothing follows from them. */
+  /** Waits until all requests are answered, and no other request follows from them. */
   async quiet(): Promise<void> {
     let seen = -1;
     let looks = 0;
@@ -97,7 +97,7 @@ export class Scene {
     );
   }
 
-  /** Round trips of scripts alone: no operation waits for a subscription. */
+  /** Counts the round trips of scripts alone, since no operation waits for a subscription. */
   #flights(): number {
     const flights = this.#commands()
       .filter(({ name }) => scripts.has(name))

@@ -3,12 +3,13 @@ import type { RedisLocks } from "@holdfast/redis-recipes";
 import { expect, it } from "vitest";
 import { OneServer } from "../../support/redis/one-redis-server.js";
 
-// What the server executes, the calls of scripts and what they call. The other tables count what is on the wire.
+// This test counts what the server executes: the calls of scripts, and the commands that the scripts call. The other tables
+// count what is on the wire.
 
 const server = new OneServer();
-/** Longer than this takes, so that nothing is sent for the sake of time. */
+/** Longer than the test takes, so that no request is sent only because time has passed. */
 const unhurried = { leaseMs: 120_000 };
-/** What keeps connections up, and what this test asks itself. */
+/** Commands that keep connections up, and commands of this test itself. */
 const aside = new Set(["config|resetstat", "hello", "info", "ping"]);
 
 const rows: readonly (readonly [string, number, (locks: RedisLocks, name: string) => Promise<LockHandle>])[] =
@@ -31,7 +32,7 @@ it.each(rows)(
   "a free %s is taken and given back by %d commands, the first time and each time",
   async (_what, most, acquire) => {
     const locks = await server.locks(unhurried);
-    // The first request of a provider subscribes, and the first of each kind loads its scripts.
+    // The first request of a provider also subscribes, and the first one of each kind loads its scripts.
     await (await locks.mutex("first").acquire({ revocable: true })).release();
     await (await acquire(locks, server.name("first"))).release();
     const name = server.name("counted");

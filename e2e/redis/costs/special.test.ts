@@ -9,7 +9,7 @@ import {
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { Scene } from "./scene.js";
 
-// What the table has no line for: bounded runs, a holder that is Java, and replicas.
+// Costs for which the table has no line: bounded runs of direct hand-offs, a Java client as the holder, and replicas.
 
 const unhurried = { leaseMs: 120_000, heartbeatMs: 30_000 };
 const waitMs = 20_000;
@@ -65,7 +65,8 @@ it("takes one round trip after the plain release that ends a run of direct hand-
     { unanswered: true },
   );
   expect(stage.counted, stage.sent).toEqual({ scripts: 1, awaited: 0 });
-  // The nudge, one heartbeat that takes it, and the renewal behind it; the release itself is the other one.
+  // The four scripts are the release, whose nudge wakes the second waiter, the heartbeat that takes the lock, the renewal
+  // behind it, and `confirm()`.
   await stage.cost(async () => {
     await handle?.release();
     await (await second)?.confirm();
@@ -86,7 +87,7 @@ it("takes one round trip when a Java client lets go", async () => {
     await server.command("PUBLISH", `redisson_lock__channel:{${name}}`, "0");
     return await waiting;
   });
-  // A heartbeat, the renewal that follows in the background, and the end of the subscription.
+  // The client sends a heartbeat, then a renewal in the background, and it ends its subscription.
   expect(stage.counted, stage.sent).toEqual({ scripts: 2, subscriptions: 1, awaited: 1 });
   await handle.release();
 });
@@ -95,7 +96,8 @@ it("with acks, waits for replicas in the flight of a grant, once more for one ha
   const stage = await scene({ replicas: 1, acks: 1 });
   const { client, rival, name } = stage;
   const handle = await stage.cost(() => client.mutex(name).acquire());
-  // A script that writes goes behind the first one, since WAIT asks for what the connection has written last.
+  // WAIT counts the replicas that have the last write of the connection. So a script that always writes is sent behind the
+  // first one.
   expect(stage.counted, stage.sent).toEqual({ scripts: 2, waits: 1, awaited: 1 });
   await stage.cost(() => handle.confirm());
   expect(stage.counted, stage.sent).toEqual({ scripts: 1, awaited: 1 });

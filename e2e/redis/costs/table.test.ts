@@ -5,7 +5,7 @@ import { grantRows } from "./rows-grants.js";
 import { otherRows } from "./rows-others.js";
 import { type Cost, Scene } from "./scene.js";
 
-/** Longer than the rows take, so that nothing is sent for the sake of time. */
+/** Longer than the rows take, so that no request is sent only because time has passed. */
 const unhurried = { leaseMs: 120_000, heartbeatMs: 30_000 };
 
 let server: RedisNode;
@@ -20,7 +20,7 @@ beforeAll(async () => {
   ours = redisLocks({ url: `redis://${link.host}:${link.port}`, ...unhurried });
   rival = redisLocks({ url: server.url, ...unhurried });
   await Promise.all([ours.ready(), rival.ready()]);
-  // The first request of a provider subscribes to the messages for its holders and waiters, once for all.
+  // The first request of a provider subscribes to the messages for its holders and waiters. That happens only once.
   for (const locks of [ours, rival])
     await (await locks.mutex("first").acquire({ revocable: true })).release();
 });

@@ -49,7 +49,8 @@ it("tries again and again while no answer comes, with ever less time left, and i
   });
   await link.setMode("reset");
   const deadlineMs = performance.now() + handle.remainingMs();
-  // The earliest moment at which the server may end it, since PTTL is read after it was asked for: the busier the machine, the less is left.
+  // The server cannot end the hold before `overMs`, since it reads PTTL after `sentMs`. On a busy machine this bound is too
+  // early, so the latest of several is taken.
   let overMs = 0;
   for (let asked = 0; asked < 20 && overMs <= deadlineMs; asked++) {
     const sentMs = performance.now();

@@ -9,7 +9,7 @@ const count = 5_000;
 const dying = (2 * count) / 5;
 const waitMs = 600_000;
 const alive = "holdfast_alive:{orders}";
-/** How many commands above a millisecond the server remembers. */
+/** How many commands that took more than a millisecond the server remembers. */
 const slowest = 20_000;
 
 interface Hold {
@@ -18,7 +18,7 @@ interface Hold {
 
 interface Kind {
   readonly what: string;
-  /** The list with the waiters, oldest first, each beginning with its owner. */
+  /** The key of the list of waiters, oldest first. Each entry begins with the waiter's owner. */
   readonly queue: string;
   acquire(locks: RedisLocks, name: string, options?: AcquireOptions): Promise<Hold>;
 }
@@ -38,7 +38,7 @@ const kinds: readonly Kind[] = [
 
 let server: RedisNode;
 let redis: Redis;
-/** In a process of its own, which is never late with its renewals: this one has all the waiters. */
+/** Runs in a process of its own, which is never late with its renewals: this process has all the waiters. */
 let bystander: RedisOwnerProcess;
 beforeAll(async () => {
   server = await startRedis();
@@ -53,8 +53,8 @@ afterAll(async () => {
 });
 
 /**
- * The longest script by the wall clock, so that all else on the machine counts too. Without that, a script may take 20 ms: the tests of the scripts
- * measure it in processor time.
+ * The longest script by the wall clock, which includes the time that the rest of the machine took. In processor time a script
+ * may take 20 ms: the tests of the scripts measure that.
  */
 async function longestScriptMs(): Promise<number> {
   const log = (await redis.slowlog("GET", slowest)) as [number, number, number, string[]][];

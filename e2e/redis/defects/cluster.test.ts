@@ -27,7 +27,7 @@ async function open(options: Partial<RedisLocksOptions> = {}): Promise<RedisLock
   return locks;
 }
 
-/** What servers had against scripts. */
+/** The errors that servers answered to scripts. */
 const errors = (): string[] =>
   cluster.nodes.flatMap((node) =>
     cluster
@@ -37,7 +37,7 @@ const errors = (): string[] =>
 
 it("defect 23: renewals of many slots go together by slot, and no call ever spans two", async () => {
   for (const node of cluster.nodes) cluster.proxyOf(node).reset();
-  // On a busy machine 48 holds are some hundreds of milliseconds late with their renewals.
+  // On a busy machine the renewals of 48 holds come some hundreds of milliseconds late.
   const locks = await open({ leaseMs: 3_000 });
   const renewed = new Set<string>();
   let failed = 0;
@@ -140,7 +140,7 @@ it.each(moving)("defect 25: a %s whose slot moves is kept, and reaches its waite
   });
   await moveAway(name);
   const before = renewed;
-  // A semaphore has nothing that is renewed by the clock of its lease but its own marker.
+  // Of a semaphore, only the marker of the take is renewed by the clock of its lease.
   await eventually(() => renewed >= before + 3, { what: "renewals at the new master", withinMs: 20_000 });
   expect({ granted, losses }).toEqual({ granted: false, losses: [] });
   const startedMs = performance.now();
@@ -167,7 +167,8 @@ it("defect 25: while a slot moves its locks are renewed, and handed on at its en
   await eventually(() => renewed >= before + 4, { what: "renewals by ASK", withinMs: 20_000 });
   expect(losses).toEqual([]);
   await held.confirm();
-  // What touches a key that does not exist has to wait for the end of the move: Redis does not know on which side it would be.
+  // A script that touches a missing key has to wait for the end of the move: Redis does not know on which side the key would
+  // be.
   const releasing = held.release();
   await move.finish();
   expect(await releasing).toBe("released");
@@ -182,7 +183,7 @@ it("defect 25: a reader ends although another's hold has gone ahead of its slot"
   const staying = await other.readWriteLock(name).read.acquire();
   const owner = ((await from.command("HKEYS", name)) as string[]).find((field) => field !== "mode") as string;
   const ending = await one.readWriteLock(name).read.acquire();
-  // What a release touches has to be there, as Redis would not know on which side it is.
+  // All keys that a release touches have to exist, since Redis would not know on which side a missing one is.
   await from.command("SET", `holdfast_run:{${name}}`, "0 0");
   await from.command("RPUSH", `holdfast_waiters:{${name}}`, "nobody 1");
   await from.command("ZADD", `holdfast_alive:{${name}}`, 1, "nobody");
@@ -247,6 +248,6 @@ it("defect 25: a server that ends the subscriptions by itself is subscribed to a
   const startedMs = performance.now();
   await held.release();
   await (await waiting).release();
-  // The message has woken it: the next heartbeat is far away.
+  // The message has woken the waiter, since its next heartbeat comes much later.
   expect(performance.now() - startedMs).toBeLessThan(5_000);
 });

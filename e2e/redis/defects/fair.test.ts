@@ -8,13 +8,13 @@ const server = new FaultyServer();
 const queueOf = (name: string): string => `redisson_lock_queue:{${name}}`;
 const deadlinesOf = (name: string): string => `redisson_lock_timeout:{${name}}`;
 /**
- * A tenth of what Redisson's own queue gives to each dead waiter, five minutes. Ours is given up after one window of 700 ms
- * and a heartbeat.
+ * Redisson's own queue gives five minutes to each dead waiter, and this is a tenth of that. Our queue gives a dead waiter up
+ * after one alive window of 700 ms and a heartbeat.
  */
 const farBelowJavasMs = 30_000;
 const java = "8b7b9e7c-5d6e-4f6e-9a47-2b0c3c1a7d11:54";
 
-/** Asks, and is in the queue as the `place`-th. */
+/** Asks for the lock, and waits until it is the `place`-th in the queue. */
 async function queued(
   locks: RedisLocks,
   name: string,
@@ -49,7 +49,7 @@ it("defect 14: a dead waiter that was just sent its turn does not keep it", asyn
   const held = await holder.locks.fairMutex(name).acquire();
   await queued(dead.locks, name, 1);
   const { grant } = await queued(live.locks, name, 2);
-  // The message of the release is its last.
+  // The last thing that the dying client receives is the message of this release, by which it learns of its turn.
   const dying = dead.link.holdCommand();
   await held.release();
   await die(dead);
@@ -72,7 +72,7 @@ it("defect 15: behind a dead head of Java's a live waiter asks once a heartbeat,
   const startedMs = performance.now();
   link.reset();
   await eventually(() => (link.counts().byName.EVALSHA ?? 0) >= 6, { what: "six heartbeats" });
-  // 200 ms each, where Redisson asks without a pause.
+  // Heartbeats come every 200 ms. Redisson would ask without a pause.
   expect(performance.now() - startedMs).toBeGreaterThan(900);
   abort.abort();
   await expect(waiting).rejects.toBe(abort.signal.reason);
@@ -84,7 +84,7 @@ it("defect 16: live waiters keep their places for many times the wait that Redis
   for (let i = 0; i < 3; i++) clients.push(await server.locks({ fairLockWaitTimeoutMs: 300 }));
   const [holder, ...waiters] = clients as [RedisLocks, ...RedisLocks[]];
   const name = server.name("place");
-  // The first deadline is the lease that is left and one wait away, each further one a wait behind it.
+  // The first deadline is what is left of the lease, and one wait. Each further deadline is one wait later.
   const held = await holder.fairMutex(name).acquire({ leaseMs: 1_000 });
   const order: number[] = [];
   const all: Promise<void>[] = [];
@@ -142,14 +142,14 @@ it("defect 16: a client whose clock is hours ahead evicts no waiter and writes t
 it("defect 17: the release of a fair lock that is over says so, whether the server or our clock notices first", async () => {
   const [locks, other] = [await server.locks(), await server.locks()];
   const name = server.name("over");
-  // Here the server's answer shows it.
+  // First case: the server's answer shows that the lock is over.
   const gone = await locks.fairMutex(name).acquire({ leaseMs: 20_000 });
   await server.node.command("DEL", name);
   const next = await other.fairMutex(name).acquire();
   expect(await gone.release()).toBe("lost");
   await next.confirm();
   await next.release();
-  // Here our clock shows it.
+  // Second case: our clock shows it.
   const over = await locks.fairMutex(name).acquire({ leaseMs: 150, renew: false });
   await eventually(() => over.lost.aborted, { what: "the end of the lease" });
   expect(await over.release()).toBe("lost");

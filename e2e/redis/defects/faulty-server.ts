@@ -6,18 +6,18 @@ import { OneServer } from "../../support/redis/one-redis-server.js";
 
 export interface LinkedClient {
   readonly locks: RedisLocks;
-  /** The client's own way to the server: what goes wrong there goes wrong for it alone. */
+  /** The client's own way to the server. A fault on it affects this client alone. */
   readonly link: RedisProxy;
 }
 
-/** One real server, and clients each of which reaches it through a link of its own. */
+/** One real server, with clients that each reach it through a link of their own. */
 export class FaultyServer extends OneServer {
-  /** Its scripts are known to the server, and its connections stand. */
+  /** A client that is connected and subscribed, and whose scripts the server knows. */
   async client(options: Omit<RedisLocksOptions, "url"> = {}): Promise<LinkedClient> {
     const client = await this.linked({ releaseTimeoutMs: 2_000, ...options });
     const { locks, link } = client;
     onTestFinished(() => link.clearRules());
-    // A revocable request waits for the subscription; the rest makes each script known.
+    // A revocable request waits for the subscription. The requests for all kinds make each script known.
     for (const take of Object.values(kinds)) {
       const warm = await take(locks, this.name("warm"), { revocable: true });
       await warm.confirm();
@@ -26,7 +26,7 @@ export class FaultyServer extends OneServer {
     return client;
   }
 
-  /** One more client, on the link of another. */
+  /** One more client, whose URL leads through the link of another. */
   async through(options: RedisLocksOptions): Promise<RedisLocks> {
     const locks = redisLocks(options);
     onTestFinished(async () => {
@@ -36,7 +36,7 @@ export class FaultyServer extends OneServer {
     return locks;
   }
 
-  /** Everything that the server executes from now on, what its scripts do included. */
+  /** Watches everything that the server executes from now on, including the commands of scripts. */
   async monitor(): Promise<Monitor> {
     const connection = await this.node.connect();
     onTestFinished(() => connection.close());
@@ -45,7 +45,7 @@ export class FaultyServer extends OneServer {
   }
 }
 
-/** The client's process is gone for good: nothing of it comes through any more. */
+/** Plays a client whose process has died: nothing that it sends arrives any more. */
 export async function die({ link }: LinkedClient): Promise<void> {
   await link.setMode("refuse");
   link.resetAll();
@@ -58,12 +58,12 @@ export class Monitor {
     this.#connection = connection;
   }
 
-  /** One line for each command, oldest first: `time [db client] "NAME" "argument"...`, for those of scripts `[db lua]`. */
+  /** One line for each command, oldest first: `time [db client] "NAME" "argument"...`; a command of a script has `[db lua]`. */
   get lines(): readonly string[] {
     return this.#connection.messages.map(String);
   }
 
-  /** Waits until everything that was executed before is in `lines`. */
+  /** Waits until everything that was executed before this call is in `lines`. */
   async caughtUp(node: RedisNode): Promise<void> {
     const mark = `mark-${performance.now()}`;
     await node.command("ECHO", mark);
@@ -95,12 +95,12 @@ export const kinds: Readonly<Record<Kind, Take>> = {
 
 export const kindNames = Object.keys(kinds) as Kind[];
 
-/** What a permit semaphore has besides its number is a set of grants; of all others the key itself is the hold. */
+/** The key that holds the grants: a set of them for a permit semaphore, and the lock's own key for all other kinds. */
 export function holdKeyOf(kind: Kind, name: string): string {
   return kind === "permit" ? `{${name}}:timeout` : name;
 }
 
-/** The loop stands still, as in a long computation or a pause of the machine: neither timers nor sockets are served. */
+/** Stops the event loop, as a long computation or a pause of the machine does: neither timers nor sockets are served. */
 export function stallLoop(forMs: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
 }

@@ -6,7 +6,7 @@ import { FaultyServer, holdKeyOf, kindNames, kinds } from "./faulty-server.js";
 const server = new FaultyServer();
 const scripts = { name: ["EVALSHA", "EVAL"] };
 
-/** What the server has of a hold: the fields of a lock with their counts, or how many permits are out. */
+/** What the server has of a hold: the counts in the fields of a lock, or `1` for a permit that is taken. */
 async function heldAt(kind: (typeof kindNames)[number], name: string): Promise<string[]> {
   if (kind === "permit") {
     return (await server.number("ZCARD", holdKeyOf(kind, name))) === 1 ? ["1"] : [];
@@ -21,11 +21,12 @@ it.each(kindNames)(
     const { locks, link } = await server.client();
     const name = server.name("again");
     if (kind === "permit") await locks.permitSemaphore(name).setLimit(1);
-    // The first script for a permit sets the limit.
+    // The first script for a permit sets the limit, so the acquire is the second one.
     const lost = link.dropReply({ ...scripts, nth: kind === "permit" ? 2 : 1 });
     const attempt = kinds[kind](locks, name, { waitMs: 5_000 });
     const handle = await attempt.catch(async (error: unknown) => {
-      // A kind that does not wait in a queue may say that it does not know; then nothing is left, see defect 8.
+      // A kind that does not wait in a queue may answer that the outcome is unknown. Then nothing is left at the server: see
+      // defect 8.
       expect(error).toBeInstanceOf(BackendError);
       return await kinds[kind](locks, name, { waitMs: 5_000 });
     });
@@ -96,7 +97,7 @@ it("defect 8: a hold that cannot be given back while the link is down is given b
 });
 
 it("a server whose answers take two seconds to come through grants all that was asked at once, and is asked once", async () => {
-  // A link that knows nothing of Redis passes on what it has: others wait until an answer is complete.
+  // This proxy does not parse Redis and passes bytes on as they come. Other proxies wait until an answer is complete.
   const link = await startProxy({ target: server.node.address });
   onTestFinished(() => link.close());
   const locks = await server.through({
@@ -106,7 +107,7 @@ it("a server whose answers take two seconds to come through grants all that was 
   });
   const names = Array.from({ length: 200 }, () => server.name("line"));
   await server.node.command("CONFIG", "RESETSTAT");
-  // An answer has some 20 bytes.
+  // An answer is about 20 bytes long.
   link.setRate({ up: Number.POSITIVE_INFINITY, down: 2_000 });
   const startedMs = performance.now();
   const held = await Promise.all(names.map((name) => locks.mutex(name).acquire({ waitMs: 30_000 })));

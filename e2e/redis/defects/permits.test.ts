@@ -105,7 +105,10 @@ it("defect 35: permits are renewed while they are held, by the server's clock", 
   }
 });
 
-/** What Redisson's `tryAcquire` does first, with the time of the Java client's own clock. How many permits it took from their holders. */
+/**
+ * What Redisson's `tryAcquire` does first, by the clock of the Java client. Returns how many permits it took from their
+ * holders.
+ */
 const reapsAsJava = `
 local over = redis.call('ZRANGEBYSCORE', KEYS[2], 0, ARGV[1], 'LIMIT', 0, 100)
 if #over > 0 then
@@ -150,7 +153,7 @@ it("defect 36: permit ids are 16 raw bytes on the wire, as since 3.17, and a tex
     `{${name}}:timeout`,
   );
   expect(lengths).toBe(16);
-  // What an older client has is left alone, and ends by its own date.
+  // The text id of an older client is left alone, and ends at its own date.
   const [seconds = "0"] = await server.texts("TIME");
   const text = "0123456789abcdef0123456789abcdef";
   await server.node.command("ZADD", `{${name}}:timeout`, Number(seconds) * 1_000 + 60_000, text);

@@ -88,7 +88,7 @@ it("defect 21: too few acknowledgements is an error with the numbers, and the lo
   expect(error).toBeInstanceOf(BackendError);
   expect(error.message).toMatch(/1 of 2 replicas have it after 150 ms, and acks asks for 2/);
   await eventually(async () => Number(await master.command("EXISTS", name)) === 0, { what: "the key to go" });
-  // A policy that asks for no replicas goes on, as where there are none.
+  // A provider that asks for no replicas goes on, as it does where there are none.
   const plain = await open({ acks: "none" });
   await (await plain.mutex(name).acquire({ waitMs: 1_000 })).release();
 });

@@ -35,7 +35,9 @@ const rows: readonly Row[] = text
     };
   });
 
-/** Whether the title is that of a test that is run: behind `it(`, `test(` or the brackets of `each`, and not skipped. */
+/**
+ * Whether the title belongs to a test that runs: it stands behind `it(`, `test(` or the brackets of `each`, and is not skipped.
+ */
 function hasTest(file: string, title: string): boolean {
   const source = readFileSync(join(root, file), "utf8").replace(/^\s*\/\/.*$/gm, "");
   const at = source.indexOf(`"${title}"`);

@@ -46,7 +46,7 @@ it.each(kindNames)(
       last = handle.token as bigint;
       await handle.release();
       if (i % 2 === 0) await server.node.command("DEL", tokenKey(name));
-      // Java's RFencedLock takes a token so.
+      // Java's RFencedLock takes a token in this way.
       else last = BigInt(await server.number("INCR", tokenKey(name)));
     }
   },
@@ -127,7 +127,7 @@ it("defect 38: tokens rise over a failover to a replica that has missed them", a
   expect(String(await replica.command("GET", tokenKey("failover")))).toBe(String(first.token));
   await set.killMaster();
   await set.untilMaster({ is: replica });
-  // This client has seen none of the tokens that were lost.
+  // The client `other` has seen none of the lost tokens.
   const after = await other.mutex("failover").acquire({ waitMs: 10_000 });
   expect(after.token).toBeGreaterThan(last);
   await after.release();
@@ -146,7 +146,7 @@ it("defect 39: the script for a resource in Redis refuses a token below one that
   expect(await write(older.token as bigint, "older")).toBe(0);
   expect(await write(newer.token as bigint, "again")).toBe(1);
   expect(String(await server.node.command("GET", `data-${name}`))).toBe("again");
-  // Where a number would round, and where one text is longer.
+  // The first two tokens would round to the same number. The last one is a shorter text.
   expect(await write(9_007_199_254_740_993n, "odd")).toBe(1);
   expect(await write(9_007_199_254_740_992n, "even")).toBe(0);
   expect(await write(10n, "short")).toBe(0);

@@ -54,7 +54,7 @@ it.each(waiters)(
     await held.release();
     const grant = await waiting;
     expect(performance.now() - startedMs).toBeLessThan(15_000);
-    // There was a message, so that this shows what becomes of a waiter without it.
+    // A message was sent and dropped. Otherwise the test would not show what a waiter does without one.
     expect(lost.hits.length).toBeGreaterThan(0);
     await grant.release();
   },
@@ -187,7 +187,8 @@ it("defect 13: a hand-off costs the same whether five or forty processes wait", 
     return ((byName.EVALSHA ?? 0) + (byName.EVAL ?? 0)) / processes;
   };
   const [few, many] = [await cost(5), await cost(40)];
-  // The new holder's renewal and its release; each ninth release is a plain one, whose nudge costs a question.
+  // Each hand-off costs the renewal and the release of the new holder. Each ninth release is a plain one, whose nudge costs one
+  // more request.
   expect(few).toBeLessThanOrEqual(2.5);
   expect(many).toBeLessThanOrEqual(2.5);
 });
@@ -200,7 +201,8 @@ it("defect 42: a latch whose message is lost opens within a second, bounded or n
   const lost = link.dropMessages();
   const waiting = [latch.wait(), latch.wait(bounded)];
   const channel = `redisson_countdownlatch__channel__{${name}}`;
-  // The count was set, and each of the two has looked, and again once it listened; after that only a message or the time makes them look.
+  // Five answers: the count was set, and each of the two waiters has looked before and after its subscription. From now on,
+  // only a message or the time makes them look.
   await eventually(() => link.trace.filter(({ kind, key }) => kind === "reply" && key === name).length >= 5, {
     what: "the looks after the subscription",
   });
@@ -212,11 +214,12 @@ it("defect 42: a latch whose message is lost opens within a second, bounded or n
   expect(lost.hits).toHaveLength(1);
 });
 
-// A full run takes and gives back 320,000 locks, a minute or two of a core that it has for itself.
+// A full run takes and gives back 320,000 locks. That takes a minute or two of a core that does nothing else.
 it("defect 43: maps and heap are bounded, however many names were locked and waited for", {
   timeout: 900_000,
 }, async () => {
-  // All of this test falls into one default window for copies that come late.
+  // These are the defaults. With them, ended owners are remembered for 35 s, in case copies of their requests come late. A run
+  // that is not full may end within that time.
   const lasting = { heartbeatMs: 1_000, aliveMs: 3_500 };
   const [holder, waiter] = [await server.locks(lasting), await server.locks(lasting)];
   const first = clientStateOf(holder);
@@ -234,7 +237,7 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
             await held.release();
             return;
           }
-          // One in twenty is waited for and given up, one in twenty is waited for and had.
+          // Of twenty names, one has a waiter that gives up, and one has a waiter that gets the lock.
           const waiting =
             number % 20 === 0
               ? waiter.mutex(name).tryAcquire({ waitMs: 1 }).catch(unanswered)
@@ -247,20 +250,22 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
       );
     }
   };
-  // What is remembered for a time, at most 10,000 of each, is full on a machine of any speed: tokens, owners that waited, and permits.
+  // Tokens, owners that waited, and permits are remembered for a time, at most 10,000 of each. In a full run this round fills
+  // these lists on a machine of any speed.
   await round(share("names locked before the heap is looked at", 1_000, 220_000));
   const before = liveHeapBytes();
   await round(share("names locked, of which a few are waited for", 4_000, 100_000));
   const growth = liveHeapBytes() - before;
   console.log(`the heap grew by ${growth} bytes`);
-  // In a full run all that is remembered is at its limit before this round. In a share each of its few names may still be remembered.
+  // In a full run all these lists are at their limit before this round. In a share, each of its few names may still be
+  // remembered.
   expect(growth).toBeLessThan(2_000_000);
   for (const each of [first, second]) {
     expect(each.waits.size).toBe(0);
     expect(each.waits.endedSize).toBeLessThanOrEqual(10_000);
     expect(each.holds.of("anybody")).toEqual([]);
   }
-  // No call of the holder's client waited, so nothing can still come for its owners, except where an answer was late.
+  // No call of the holder's client waited, so no late grant can come for its owners, except where an answer was late.
   expect(first.waits.endedSize).toBeLessThan(names / 10);
   expect(holder.holds()).toEqual([]);
   await eventually(async () => (await server.texts("PUBSUB", "CHANNELS", "*")).length <= 2, {
@@ -268,7 +273,9 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
   });
 });
 
-/** A wait that was given up before the server's answer was there is an outage to its caller: nothing was granted. */
+/**
+ * Returns `null` for a wait that ended before the server answered. Its caller gets an outage error, and nothing was granted.
+ */
 function unanswered(error: unknown): null {
   if (error instanceof BackendError && error.message.includes("no answer")) return null;
   throw error;

@@ -14,7 +14,7 @@ it("defect 1: no renewal reaches the server after the release, wherever in the p
   locks.events.on("renewed", () => renewed++);
   let failed = 0;
   locks.events.on("renew-failed", () => failed++);
-  // Goes on being renewed while the others are watched.
+  // This hold is renewed for the whole test, while the others are watched.
   const clock = await locks.mutex(server.name("clock")).acquire();
   const marks = await server.node.connect();
   onTestFinished(() => marks.close());
@@ -24,7 +24,7 @@ it("defect 1: no renewal reaches the server after the release, wherever in the p
       const name = server.name("over");
       names.push(name);
       const handle = await kinds[kind](locks, name);
-      // From before the renewal that is due after a third of the lease to after it, in even steps.
+      // The renewal is due after a third of the lease. The releases are spread in even steps from before it to after it.
       await new Promise((resolve) => setTimeout(resolve, 850 + (i / rounds) * 400));
       expect(await handle.release()).toBe("released");
       await marks.command("SET", `released-${name}`, 1);
@@ -43,7 +43,7 @@ it("defect 1: no renewal reaches the server after the release, wherever in the p
     return lines.slice(end + 1).filter((line) => line.includes(`"${name}"`));
   });
   expect(late).toEqual([]);
-  // A renewal that its release has overtaken is no failure.
+  // A renewal that is overtaken by the release of its hold is no failure.
   expect(failed).toBe(0);
 });
 
@@ -55,7 +55,7 @@ it("defect 1: while the answer to a release is awaited nothing is renewed", asyn
   link.reset();
   const releasing = handle.release();
   await held.hit();
-  // It would have been due after a third of the lease.
+  // A renewal would have been due after a third of the lease.
   await eventually(() => performance.now() - grantedMs > 450, { what: "the time of a renewal to pass" });
   expect(link.counts().commands).toBe(1);
   held.release();
@@ -112,7 +112,7 @@ it("defect 3: a live reader's renewals keep no dead reader of another client ali
   expect(await holds()).toHaveLength(1);
   await reader.confirm();
   await reader.release();
-  // The dead reader is still in the hash, and keeps no writer out.
+  // The dead reader is still in the hash, but keeps no writer out.
   const write = await live.locks.readWriteLock(name).write.acquire({ waitMs: 2_000 });
   await write.release();
 });
@@ -141,7 +141,7 @@ test.each([
     await eventually(() => renewed >= 1, { what: "the first renewal" });
     await trouble(client);
     const before = renewed;
-    // More than a whole lease: without further ones it would be over.
+    // Four renewals take more than a whole lease. Without them the hold would be over.
     await eventually(() => renewed >= before + 4, { what: "further renewals" });
     expect(handle.state).toBe("held");
     await handle.confirm();
@@ -166,7 +166,7 @@ it("defect 5: a holder without contact is notified of its loss before another cl
   await die(cut);
   expect(await Promise.all(waiting)).toEqual(names.map(() => true));
   for (const { reason } of signals) expect(reason).toBeInstanceOf(LockLostError);
-  // First the doubt, then the loss.
+  // Each hold is first in doubt, and then lost.
   expect(events.slice(0, rounds)).toEqual(names.map(() => "uncertain"));
 });
 
@@ -176,7 +176,7 @@ it("defect 6: after a stall longer than the lease the holder knows before it doe
   const handle = await stalled.locks.mutex(name).acquire();
   expect(handle.remainingMs()).toBeGreaterThan(0);
   stallLoop(700);
-  // In the same turn: no timer and no answer has come yet.
+  // This is the same turn of the event loop: no timer has run, and no answer has been read.
   expect(handle.remainingMs()).toBe(0);
   expect(() => handle.assertHeld()).toThrow(LockLostError);
   expect(handle.lost.aborted).toBe(true);

@@ -3,10 +3,10 @@ import type { RedisLocks } from "@holdfast/redis-recipes";
 import { clientStateOf } from "@holdfast/redis-recipes/internal";
 import { type Held, WatchedHold } from "./watched-hold.js";
 
-/** Something to hold, and how much of it one hold takes. */
+/** A lock or a semaphore, and how much of it one hold takes. */
 export interface Place {
   readonly name: string;
-  /** What all holds at one instant may take together. */
+  /** How much all holds at one instant may take together. */
   readonly capacity: number;
   readonly share: number;
 }
@@ -14,15 +14,18 @@ export interface Place {
 interface Belief extends Place {
   readonly who: string;
   readonly hold: WatchedHold;
-  /** The deadline that the driver has; read at the end, when it does not move any more. */
+  /** The deadline that the driver keeps. It is read at the end, when it no longer moves. */
   readonly deadlineMs: () => number;
   releasedMs: number;
 }
 
-/** A timer of this process may ring so late on a machine that has other things to do. */
+/** How late a timer of this process may be on a busy machine. */
 const lateMs = 1_500;
 
-/** Records who believed to hold what, from when to when. All clients live in this process, so one clock shows what came first. */
+/**
+ * Records which client believed to hold what, from when to when. All clients live in this process, so one clock shows what came
+ * first.
+ */
 export class Beliefs {
   readonly #beliefs: Belief[] = [];
 
@@ -38,7 +41,7 @@ export class Beliefs {
     return hold;
   }
 
-  /** Belief ends before the request to release goes out. */
+  /** Ends the belief, and only then sends the request to release. */
   release(hold: WatchedHold): Promise<unknown> {
     const belief = this.#beliefs.find((each) => each.hold === hold);
     if (belief !== undefined) belief.releasedMs = performance.now();
@@ -49,32 +52,35 @@ export class Beliefs {
     return this.#beliefs.length;
   }
 
-  /** How many holders heard of a loss. */
+  /** How many holders were notified of a loss. */
   get lost(): number {
     return this.#beliefs.filter(({ hold }) => hold.lost).length;
   }
 
-  /** How many holders heard that they may not rely on their hold: by a doubt, or by its loss where the lease ends before one. */
+  /**
+   * How many holders were notified that they may not rely on their hold: by a doubt, or by the loss where the lease ends before
+   * a doubt.
+   */
   get warned(): number {
     return this.#beliefs.filter(({ hold }) => hold.lost || hold.doubtedMs !== Number.POSITIVE_INFINITY)
       .length;
   }
 
   /**
-   * What was wrong; empty when nothing was. `until`: what ends a belief besides a release: a loss, or the first doubt already,
-   * where the server has lost its data, which a holder can know only by asking.
+   * What was wrong; empty when nothing was. `until`: what ends a belief besides a release. That is a loss or, where the server
+   * has lost its data, already the first doubt: a holder can learn of lost data only by asking.
    */
   violations(until: "loss" | "doubt" = "loss"): string[] {
     return [...this.#crowds(until === "loss" ? endOf : doubtOf), ...this.#late()];
   }
 
-  /** Instants at which more was held than there is. */
+  /** Instants at which the holds together took more than the capacity. */
   *#crowds(endOf: (belief: Belief) => number): Iterable<string> {
     for (const name of new Set(this.#beliefs.map((each) => each.name))) {
       const here = this.#beliefs.filter((each) => each.name === name);
       for (const belief of here) {
         const fromMs = belief.hold.grantedMs;
-        // The sum can only rise where a hold begins.
+        // The sum can rise only where a hold begins, so only these instants are looked at.
         const beside = here.filter((each) => each.hold.grantedMs <= fromMs && fromMs < endOf(each));
         const held = beside.reduce((sum, { share }) => sum + share, 0);
         if (held > belief.capacity) {
@@ -85,7 +91,7 @@ export class Beliefs {
     }
   }
 
-  /** Losses that came only after the hold was over by the holder's own clock, and holds that neither a loss nor a release ended. */
+  /** Losses that were notified too late after the holder's own deadline, and holds that neither a loss nor a release ended. */
   *#late(): Iterable<string> {
     for (const { name, who, hold, deadlineMs, releasedMs } of this.#beliefs) {
       const endMs = Math.min(hold.lostMs, releasedMs);
@@ -100,8 +106,8 @@ export class Beliefs {
 }
 
 /**
- * `assertHeld()` reads the clock, so it throws from the deadline on, also while a busy event loop keeps the timer, and with it
- * the event of the loss, from its turn. How late that event may be is for `#late` to judge.
+ * `assertHeld()` reads the clock, so it throws from the deadline on, even while a busy event loop delays the timer and with it
+ * the event of the loss. `#late` judges how late that event may be.
  */
 function endOf({ hold, releasedMs, deadlineMs }: Belief): number {
   return Math.min(hold.lostMs, releasedMs, deadlineMs());
@@ -111,14 +117,14 @@ function doubtOf(belief: Belief): number {
   return Math.min(endOf(belief), belief.hold.doubtedMs);
 }
 
-/** The deadline that the driver keeps for this very hold. */
+/** The deadline that the driver keeps for exactly this hold. */
 function deadlineOf(locks: RedisLocks, handle: Held): () => number {
   const state = clientStateOf(locks);
   const permitIds = "permitIds" in handle ? handle.permitIds : [];
   const hold = state?.holds
     .on(handle.name)
     .find((each) => each.token === handle.token && each.permitIds.join() === permitIds.join());
-  // Lost in the breath in which it was granted.
+  // The hold was lost in the moment in which it was granted.
   if (hold === undefined) return () => performance.now();
   return () => hold.validUntilMs();
 }

@@ -6,7 +6,7 @@ import { Crew, leaseMs } from "./crew.js";
 
 let cluster: RedisCluster;
 let crew: Crew;
-/** The master of the mutex; other locks may be elsewhere. */
+/** The master of the mutex. Other locks of the crew may have other masters. */
 let master: RedisNode;
 
 beforeEach(async () => {
@@ -16,7 +16,7 @@ beforeEach(async () => {
   crew = await Crew.start([target, target, target], links);
   await crew.holdAndWait();
   master = await cluster.nodeOfKey(crew.mutexName);
-  // All holds renewed, and their renewals at the replicas.
+  // By then all holds are renewed, and the replicas have the renewals.
   await pass(leaseMs / 2);
 });
 afterEach(async () => {
@@ -28,7 +28,7 @@ afterEach(async () => {
 const mutex = () => crew.held.find(({ handle }) => handle.name === crew.mutexName);
 
 it("a killed master: its holds are in doubt at once, and its waiters are served by the next one", async () => {
-  // The first renewal, which would meet the end of the connection as well, is due only in twenty seconds.
+  // The first renewal would notice the end of the connection as well, but is due only after twenty seconds.
   const slow = redisLocks({ cluster: { nodes: cluster.addresses }, leaseMs: 60_000 });
   onTestFinished(async () => {
     await slow.close();
@@ -37,7 +37,7 @@ it("a killed master: its holds are in doubt at once, and its waiters are served 
   const elsewhere = await slow.mutex(await nameAt(await anotherMaster())).acquire();
   const doubted: string[] = [];
   slow.events.on("uncertain", ({ name }) => doubted.push(name));
-  // While there is no next master, the doubt cannot come from it.
+  // While this is set there is no next master, so the doubt cannot come from one.
   const noNextMaster = async (yes: boolean): Promise<void> => {
     for (const node of cluster.nodes) {
       if (node.running)
@@ -100,7 +100,10 @@ async function anotherMaster(): Promise<RedisNode> {
   throw new Error("no other master");
 }
 
-/** The next master by what the other nodes say, since this one does not answer. */
+/**
+ * Another node than `master` once the other nodes have a third master, and `master` before that. The frozen master cannot be
+ * asked.
+ */
 async function nextMaster(): Promise<RedisNode | undefined> {
   const others = cluster.nodes.filter((node) => node !== master);
   const roles = await Promise.all(others.map(async (node) => ({ node, ...(await node.role()) })));

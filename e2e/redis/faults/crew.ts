@@ -25,7 +25,7 @@ interface Post extends Place {
 
 let crews = 0;
 
-/** What there is to hold: one of each kind, and a second way into those that have two. */
+/** All that a crew can hold: one lock of each kind, where the read-write lock has an entry for each side. */
 function posts(): Readonly<Record<"mutex" | "fair" | "write" | "read" | "semaphore" | "permit", Post>> {
   const crew = ++crews;
   const name = (what: string): string => `crew-${process.pid}-${crew}-${what}`;
@@ -72,7 +72,7 @@ function posts(): Readonly<Record<"mutex" | "fair" | "write" | "read" | "semapho
   };
 }
 
-/** Several clients that hold and wait on locks of each kind, all in the books of one judge. */
+/** Several clients that hold locks of each kind and wait for them. One `Beliefs` judges all of their holds. */
 export class Crew {
   readonly beliefs = new Beliefs();
   readonly clients: readonly RedisLocks[];
@@ -86,7 +86,7 @@ export class Crew {
     this.#links = links;
   }
 
-  /** @param links all ways to the servers, for what is counted on the wire. */
+  /** @param links all links to the servers, on which requests are counted. */
   static async start(options: readonly RedisLocksOptions[], links: readonly RedisProxy[]): Promise<Crew> {
     const clients = options.map((each) => redisLocks({ ...crewOptions, ...each }));
     await Promise.all(clients.map((locks) => locks.ready()));
@@ -95,18 +95,20 @@ export class Crew {
     return crew;
   }
 
-  /** Sets the limit as an operator does, once and after the data is gone: without a limit no permit is given. */
+  /**
+   * Sets the limit as an operator does, at the start and again after the data is gone. Without a limit no permit is granted.
+   */
   async setLimit(): Promise<void> {
     const { name, capacity } = this.#posts.permit;
     await this.clients[0]?.permitSemaphore(name).setLimit(capacity);
   }
 
-  /** Where to look for the master under the mutex. */
+  /** The name of the mutex, by which a test finds its master. */
   get mutexName(): string {
     return this.#posts.mutex.name;
   }
 
-  /** The first client holds all there is; the others wait for it, each on each. */
+  /** The first client takes all there is. Each other client then waits for one lock of each kind. */
   async holdAndWait(): Promise<void> {
     const [first, ...others] = this.clients as [RedisLocks, ...RedisLocks[]];
     const { mutex, fair, write, read, semaphore, permit } = this.#posts;
@@ -127,7 +129,7 @@ export class Crew {
     });
   }
 
-  /** All clients take turns on all kinds while `trouble` goes on; it is asked again until they are done. */
+  /** All clients take turns on all kinds. `trouble` is called again and again until they are done. */
   async contend(turns: number, trouble: () => Promise<void>): Promise<void> {
     let over = false;
     const making = (async () => {
@@ -148,14 +150,14 @@ export class Crew {
     expect(this.beliefs.count).toBe(this.clients.length * Object.keys(this.#posts).length * turns);
   }
 
-  /** The holds of the first client, and what it heard of each. */
+  /** The holds of the first client, with the notices that it got of each. */
   get held(): readonly WatchedHold[] {
     return this.#held;
   }
 
   /**
-   * The trouble is over: every holder knows how it stands, and releases; every waiter gets a turn; and no hold that was released
-   * is renewed. Fails with what `beliefs` finds wrong.
+   * To be called when the trouble is over. Every holder learns how its hold stands, and releases it. Every waiter gets a turn,
+   * and no released hold is renewed. Fails with what `beliefs` finds wrong.
    */
   async end(until: "loss" | "doubt" = "loss"): Promise<void> {
     const letting = this.#held.map(async (hold) => {
@@ -181,9 +183,9 @@ export class Crew {
     await Promise.all(this.clients.map((locks) => locks.close({ releaseTimeoutMs: 300 })));
   }
 
-  /** Waits until no script runs in the time in which each hold would have been renewed: there are no holders and waiters then. */
+  /** Waits until no script runs in the time in which each hold would be renewed. Then there are no holders and no waiters. */
   async #quiet(): Promise<void> {
-    // A release that takes a late grant back may still be on its way.
+    // A release that gives a late grant back may still be on its way.
     await eventually(
       async () => {
         for (const link of this.#links) link.reset();

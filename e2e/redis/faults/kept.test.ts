@@ -37,7 +37,7 @@ afterEach(async () => {
   await node.stop();
 });
 
-/** Owners of two providers on one lock; what they believe is compared at each grant. */
+/** Owners of two providers on one lock. Each grant is compared with what the other owners believe at that moment. */
 class Owners {
   readonly wrong: string[] = [];
   grants = 0;

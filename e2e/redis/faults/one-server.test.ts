@@ -65,7 +65,7 @@ it("a server that comes back empty: all holders hear of their loss, all who wait
   await node.kill();
   await node.restart({ data: "none" });
   await crew.setLimit();
-  // A waiter may be granted before the old holder has asked again: the old holder has been in doubt since the server ended.
+  // A waiter may be granted before the old holder has asked again. But the old holder has been in doubt since the server ended.
   await crew.end("doubt");
   expect(crew.held.every(({ lost }) => lost)).toBe(true);
 });
@@ -101,7 +101,7 @@ it("scripts that are flushed again and again are sent again, and no client notic
 it("a storm of connections that takes every place, with ours ended in it, ends with all served", async () => {
   await crew.holdAndWait();
   const storm: RedisConnection[] = [];
-  // Opened before there is no place left.
+  // Opened before the storm takes all places.
   using operator = await node.connect();
   for (let wave = 0; wave < 3; wave++) {
     for (const type of ["normal", "pubsub"])

@@ -46,7 +46,7 @@ it("permits whose take died with the master are not given back at the next one, 
   expect(await free(master, "never-taken")).toBe(0);
   const next = await replaceMaster();
   await eventually(() => handles.every(({ lost }) => lost.aborted), { what: "the losses to be told" });
-  // Past the deadline as well, when the client does not know any more whether the permit had been held.
+  // The releases come after the deadline too, when the client no longer knows whether the permits had been held.
   await pass(leaseMs);
   for (const handle of handles) await handle.release();
   expect(await free(next, "never-taken")).toBe(permits);
@@ -78,7 +78,7 @@ async function replaceMaster(): Promise<RedisNode> {
   const replicas = await set.replicas();
   await master.kill();
   const next = await set.untilMaster({ not: master });
-  // Not before: what was held back would reach them after all.
+  // Replication is restored only now. Earlier, the writes that were held back would reach the replicas after all.
   for (const replica of replicas) set.healReplication(replica);
   return next;
 }

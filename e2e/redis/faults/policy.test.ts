@@ -73,7 +73,7 @@ it.each(Object.entries(kinds))(
   async (_kind, take) => {
     const { locks, link } = await client({ replicas: 2, acks: "all" });
     const name = freshName();
-    // The connection that waits has introduced itself.
+    // After this grant, the connection for grants with WAIT has introduced itself to the server, for which it sends one WAIT.
     await (await take(locks, name)).release();
     link.reset();
     const handle = await take(locks, name);
@@ -97,7 +97,7 @@ it.each(Object.entries(kinds))(
     expect(error).toBeInstanceOf(TooFewReplicasError);
     expect(error).toMatchObject({ needed: 3, configured: 3, connected: 2, retryable: false });
     expect(String(error)).toContain("acks");
-    // The one with which the connection that waits introduces itself.
+    // The connection for grants with WAIT may have sent one when it introduced itself to the server.
     expect(waits(link)).toBeLessThanOrEqual(1);
   },
 );
@@ -119,7 +119,7 @@ it("a lock that is handed over reaches its waiter only when replicas have the ne
   const word = second.link.holdReply({ name: "WAIT" });
   await held.release();
   await word.hit();
-  // The server has made it the holder, and its own renewal was answered.
+  // The server has made `second` the holder and has answered its renewal. Only the answer to WAIT is held back.
   expect((await first.locks.mutex(name).inspect()).held).toHaveLength(1);
   expect(granted).toBe(false);
   word.release();

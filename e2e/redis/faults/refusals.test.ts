@@ -11,7 +11,7 @@ import {
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { drawn } from "../../support/share.js";
 
-/** What a server answers that has done nothing and serves the next time. */
+/** Answers of a server that has not executed the request, and may serve it the next time. */
 const refusals = [
   "NOREPLICAS Not enough good replicas to write.",
   "OOM command not allowed when used memory > 'maxmemory'.",
@@ -24,7 +24,7 @@ const refusals = [
   "READONLY You can't write against a read only replica.",
 ] as const;
 const timesInARow = [1, 3] as const;
-/** All that recipes ask of a server, but not how a client learns the server's role. */
+/** All commands by which recipes ask a server. A client learns the server's role by other commands. */
 const scripts = ["EVALSHA", "EVAL"];
 const leaseMs = 6_000;
 const waitMs = 15_000;
@@ -54,10 +54,13 @@ const kinds: Readonly<Record<string, Take>> = {
   "a permit": (locks, name, options) => locks.semaphore(name, 1).acquire(options),
   "a plain permit": (locks, name, options) => locks.plainSemaphore(name, 1).acquire(options),
 };
-/** The kinds that keep another of their own out: a read does not keep out another read. */
+/** The kinds of which one hold keeps another out. A read does not keep out another read. */
 const excluded = Object.entries(kinds).filter(([kind]) => kind !== "a read lock");
 
-/** A hold is in doubt for the moment in which a connection to a server that calls itself a replica is replaced. */
+/**
+ * Releases `held` once it is not in doubt. A hold is in doubt while a connection to a server that calls itself a replica is
+ * replaced.
+ */
 async function givesBack(held: Held): Promise<void> {
   let state = held.state;
   const known = (): boolean => {
@@ -142,7 +145,8 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
     expect(await other.countDownLatch(name).countDown()).toBe(0);
     await waiting;
   },
-  // Not beside a wait of the same client: a refusal that replaces the connection leaves open whether a count behind it was done.
+  // The client that counts down has no wait of its own. A refusal of a wait may replace the connection, and would leave open
+  // whether a count behind it was done.
   "a latch that is counted down": async ({ refused, other, name }) => {
     expect(await refused.countDownLatch(name).trySetCount(2)).toBe(true);
     const waiting = other.countDownLatch(name).wait({ waitMs });
@@ -168,7 +172,7 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
   },
 };
 
-/** The server has said that it has to wait, or it has been granted meanwhile. */
+/** Waits until the client has sent a request for `name`, or until `granted` has settled. */
 async function waits(locks: RedisLocks, name: string, granted: Promise<unknown>): Promise<void> {
   let settled = false;
   granted.then(
@@ -226,7 +230,10 @@ async function runOnce(operation: (run: Run) => Promise<void>): Promise<void> {
   expect(held).toEqual([]);
 }
 
-/** Tokens and the markers of plain permits stay for a while, and numbers of permits for good; of a lock itself nothing does. */
+/**
+ * The keys that locks have left behind. Tokens and markers of plain permits stay for a while, and numbers of permits for good;
+ * they do not count.
+ */
 async function leftBehind(): Promise<string[]> {
   const keys = ((await server.command("KEYS", "*")) as string[]).filter(
     (key) => !/^redisson_lock_token:|:holdfast_take:|^holdfast_(identity|labels)/.test(key),
@@ -239,7 +246,7 @@ it.each(Object.keys(operations))(
   "%s is served as if nothing had been by a server that refuses a request for the moment",
   async (title) => {
     const operation = operations[title] as (run: Run) => Promise<void>;
-    // Makes the scripts known.
+    // The first run makes the scripts known. The requests of the second one are counted.
     await runOnce(operation);
     await runOnce(operation);
     const { requests } = stages.get(refused) as Stage;
@@ -250,7 +257,7 @@ it.each(Object.keys(operations))(
     );
     const what = ({ nth, answer, times }: (typeof points)[number]): string =>
       `request ${nth} answered ${answer} ${times} times`;
-    // The first request comes in each run; what is done at once may need fewer of the last ones.
+    // Every run sends the first request. A run in which an acquire succeeds at once may not send the last ones.
     const [first, ...later] = points;
     if (first === undefined) throw new Error("the operation asks nothing of the server");
     for (const point of [first, ...drawn(`refusals of ${title}, beside the first`, later, 3, what)]) {
@@ -280,7 +287,7 @@ it.each(refusals)(
     );
     const renewed = new Set<string>();
     using _renewals = refused.events.on("renewed", ({ name }) => void renewed.add(name));
-    // Four scripts renew these kinds.
+    // Four scripts renew these kinds, and each is refused three times.
     const rule = link.refuseCommand({ name: scripts, answer, times: 3 * 4 });
     await eventually(() => held.every(({ name, handle }) => renewed.has(name) || handle.state === "lost"), {
       what: "a renewal of each",

@@ -13,7 +13,7 @@ beforeEach(async () => {
   const links = set.nodes.map((node) => set.proxyOf(node));
   crew = await Crew.start([{ sentinels }, { sentinels }, { sentinels }], links);
   await crew.holdAndWait();
-  // All holds renewed, and their renewals at the replicas.
+  // By then all holds are renewed, and the replicas have the renewals.
   await pass(leaseMs / 2);
 });
 afterEach(async () => {
@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 it("a killed master: every hold is in doubt at once, and what the next master does not confirm is lost", async () => {
-  // The first renewal, which would meet the end of the connection as well, is due only in twenty seconds.
+  // The first renewal would notice the end of the connection as well, but is due only after twenty seconds.
   const slow = redisLocks({
     sentinels: { sentinels: set.sentinelAddresses, name: set.name },
     leaseMs: 60_000,
@@ -32,7 +32,7 @@ it("a killed master: every hold is in doubt at once, and what the next master do
     await slow.close();
   });
   const handle = await slow.mutex(`slow-${process.pid}`).acquire();
-  // While there is no next master, the doubt cannot come from it.
+  // With a long time there is no next master yet, so the doubt cannot come from one.
   const untilDown = async (ms: number): Promise<void> => {
     for (const sentinel of set.sentinels)
       await sentinel.command("SENTINEL", "SET", set.name, "down-after-milliseconds", ms);
@@ -61,6 +61,7 @@ it("a frozen master, which another one replaces: all losses are heard of in time
 it("a planned failover: doubt, and then the same holders at the next master", async () => {
   await set.failover();
   await eventually(() => crew.beliefs.warned === crew.held.length, { what: "the doubt", withinMs: 20_000 });
-  // The old master may have renewed a lease after the last write that the next one has. The holder is in doubt for all of that time.
+  // The old master may have renewed a lease after the last write that the next master has. The holder is in doubt for all of
+  // that time.
   await crew.end("doubt");
 });

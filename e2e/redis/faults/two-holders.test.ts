@@ -3,11 +3,11 @@ import { share } from "../../support/share.js";
 import { type Acks, type Blow, blows, type Sighting, sight } from "./two-holders.js";
 
 const full = process.env.HOLDFAST_FULL === "1";
-/** A timer may be late by this much on a machine that has other things to do. */
+/** How late a timer may be on a busy machine. */
 const lateMs = 1_000;
 const leaseMs = 3_000;
 
-/** `2,950 (2,800-3,010)`: median, least and most of those runs in which the lock was granted. */
+/** `2,950 (2,800-3,010)`: the median, the least and the most of the runs in which the lock was granted. */
 function figure(seen: readonly Sighting[], of: (sighting: Sighting) => number): string {
   const sorted = seen.map(of).sort((a, b) => a - b);
   const told = [sorted[Math.floor(sorted.length / 2)], sorted[0], sorted.at(-1)].map((ms = 0) =>
@@ -36,7 +36,7 @@ async function measure(blow: Blow, minReplicas: 0 | 1, runs: number): Promise<Ma
   return byAcks;
 }
 
-/** Which of the cells a share shows; all of them take a quarter of an hour. */
+/** The cells that a share shows. All of them take a quarter of an hour. */
 const inShare: readonly (readonly [Blow, 0 | 1])[] = [
   ["killed, replicas behind", 0],
   ["cut off with the holder, for 8 s", 1],
@@ -60,25 +60,25 @@ describe.each([0, 1] as const)("with min-replicas-to-write %d", (minReplicas) =>
           for (const acks of ["none", 1, "all"] as const) expect(longest(acks)).toBe(0);
           return;
         case "killed, replicas behind":
-          // No replica acknowledges the grant, so a holder that asks for acknowledgements does not get it.
+          // No replica acknowledges the grant, so a holder that asks for acknowledgements is refused.
           for (const acks of [1, "all"] as const) {
             expect(byAcks.get(acks)?.filter(({ granted }) => granted)).toEqual([]);
           }
-          // So it is the missing acknowledgement that refuses them, and not the set-up.
+          // This shows that the missing acknowledgement refuses them, and not the set-up.
           expect(byAcks.get("none")?.some(({ granted }) => granted)).toBe(true);
-          // The holder hears of the end of the master at once, and asks the next one.
+          // The holder learns of the end of the master at once, and asks the next one.
           expect(longest("none")).toBeLessThan(leaseMs + lateMs);
           return;
         case "planned failover":
         case "planned failover, holder deaf to Sentinels":
           expect(longestNew("all")).toBe(0);
-          // The new master may refuse a rival until a replica follows it. Then the hold is no longer new, and its last renewal may be one that only the old
-          // master has.
+          // The new master may refuse a rival until a replica follows it. By then the hold is no longer new, and its last
+          // renewal may be one that only the old master has.
           if (minReplicas === 1) expect(longest("all")).toBeLessThan(leaseMs + lateMs);
           else expect(longest("all")).toBe(0);
           return;
         case "cut off with the holder, for 8 s":
-          // Renewals wait for no replica: that a hold ends is for min-replicas-to-write to bring about.
+          // Renewals wait for no replica, so only min-replicas-to-write can end the hold at the master that is cut off.
           if (minReplicas === 1) {
             for (const acks of ["none", 1, "all"] as const) {
               expect(longest(acks)).toBeLessThan(leaseMs + lateMs);

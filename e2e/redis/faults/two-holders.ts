@@ -12,7 +12,7 @@ import {
 } from "@holdfast/test-servers";
 import { WatchedHold } from "./watched-hold.js";
 
-/** What becomes of the master under a lock that is held, or just being granted. */
+/** What happens to the master of a lock that is held, or is just being granted. */
 export const blows = {
   "killed, replicas in step": holdThroughKill,
   "killed, replicas behind": grantBehindCut,
@@ -26,16 +26,18 @@ export type Blow = keyof typeof blows;
 const lanes = ["none", 1, "all"] as const;
 export type Acks = (typeof lanes)[number];
 
-/** What was seen in one lane, which is one holder with one setting of `acks`, and a rival without any. */
+/** What was seen in one lane: one holder with one setting of `acks`, and a rival without `acks`. */
 export interface Sighting {
   readonly acks: Acks;
-  /** `false`: the holder was refused, as far as it asked after the blow. */
+  /** `false`: no request of the holder after the blow was granted. */
   readonly granted: boolean;
-  /** How long both believed to hold: from the rival's grant to the holder's loss. 0 when it never was so. */
+  /**
+   * How long both believed to hold: from the rival's grant until one of them was notified of its loss. 0 when they never did.
+   */
   readonly bothMs: number;
   /** Like `bothMs`, but only up to the holder's first doubt, where that comes before the loss. */
   readonly unawareMs: number;
-  /** Like `bothMs`, where the rival was granted in the first lease of the hold, on which no renewal bears. */
+  /** Like `bothMs`, for rivals that were granted in the first lease of the hold, before any renewal. */
   readonly newBothMs?: number;
 }
 
@@ -45,7 +47,7 @@ const newForMs = leaseMs - 500;
 const patience = { withinMs: 30_000, everyMs: 5 };
 const cutForMs = 8_000;
 
-/** One run of one blow on servers of its own, all lanes beside each other. */
+/** Strikes one blow once, on servers of its own, with all lanes at the same time. */
 export async function sight(blow: Blow, minReplicas: 0 | 1): Promise<readonly Sighting[]> {
   const config = minReplicas === 0 ? {} : { "min-replicas-to-write": 1, "min-replicas-max-lag": 1 };
   const set = await startRedisReplicaSet({ replicationProxies: true, config });
@@ -70,7 +72,7 @@ class Scene {
   readonly replicas: readonly RedisNode[];
   readonly lanes: readonly Lane[];
   readonly deaf: boolean;
-  /** The holders' own ways to the Sentinels. */
+  /** The links through which the holders reach the Sentinels. */
   readonly ears: readonly RedisProxy[];
 
   private constructor(
@@ -90,7 +92,8 @@ class Scene {
     const master = await set.master();
     const replicas = await set.replicas();
     const ears = await Promise.all(set.sentinels.map(({ address }) => startRedisProxy({ target: address })));
-    // Past the gate of the master, so that what cuts it off from all others leaves the holders with it.
+    // The holders reach the master past its gate. So when the gate cuts it off from all others, the holders stay connected to
+    // it.
     const natMap = {
       [`127.0.0.1:${set.announcedPort(master)}`]: { host: "127.0.0.1", port: master.port },
       ...Object.fromEntries(
@@ -110,7 +113,7 @@ class Scene {
     }));
     for (const { holder, rival } of opened) {
       await Promise.all([holder.ready(), rival.ready()]);
-      // After these grants all connections are there, and the scripts are known.
+      // After these grants all connections are open, and the servers know the scripts.
       await eventually(() => warm(holder), { what: "a first grant", ...patience });
       await warm(rival);
     }
@@ -150,7 +153,9 @@ const freshName = (): string => `two-${process.pid}-${++names}`;
 
 const masterOf = (locks: RedisLocks): string | null => clientStateOf(locks)?.line.masterOf("any") ?? null;
 
-/** Waits until one of the two lets go of its belief; the rival keeps its grant until it is measured. */
+/**
+ * Waits until one of the two is notified of its loss. The rival keeps its grant until then, so that the time can be measured.
+ */
 async function overlap(
   hold: WatchedHold,
   rival: WatchedHold,
@@ -165,7 +170,10 @@ async function overlap(
 
 const none = { bothMs: 0, unawareMs: 0 };
 
-/** A hold and a waiter, and then what is to happen; until the waiter is granted or the holder is sure again. */
+/**
+ * Makes a hold and a waiter in each lane, and then strikes the blow. Ends when the waiter is granted, or when the holder is
+ * sure again.
+ */
 async function contested(scene: Scene, blow: () => Promise<void>): Promise<readonly Sighting[]> {
   const contests = await Promise.all(
     scene.lanes.map(async ({ acks, holder, rival }) => {
@@ -176,14 +184,14 @@ async function contested(scene: Scene, blow: () => Promise<void>): Promise<reado
       return { acks, hold, won: granted.then((handle) => new WatchedHold(rival, handle)) };
     }),
   );
-  // Renewed at least once.
+  // By then each hold has been renewed at least once.
   await pass(leaseMs / 2);
   await blow();
   return await Promise.all(
     contests.map(async ({ acks, hold, won }) => {
       const sure = eventually(() => hold.recovered || hold.lost, { what: "the holder to know", ...patience });
       const first = await Promise.race([won, sure.then(() => null)]);
-      // Sure again, so that the rival has to wait for the release.
+      // The holder is sure again, so the rival has to wait for the release.
       if (first === null && !hold.lost) {
         const releasing = performance.now();
         await hold.handle.release();
@@ -205,7 +213,7 @@ function holdThroughKill(scene: Scene): Promise<readonly Sighting[]> {
   return contested(scene, () => scene.master.kill());
 }
 
-/** The last write of the master is the grant, and no replica has it. */
+/** The grant is the last write of the master, and no replica has it. */
 async function grantBehindCut(scene: Scene): Promise<readonly Sighting[]> {
   scene.cutReplication();
   const asked = await Promise.all(
@@ -222,7 +230,7 @@ async function grantBehindCut(scene: Scene): Promise<readonly Sighting[]> {
   const granted = asked.map(async ({ hold, name, rival }) =>
     hold === null ? null : await rival.mutex(name).acquire({ waitMs: patience.withinMs }),
   );
-  // Not before: what was held back would reach them after all.
+  // Replication is restored only after that. Earlier, the writes that were held back would reach the replicas after all.
   await scene.set.untilMaster({ not: scene.master });
   scene.healReplication();
   return await Promise.all(
@@ -261,13 +269,13 @@ async function grantsAround(scene: Scene): Promise<readonly Sighting[]> {
   await set.failover();
   await Promise.all(rivals);
   await Promise.race([Promise.all(granting), pass(500)]);
-  // A last try may go on for as long as a holder takes to find the new master. Its rival comes at once, long before the leases end.
+  // A last try of the holder may last until it finds the new master. The rival asks at once, long before the leases end.
   over = true;
   const sightings = await Promise.all(
     scene.lanes.map(async ({ acks, rival }, index) => {
       const late = (granted[index] ?? []).filter(({ grantedMs }) => grantedMs > beganMs);
       const overlaps = late.map(async (hold) => {
-        // A connection that is made once more meanwhile costs a try, not the answer.
+        // With this wait, a connection that is being replaced costs one try and not the answer.
         const handle = await rival
           .mutex(hold.handle.name)
           .tryAcquire({ waitMs: 500 })
@@ -291,7 +299,7 @@ async function grantsAround(scene: Scene): Promise<readonly Sighting[]> {
   return sightings;
 }
 
-/** The master and the holders on one side, all other servers and clients on the other. */
+/** The master and the holders are on one side of the cut, and all other servers and clients on the other side. */
 async function holdThroughIsolation(scene: Scene): Promise<readonly Sighting[]> {
   let heal: NodeJS.Timeout | undefined;
   try {

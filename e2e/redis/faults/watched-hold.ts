@@ -4,11 +4,14 @@ import type { RedisLocks } from "@holdfast/redis-recipes";
 
 export type Held = LockHandle | PermitHandle;
 
-/** What the holder of one handle heard, and when. The handle is not polled: a read of its state could itself bring the loss that must come unasked. */
+/**
+ * What the holder of one handle was notified of, and when. The handle is not polled: a read of its state could itself bring
+ * about the loss, which must come without that.
+ */
 export class WatchedHold {
   readonly handle: Held;
   readonly grantedMs: number = performance.now();
-  /** `Infinity` until then. */
+  /** `Infinity` until the notice comes, like `lostMs`. */
   doubtedMs: number = Number.POSITIVE_INFINITY;
   lostMs: number = Number.POSITIVE_INFINITY;
   recovered = false;

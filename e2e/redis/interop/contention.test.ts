@@ -16,8 +16,8 @@ const fullSeconds = 60;
 const holdMs = 5;
 const leastShare = 0.1;
 /**
- * A waiter of Redisson's that misses a message sleeps for as long as the lease had left when it looked, so one missed message
- * costs up to this; and no waiter may wait for much longer than a few of them.
+ * A Redisson waiter that misses a message sleeps for as long as the lease had left when it looked. So one missed message costs
+ * up to this time, and no waiter may wait for much longer than a few such times.
  */
 const leaseMs = 5_000;
 const patienceMs = 6 * leaseMs;
@@ -47,7 +47,7 @@ withEachRedisson(
       clients = await Promise.all([fixture.redisson(), fixture.redisson({}, second)]);
       locks = await fixture.ours();
       other = fixture.use(await fixture.ourProcess());
-      // A cold JVM would come when ours have had most of a small share.
+      // This warms the JVMs up. A cold JVM would begin only when our contenders have had most of a small share.
       await using log = await ContentionLog.start();
       for (const client of clients) {
         await client.contend({ name: "warm-up", ...log.files, grants: 20, label: "java" }, withinMs);
@@ -75,7 +75,8 @@ withEachRedisson(
             ]),
           ]);
         let across = 0;
-        // A bout in which each contender did its work alone proves nothing: one that spins may have had all its turns while the others slept.
+        // A bout in which each contender did its work alone proves nothing. A contender that spins may have had all its turns
+        // while the others slept.
         for (let bouts = 1; across <= 1 && bouts <= mostBouts; bouts++) {
           const startedMs = performance.now();
           const [java, ours] = await bout();
@@ -127,9 +128,9 @@ withEachRedisson(
         console.log(
           `${kind}, Redisson ${redisson}: ${total} grants in ${seconds.toFixed(1)} s, ${most} permits seen taken at once`,
         );
-        // They did meet: more than one contender takes by itself.
+        // More permits were taken at once than one contender takes, so several contenders held permits at the same time.
         expect(Math.max(...most)).toBeGreaterThan(3);
-        // Each that was taken came back, and no other.
+        // Every permit that was taken came back, and no other.
         expect(await freePermits(clients[0] as RedissonClient, kind, name)).toBe(limit);
       },
       withinMs,
@@ -242,7 +243,7 @@ async function freePermits(
   return (await (await client.permitSemaphore(name)).permits()).free;
 }
 
-/** Over all grants that have one, ours and Java's, in the order of the log. */
+/** Expects rising tokens over all grants that have one, ours and Java's, in the order of the log. */
 function expectRisingTokens(granted: readonly LoggedGrant[]): void {
   const tokens = granted.flatMap(({ czxid }) => (czxid === null ? [] : [czxid]));
   for (const [at, token] of tokens.entries()) {
@@ -256,7 +257,7 @@ function acrossKinds(granted: readonly LoggedGrant[]): number {
   ).length;
 }
 
-/** Java's share of the grants in the first half, while all four still want some. */
+/** Java's share of the first half of the grants, in which all four contenders still want some. */
 function sharesOfHalf(granted: readonly LoggedGrant[]): string {
   const half = granted.slice(0, granted.length / 2);
   const java = half.filter(({ label }) => label.startsWith("java")).length;

@@ -9,12 +9,12 @@ import type { RedissonPeer } from "../../support/redisson/redisson-peer.js";
 import { withEachRedisson } from "./each-redisson.js";
 import { RedissonFixture } from "./fixture.js";
 
-/** Either side renews after a third of it, and a busy machine may keep a JVM waiting for more than a second. */
+/** Both sides renew after a third of the lease, and a busy machine may keep a JVM waiting for more than a second. */
 const leaseMs = 2_500;
-/** Slack for a machine that is busy; nothing of the locks' own takes longer than their lease. */
+/** Slack for a busy machine. Nothing that the locks themselves do takes longer than their lease. */
 const slackMs = 3_000;
 const waitMs = 30_000;
-/** Many times in a lease, and not so often that looking is all that a core does. */
+/** Often in one lease, but not so often that these looks take up a whole core. */
 const lookEveryMs = 50;
 const exclusive = ["plain", "fair", "spin", "write", "fenced"] as const;
 
@@ -40,7 +40,7 @@ withEachRedisson(
     });
 
     afterAll(async () => {
-      // Whatever failed: a second SIGKILL does no harm.
+      // The test may already have killed this process. A second SIGKILL does no harm.
       await doomedOurs?.kill();
       await fixture?.close();
     });
@@ -62,7 +62,7 @@ withEachRedisson(
       const killedMs = performance.now();
       await doomedJvm.kill();
       const holds = await Promise.all(waits);
-      // The permit's lease, which nothing renews, is the longest.
+      // The lease of the permit is the longest one, and nothing renews it.
       expect(performance.now() - killedMs).toBeLessThan(2 * leaseMs + slackMs);
       await Promise.all(holds.map((hold) => hold.release()));
     });
@@ -84,7 +84,7 @@ withEachRedisson(
       const killedMs = performance.now();
       await doomedOurs.kill();
       expect(await Promise.all(waits)).toEqual([...exclusive.map(() => true), true, expect.any(String)]);
-      // A waiter of Redisson's for permits looks again at the end that the lease had when it looked last.
+      // A Redisson waiter for permits looks again when the lease ends that it saw at its last look.
       expect(performance.now() - killedMs).toBeLessThan(2 * leaseMs + slackMs);
       await Promise.all([...waiters, writer].map((lock) => lock.unlock()));
     });
@@ -136,7 +136,7 @@ withEachRedisson(
       expect(await theirs.permits()).toEqual({ free: 3, taken: 0, total: 3 });
     });
 
-    /** Says that time has come for the holder to renew, and that it did: there is more time left than before. */
+    /** Waits until the holder has renewed: more time is left than at the look before. */
     async function untilRenewed(name: string): Promise<void> {
       const left = async () => Number(await fixture.redis.command("pttl", name));
       let before = await left();
@@ -150,7 +150,7 @@ withEachRedisson(
         .toBe(true);
     }
 
-    /** Asks again and again until the lease, as it is now, would be over so many times without renewals. */
+    /** Calls `look` again and again for as many leases. Without renewals, the present lease would be over by then. */
     async function past(leases: number, look: () => Promise<void>): Promise<void> {
       const endMs = performance.now() + leases * leaseMs;
       do {

@@ -5,8 +5,8 @@ const fullRun = process.env.HOLDFAST_FULL === "1";
 const choices = await redissonVersions();
 
 /**
- * The same tests with each Redisson that this machine can have. What it cannot have is a test by that name, which says why,
- * and fails where a continuous integration runs it: there both are required.
+ * Runs the same tests with each Redisson that this machine can have. For a version that it cannot have, one test by that name
+ * gives the reason. That test fails in a continuous integration, where both versions are required.
  */
 export function withEachRedisson(
   title: string,
@@ -14,7 +14,8 @@ export function withEachRedisson(
   { newestAlone = false }: { readonly newestAlone?: boolean } = {},
 ): void {
   for (const { version, missing } of choices) {
-    // What both have in common is looked at with both in a full run; a JVM costs seconds.
+    // A full run looks with both versions at what they have in common. Other runs use the newest alone, since a JVM costs
+    // seconds.
     if (newestAlone && !fullRun && version !== choices[0]?.version) {
       console.log(`share ${title}: Redisson ${choices[0]?.version} alone, ${version} in a full run`);
     } else if (missing === null) describe(`${title} (Redisson ${version})`, () => tests(version));

@@ -21,7 +21,7 @@ export class RedissonFixture {
     this.#leaseMs = leaseMs;
   }
 
-  /** `leaseMs`: how long a hold outlives its client, of either kind. */
+  /** `leaseMs`: how long a hold outlives its client, for clients of either kind. */
   static async start(redisson: RedissonVersion, leaseMs: number): Promise<RedissonFixture> {
     const redis = await startRedis();
     try {
@@ -41,7 +41,7 @@ export class RedissonFixture {
     return jvm.connect({ servers, lockWatchdogTimeoutMs: this.#leaseMs, ...options });
   }
 
-  /** A JVM of its own. */
+  /** Starts one more JVM, which ends with the fixture. */
   async jvm(): Promise<RedissonPeer> {
     const jvm = await startRedissonPeer({ redisson: this.#redisson });
     this.#ended.push(jvm);
@@ -56,12 +56,12 @@ export class RedissonFixture {
     return locks;
   }
 
-  /** A process of its own with a connected provider of ours, for the test to end. */
+  /** Starts a process with a connected provider of ours. The test has to end it. */
   ourProcess(): Promise<OurProcess> {
     return startOurProcess(this.#ourOptions());
   }
 
-  /** Has it closed with the fixture. */
+  /** Has `thing` closed with the fixture. */
   use<T extends AsyncDisposable>(thing: T): T {
     this.#ended.push(thing);
     return thing;

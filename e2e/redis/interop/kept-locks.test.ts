@@ -15,7 +15,7 @@ withEachRedisson("locks that ours keeps, beside Redisson", (redisson) => {
   beforeAll(async () => {
     fixture = await RedissonFixture.start(redisson, 10_000);
     [locks, client] = await Promise.all([fixture.ours(keeping), fixture.redisson()]);
-    // Its first subscription stands from now on.
+    // From this hold on, the provider's first subscription is confirmed.
     await (await locks.mutex("before").acquire({ revocable: true })).release();
   });
 
@@ -28,7 +28,7 @@ withEachRedisson("locks that ours keeps, beside Redisson", (redisson) => {
     expect(kept(name)).toMatchObject([{ lent: false }]);
   }
 
-  /** Redisson waits, and is subscribed. */
+  /** Waits until Redisson has subscribed, as a waiter of the lock. */
   async function untilListens(name: string): Promise<void> {
     const channel = `redisson_lock__channel:{${name}}`;
     const listeners = () => fixture.redis.command("PUBSUB", "NUMSUB", channel);
@@ -59,10 +59,10 @@ withEachRedisson("locks that ours keeps, beside Redisson", (redisson) => {
     const beganMs = performance.now();
     const granted = theirs.lock();
     await expect.poll(() => kept(name), { timeout: 10_000 }).toEqual([]);
-    // A JVM that needs longer than the start that ours leaves to it comes behind the next of ours.
+    // Our provider leaves a short head start to Java. A JVM that needs longer comes behind this acquire of ours.
     const next = locks.mutex(name).withLock(() => {});
     await granted;
-    // A keeping that Java's subscription did not end would last for a minute.
+    // If Java's subscription did not end the keeping, it would last for a minute.
     expect(performance.now() - beganMs).toBeLessThan(10_000);
     await theirs.unlock();
     await next;

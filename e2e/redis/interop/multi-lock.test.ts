@@ -67,7 +67,7 @@ withEachRedisson(
             timeout: 10_000,
           })
           .toBe(1);
-        // While it waits for the first name it has no place in the queues of the others.
+        // While our multi-lock waits for the first name, it has no place in the queues of the others.
         for (const name of names.slice(1)) {
           expect(await fixture.redis.command("EXISTS", `holdfast_waiters:{${name}}`)).toBe(0);
         }
@@ -106,7 +106,7 @@ withEachRedisson(
         await held.confirm();
         const turn = watched(theirs.tryLock({ waitMs }));
         await expect.poll(async () => await fixture.redis.command("EXISTS", "member:a", "member:b")).toBe(2);
-        // Whatever it has of them by now keeps ours out.
+        // Whichever of these names Java's multi lock holds by now, they keep ours out.
         expect(await oursOf(names.slice(0, 2)).tryAcquire()).toBeNull();
         expect(await held.release()).toBe("released");
         expect(await turn.grant).toBe(true);
@@ -147,7 +147,7 @@ withEachRedisson(
         expect(await theirs.tryLock({ waitMs: 50, leaseMs })).toBe(false);
         const theirTurn = watched(theirs.tryLock({ waitMs, leaseMs: 60_000 }));
         await delay(1.2 * voteMs);
-        // Extended, not expired.
+        // More than the lease has passed, so it was extended and did not expire.
         expect(theirTurn.granted).toBe(false);
         await held.confirm();
         expect(await held.release()).toBe("released");

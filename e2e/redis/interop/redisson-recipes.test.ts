@@ -26,7 +26,7 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-/** That each of Redisson's locks can be driven from here: what the interop tests take for granted of their peer. */
+/** Shows that each of Redisson's locks can be driven from here, which the other interop tests rely on. */
 withEachRedisson(
   "the peer drives",
   (redisson) => {
@@ -39,9 +39,9 @@ withEachRedisson(
     beforeAll(async () => {
       [redis, java] = await Promise.all([startRedis(), startRedissonPeer({ redisson })]);
       [one, two] = await Promise.all([connect(java), connect(java)]);
-      // A write lock's release wakes only those waiters that Redisson finds asleep; one that is just about to sleep, it
-      // seems, sleeps on for as long as the lease was when it looked. Now and then that costs a round the whole lease, which
-      // is 30 s by default.
+      // The release of a write lock wakes only those waiters that Redisson finds asleep. It seems that a waiter which is just
+      // about to sleep sleeps for as long as the lease was when it looked. Now and then that costs a round the whole lease,
+      // which is 30 s by default.
       contenders = await Promise.all([connect(java, 5_000), connect(java, 5_000)]);
     });
 
@@ -198,7 +198,7 @@ withEachRedisson(
       expect(await theirs.acquire({ waitMs: 50 })).toBeNull();
       expect(await theirs.permits()).toEqual({ free: 0, taken: 2, total: 2 });
       expect(await mine.remainingMs(first)).toBeGreaterThan(50_000);
-      // A lease ends, without a release: the waiter gets no message, and looks again by itself.
+      // A lease ends without a release. The waiter gets no message, and looks again by itself.
       expect(await mine.updateLease(first, 300)).toBe(true);
       const third = await theirs.acquire({ waitMs: 10_000, leaseMs: 60_000 });
       expect(third).toMatch(/^[0-9a-f]{32}$/);
@@ -250,7 +250,7 @@ withEachRedisson(
         );
         expect(had.map(({ grants }) => grants)).toEqual([25, 25]);
         const grants = await log.expectOrderly(50);
-        // A fenced lock's token stands where Curator's contenders leave the node's czxid.
+        // In the log, a fenced lock's token is at the place where Curator's contenders write the czxid of the node.
         expect(grants.every(({ czxid }) => (czxid === null) === (kind !== "fenced"))).toBe(true);
       },
     );
@@ -310,7 +310,7 @@ withEachRedisson(
         one.lock("kept"),
       ]);
       await Promise.all([kept.lock(), lost.lock()]);
-      // Renewed: it has more left than before, though time has passed.
+      // The remaining time rises although time has passed, so the hold was renewed.
       let leastMs = await mine.remainingMs();
       await expect
         .poll(async () => {

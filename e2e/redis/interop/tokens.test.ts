@@ -79,7 +79,7 @@ withEachRedisson(
       const cancel = new AbortController();
       const ours = mutex.acquire({ waitMs, signal: cancel.signal });
       await expect.poll(async () => (await mutex.inspect()).pendingTotal).toBe(1);
-      // Its own heartbeat has seen the holder's token by then.
+      // By now the waiter's own heartbeat has seen the token of the holder.
       const seen = await fixture.redis.command("get", tokenKey("waiting"));
       expect(seen).toBe(String(held));
       await heartbeats(fixture, 2);
@@ -135,7 +135,7 @@ withEachRedisson(
       });
       const client = await fixture.redisson({
         servers,
-        // Grants that no replica has are what this is about.
+        // This test is about grants that no replica has, so Redisson must not refuse them.
         checkLockSyncedSlaves: false,
         slavesSyncTimeoutMs: 50,
       });
@@ -173,12 +173,12 @@ withEachRedisson(
   { newestAlone: true },
 );
 
-/** Redisson's own words, until it has found the new master. */
+/** Accepts Redisson's errors of the time in which it has not found the new master yet. Throws any other error. */
 function notYet(error: Error): undefined {
   if (!/Redis|connect|time/i.test(error.message)) throw error;
 }
 
-/** Waits for so many more heartbeats of our waiters. */
+/** Waits until the server has run `count` more scripts. These are heartbeats of our waiters. */
 async function heartbeats(fixture: RedissonFixture, count: number): Promise<void> {
   const calls = async () => {
     const stats = String(await fixture.redis.command("info", "commandstats"));

@@ -18,7 +18,10 @@ function channelOf(kind: Woken, name: string): string {
   return `${kind === "write" || kind === "read" ? "redisson_rwlock" : "redisson_sc"}:{${name}}`;
 }
 
-/** `read`: ours and Java's by turns a writer that a reader waits for. */
+/**
+ * `write` and `read` name the side that Java takes. Ours takes the other side, so that each of the two has to wait for the
+ * other.
+ */
 async function oursTakes(locks: RedisLocks, kind: Woken, name: string): Promise<GiveBack> {
   const from = {
     plain: () => locks.mutex(name).acquire({ waitMs }),
@@ -48,7 +51,10 @@ async function javaTakes(client: RedissonClient, kind: Woken, name: string): Pro
   return () => lock.unlock();
 }
 
-/** Resolves when the server has run no script for a moment: every waiter has looked again after its subscription. */
+/**
+ * Resolves when the server has run no script at `looks` looks in a row. Then every waiter has looked again after its
+ * subscription.
+ */
 async function settled(fixture: RedissonFixture, looks: number): Promise<void> {
   let before = -1;
   let quiet = 0;
@@ -178,7 +184,7 @@ withEachRedisson(
       const hold = await mutex.acquire({ waitMs });
       expect(await theirs.forceUnlock()).toBe(true);
       expect(await theirs.tryLock({ waitMs })).toBe(true);
-      // It is lost with its next renewal at the latest.
+      // The hold is lost with its next renewal at the latest.
       await expect.poll(() => hold.state, { timeout: leaseMs + 2_000 }).toBe("lost");
       expect(hold.lost.aborted).toBe(true);
       expect(await hold.release()).toBe("lost");
@@ -214,7 +220,7 @@ withEachRedisson(
       expect([await theirs.read.isLocked(), await theirs.write.isLocked()]).toEqual([false, true]);
       expect(await theirs.read.tryOnce()).toBe(false);
       await expect(theirs.write.unlock()).rejects.toThrow("IllegalMonitorStateException");
-      // A downgrade lets readers of Java's in that sleep already.
+      // A downgrade also lets in those readers of Java's that already sleep.
       const waiting = theirs.read.tryLock({ waitMs });
       await expect.poll(() => subscribers("redisson_rwlock:{rw}")).toBe(1);
       const reading = await write.downgrade();
@@ -259,7 +265,7 @@ withEachRedisson(
       const waiting = permits.acquire({ waitMs });
       await leased.release(theirs);
       const second = await waiting;
-      // Any client of Java's may give back any permit: its holder hears of the loss.
+      // Any Java client may give back any permit. The holder of the permit is then notified of its loss.
       expect(await leased.tryRelease(id)).toBe(1);
       await expect.poll(() => mine.state, { timeout: leaseMs + 2_000 }).toBe("lost");
       expect(await second.release()).toBe("released");
@@ -303,7 +309,7 @@ withEachRedisson(
     it.each(["plain", "fair", "write", "read", "semaphore", "permitSemaphore"] as const)(
       "released: a %s waiter of the other kind hears of it at once, not when the lease would be over",
       async (kind) => {
-        // Nothing else would wake ours within the time that is allowed here.
+        // With these times, nothing else would wake our waiter within the time that is allowed here.
         const patient = await fixture.ours({ leaseMs: longMs, heartbeatMs: longMs, aliveMs: 4 * longMs });
         const java = await fixture.redisson({ lockWatchdogTimeoutMs: longMs });
         const name = `wake:${kind}`;
@@ -330,7 +336,7 @@ withEachRedisson(
       },
     );
 
-    /** How many listen to channels of a pattern. */
+    /** How many channels have subscribers, of those that begin with `pattern`. */
     async function subscribersLike(pattern: string): Promise<number> {
       const names = (await fixture.redis.command("pubsub", "channels", `${pattern}*`)) as string[];
       return names.length;

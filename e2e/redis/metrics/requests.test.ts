@@ -16,7 +16,7 @@ afterAll(() => Promise.all((nodes ?? []).map((node) => node.stop())));
 
 const urlOf = (node: RedisNode | undefined): string => `redis://127.0.0.1:${node?.port}`;
 
-/** Scripts that a server has run since it was started. */
+/** How many scripts a server has run since its start. */
 async function scriptCalls(node: RedisNode): Promise<number> {
   const stats = await node.info("commandstats");
   return ["cmdstat_eval", "cmdstat_evalsha"]
@@ -68,7 +68,7 @@ test("the time at the backend is measured by operation on Redis, as many as the 
   expect(heard[0]).toMatchObject({ provider: locks.id, backend: "redis", outcome: "ok" });
 });
 
-/** The operations that the rule for the share of the backend in the waiting counts. */
+/** The operations that count in the recording rule for the backend's share of the waiting time. */
 const waitedFor = (): RegExp => {
   const rules = readFileSync(
     new URL("../../../apps/dashboard/ops/prometheus/rules/recording.yml", import.meta.url),

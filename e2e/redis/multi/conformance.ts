@@ -6,12 +6,12 @@ import {
 import { sharePrinted } from "../../support/share-of-cases.js";
 import { fixtureOn, type Servers } from "../conformance/servers.js";
 
-/** The prefix of all names: in a cluster those of one slot can be taken together. */
+/** The prefix of all names. In a cluster it puts them into one slot, so that they can be taken together. */
 const keyPrefix = "{multi}:";
 
 /**
- * The conformance of multi-locks over Redis, and over Redis and another backend: all that a mutex owes. `part`: the share of the cases in a
- * run that is not full.
+ * Runs the conformance suites of multi-locks, which demand all that a mutex owes: over Redis, and over Redis and another
+ * backend. `part`: the share of the cases in a run that is not full.
  */
 export function multiConformanceOn(
   where: string,

@@ -14,7 +14,7 @@ import { OneServer } from "../../support/redis/one-redis-server.js";
 const server = new OneServer();
 const java = "8b7b9e7c-5d6e-4f6e-9a47-2b0c3c1a7d11:54";
 
-/** Three names of one test; `mutexes` of a provider come in another order. */
+/** Three names of one test. `mutexes` takes them in the reverse order. */
 function three(what: string): readonly [string, string, string] {
   const name = server.name(what);
   return [`${name}:a`, `${name}:b`, `${name}:c`];
@@ -24,7 +24,7 @@ const mutexes = (locks: RedisLocks, names: readonly string[]): Mutex[] =>
   [...names].reverse().map((name) => locks.mutex(name));
 const held = async (names: readonly string[]): Promise<number> => await server.number("EXISTS", ...names);
 
-/** What was sent besides probes and subscriptions, which no caller waits for. */
+/** The scripts that were sent. Probes and subscriptions do not count, since no caller waits for them. */
 function scriptsOver(link: RedisProxy): { readonly scripts: number; readonly flights: number } {
   const sent = link.trace.filter(({ kind, name }) => kind === "command" && name.startsWith("EVAL"));
   return {
@@ -37,7 +37,7 @@ describe("several mutexes on one server", () => {
   it("that are free are taken by one script in one round trip, and look like plain locks to other clients", async () => {
     const { locks, link } = await server.linked({ leaseMs: 30_000 });
     const names = three("free");
-    // The first run of a script carries its text.
+    // The first run of a script sends its text.
     await (await multiLock(mutexes(locks, three("warm"))).acquire()).release();
     link.reset();
     const handle = await multiLock(mutexes(locks, names)).acquire();
@@ -62,7 +62,7 @@ describe("several mutexes on one server", () => {
     expect(owners.size).toBe(3);
     link.reset();
     expect(await handle.release()).toBe("released");
-    // None waits for another's answer.
+    // No release waits for the answer to another.
     expect(scriptsOver(link)).toEqual({ scripts: 3, flights: 1 });
     expect(await held(names)).toBe(0);
   });
@@ -111,7 +111,7 @@ describe("several mutexes on one server", () => {
     await server.node.command("ZADD", `holdfast_alive:{${names[2]}}`, now + 60_000, waiter);
     expect(await multiLock(mutexes(locks, names)).tryAcquire()).toBeNull();
     expect(await held(names)).toBe(0);
-    // The waiter has not been heard of for too long.
+    // The waiter has now been silent for too long.
     await server.node.command("ZADD", `holdfast_alive:{${names[2]}}`, 1, waiter);
     await (await multiLock(mutexes(locks, names)).acquire()).release();
   });
@@ -196,7 +196,7 @@ describe("several mutexes on one server", () => {
         ),
       { what: "a grant that the replica has", withinMs: 20_000 },
     );
-    // It is connected, and takes nothing up.
+    // The replica stays connected, but applies no writes.
     await replica.pause();
     try {
       await expect(all.tryAcquire()).rejects.toThrow("0 of 1 replicas have it");
@@ -230,7 +230,7 @@ describe("several mutexes in a cluster", () => {
     const locks = await open();
     const cost = async (names: readonly string[]): Promise<number> => {
       const all = multiLock(mutexes(locks, names));
-      // The first run on a node carries the text.
+      // The first run on a node sends the text of the script.
       await (await all.acquire()).release();
       for (const node of cluster.nodes) cluster.proxyOf(node).reset();
       const handle = await all.acquire();
@@ -240,7 +240,7 @@ describe("several mutexes in a cluster", () => {
     };
     expect(await cost(["{x}a", "{x}b", "{x}c"])).toBe(1);
     expect(await cost(["{x}a", "{x}b", "{y}a", "{y}b"])).toBe(2);
-    // What lies between them by name is taken between them.
+    // By name, `b{y}` lies between the two others, so it is taken between them.
     expect(await cost(["a{x}", "b{y}", "c{x}"])).toBe(3);
   });
 

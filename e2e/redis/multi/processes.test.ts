@@ -17,7 +17,7 @@ afterAll(async () => {
   await Promise.all([redis?.stop(), zookeeper?.stop()]);
 });
 
-/** Expects no holder and no waiters. */
+/** Expects that the lock has no holder and no waiters. */
 async function expectFree(name: string): Promise<void> {
   if (name.startsWith("/")) {
     const operator = await Operator.connect(zookeeper.connectString);

@@ -10,7 +10,7 @@ let redis: Servers;
 let zookeeper: { readonly connectString: string; stop(): Promise<void> };
 
 beforeAll(async () => {
-  // In a full run the real one.
+  // A full run uses a real ZooKeeper server.
   const starting = fullRun ? startZooKeeper({ maxClientCnxns: 0 }) : startEmbeddedZooKeeper();
   [redis, zookeeper] = await Promise.all([single(), starting]);
 });

@@ -19,8 +19,8 @@ test("a hold that the replicas have acknowledged outlives its master: uncertain 
   const handle = await locks.mutex(name).acquire();
   await set.failover();
   await eventually(() => changes.length >= 2, { what: "the next master's word", withinMs: 15_000 });
-  // The servers close connections once more while they take up their new roles: the hold may be in doubt again by now, and a question that
-  // meets that has no answer.
+  // The servers close connections once more while they take up their new roles. So the hold may be in doubt again by now, and a
+  // question in that moment gets no answer.
   expect(changes.slice(0, 2)).toEqual(["uncertain", "recovered"]);
   await eventually(
     () =>

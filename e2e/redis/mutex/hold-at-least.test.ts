@@ -8,7 +8,7 @@ const server = new OneServer();
 const leaseMs = 1_000;
 const holdAtLeastMs = 2_500;
 
-/** `tryAcquire` and `acquire` are all that is asked of a semaphore too. */
+/** The methods that all kinds here have. */
 type Taken = Pick<Acquirable, "acquire" | "tryAcquire">;
 
 const kinds: readonly (readonly [kind: string, lockOf: (locks: RedisLocks, name: string) => Taken])[] = [

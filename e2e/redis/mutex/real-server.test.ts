@@ -23,7 +23,7 @@ interface Client {
 let names = 0;
 const freshName = (): string => `real-${process.pid}-${++names}`;
 
-/** A client through a link of its own. Its scripts are known to the server, and its grant channel stands. */
+/** A client through a link of its own. The server knows its scripts, and its grant channel is subscribed. */
 async function client(options: Omit<RedisLocksOptions, "url"> = {}, server = node): Promise<Client> {
   const link = await startRedisProxy({ target: { host: "127.0.0.1", port: server.port } });
   const locks = redisLocks({ url: `redis://127.0.0.1:${link.port}`, ...options });
@@ -59,7 +59,7 @@ test("a hand-off is a release and a message; the new holder's renewal delays no 
   const held = await first.locks.mutex(name).acquire();
   const waiting = second.locks.mutex(name).acquire();
   await untilQueued(first, name);
-  // Whatever the new holder sends stays on the way: the grant comes all the same.
+  // What the new holder sends is held back on the way. The grant comes all the same.
   const renewal = second.link.holdCommand({ name: ["EVALSHA", "EVAL"] });
   first.link.reset();
   expect(await held.release()).toBe("released");

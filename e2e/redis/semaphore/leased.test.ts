@@ -23,7 +23,7 @@ it("a permit of a semaphore whose holder is gone comes back with its lease", asy
   onTestFinished(() => proxy.close());
   const holder = open({ url: `redis://${proxy.connectString}`, leaseMs: 700 });
   await holder.semaphore(name, 1).acquire();
-  // Plays a process that was killed: nothing of it arrives any more, neither a renewal nor a release.
+  // From now on the holder is like a process that was killed: neither a renewal nor a release of it arrives.
   await proxy.setMode("refuse");
   proxy.resetAll();
   const next = await open().semaphore(name, 1).acquire({ waitMs: 10_000 });
@@ -59,7 +59,7 @@ it("a plain number under the name of a semaphore is refused, by an error that na
   expect(await held.release()).toBe("released");
 });
 
-/** Not in the interface of semaphores, but there. */
+/** `requestRevoke()` is not in the interface of semaphores, but their objects have it. */
 const asking = (semaphore: unknown) => (semaphore as LockView).requestRevoke();
 
 it.each(["semaphore", "plainSemaphore"] as const)(

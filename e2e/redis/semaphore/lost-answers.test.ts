@@ -18,7 +18,7 @@ async function linked(): Promise<{ locks: RedisLocks; link: RedisProxy }> {
   return { locks, link };
 }
 
-/** Scripts on `name`: the server acts on the next one, and the connection ends instead of its answer. */
+/** Loses the answer to the next script on `name`: the server executes it, and the connection ends instead of the answer. */
 function lose(link: RedisProxy, name: string): void {
   const rule = link.dropReply({ name: ["EVAL", "EVALSHA"], key: name });
   onTestFinished(() => expect(rule.hits).toHaveLength(1));

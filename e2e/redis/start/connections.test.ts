@@ -101,7 +101,7 @@ describe("sharded channels", () => {
   }, 300_000);
   afterAll(() => cluster?.stop());
 
-  /** What a Java client hears of one release, of either kind, and on which kind a waiter of ours listens. */
+  /** The messages of one release that a Java client gets, on the plain channel and on the sharded one. */
   async function heard(shardedPubSub: "auto" | "on" | "off" | undefined) {
     const key = `sharded-${shardedPubSub ?? "default"}`;
     const node = await cluster.nodeOfKey(key);
@@ -116,7 +116,7 @@ describe("sharded channels", () => {
     const nodes = cluster.nodes.map(({ port }) => ({ host: "127.0.0.1", port }));
     const { locks } = open({ cluster: { nodes }, ...(shardedPubSub === undefined ? {} : { shardedPubSub }) });
     await (await locks.mutex(key).acquire({ waitMs: 5_000 })).release();
-    // Anything published before this one has arrived before it.
+    // Everything that was published before this ping has arrived before its answer.
     await listener.ping();
     return kinds;
   }

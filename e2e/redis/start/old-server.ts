@@ -1,6 +1,9 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A real server behind a link on which it calls itself 6.2.15, or as much of that as fits: its name has as many bytes as its own. */
+/**
+ * A link to a real server, on which the server calls itself 6.2.15. The text is cut off, or filled with zeros, to the length of
+ * its real version.
+ */
 export async function oldServer(port: number): Promise<{ readonly port: number; close(): Promise<void> }> {
   const sockets = new Set<Socket>();
   const server = createServer((client) => {

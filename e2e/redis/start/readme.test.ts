@@ -33,11 +33,11 @@ afterAll(async () => {
 });
 
 interface Example {
-  /** A text of the code block that no other block has. */
+  /** A text that is in this code block and in no other. */
   readonly has: string;
-  /** What it leaves to the reader. */
+  /** Code that the example leaves to the reader. */
   readonly before?: () => string;
-  /** What shows that it worked; prints `output`. */
+  /** Code that shows that the example worked. It prints `output`. */
   readonly after: string;
   readonly output: readonly string[];
 }
@@ -89,7 +89,7 @@ await locks.close();`,
   },
 ];
 
-/** The servers of this test in place of those that the readme makes up. */
+/** Replaces the servers that the readme makes up by those of this test. */
 function onOurs(text: string): string {
   const addresses = (list: readonly { host: string; port: number }[]): string =>
     list.map(({ host, port }) => `{ host: "${host}", port: ${port} }`).join(", ");

@@ -9,10 +9,10 @@ import {
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { documentedUser, open, refusal } from "./support.js";
 
-/** What the documented user may lock: names below this. */
+/** The documented user may lock names that begin with this. */
 const below = "orders:";
 
-/** One round of everything, so that each script runs; what is handed over goes from one provider to the other. */
+/** Uses everything once, so that each script runs. `two` waits for the locks of `one`, so that locks are handed over too. */
 async function everything(one: RedisLocks, two: RedisLocks, what: string): Promise<void> {
   const name = (kind: string) => `${below}${kind}-${what}`;
   const waitMs = 10_000;
@@ -62,7 +62,7 @@ describe("the ACL user of the readme", () => {
     const [one, two] = [open(access), open(access)];
     await everything(one.locks, two.locks, "single");
     expect([...one.warnings, ...two.warnings]).toEqual([]);
-    // Nothing was denied on the way, to whatever connection.
+    // Nothing was denied on the way, on any connection.
     expect(await denials(server)).toEqual([]);
   });
 
@@ -76,7 +76,7 @@ describe("the ACL user of the readme", () => {
     expect([...one.warnings, ...two.warnings]).toEqual([]);
     expect((await Promise.all(cluster.nodes.map(denials))).flat()).toEqual([]);
 
-    // What ioredis asks is missed before anything of ours is asked.
+    // A missing right that ioredis needs shows before any request of ours is sent.
     for (const right of ["cluster|info", "cluster|slots"]) {
       for (const node of cluster.nodes) await node.command("ACL", "SETUSER", "locks", `-${right}`);
       const { locks } = open(access);
@@ -102,7 +102,7 @@ describe("the ACL user of the readme", () => {
   });
 });
 
-/** What the server has denied since its start. */
+/** All that the server has denied since its start. */
 async function denials(server: RedisNode): Promise<string[]> {
   const entries = (await server.command("ACL", "LOG")) as unknown[][];
   return entries.map((entry) => entry.map(String).join(" "));
@@ -117,7 +117,7 @@ describe("a user without one of its rights", () => {
   });
   afterAll(() => server?.stop());
 
-  /** The documented user, and then less. */
+  /** The documented user, with further rules that take rights away. */
   async function user(name: string, ...less: string[]) {
     const [, ...rules] = documented.split(" ");
     await server.command("ACL", "SETUSER", name, "reset", ...rules, ...less);
@@ -127,7 +127,7 @@ describe("a user without one of its rights", () => {
   it("that may not write who it is locks all the same, and hears no warning", async () => {
     const { locks, warnings } = open({ ...(await user("no-identity")), identity: true });
     const held = await locks.mutex(`${below}identity`).acquire();
-    // The write was tried, and denied.
+    // The write was tried and denied.
     await eventually(async () => (await denials(server)).some((line) => line.includes("hf:client:")), {
       what: "the denied write",
     });
@@ -141,7 +141,7 @@ describe("a user without one of its rights", () => {
     async (command) => {
       const { locks } = open(await user(`no-${command}`, `-${command}`));
       const error = await refusal(locks.mutex(`${below}${command}`).acquire({ waitMs: 30_000 }));
-      // EVALSHA alone is asked for by EVAL; without EVAL nothing can be asked.
+      // The probe of the rights runs by EVAL and asks for EVALSHA. Without EVAL, the probe itself is denied.
       expect(error).toBeInstanceOf(MissingRightError);
       expect(error).toMatchObject({ rights: [`+${command}`], retryable: false, code: "HF_BACKEND" });
       expect(error.message).toContain(`needs +${command}`);
@@ -173,7 +173,7 @@ describe("a user without one of its rights", () => {
     expect(error).toBeInstanceOf(MissingRightError);
     expect(error.rights).toContain(`~{${name}}:*`);
     expect(await server.command("EXISTS", name)).toBe(0);
-    // All else may be locked.
+    // Everything else may still be locked.
     expect(await (await locks.readWriteLock(name).write.acquire()).release()).toBe("released");
   });
 

@@ -16,7 +16,7 @@ it("warns of an eviction policy that deletes locks, naming policy, server and wh
   expect(message).toContain(`127.0.0.1:${server.port}`);
   expect(message).toContain("set maxmemory-policy noeviction");
   expect((await process_)[0]).toMatchObject({ name: "HoldfastWarning", code: "HF_EVICTION_POLICY", message });
-  // Locks work all the same, and a connection that comes back says nothing new.
+  // Locks work all the same, and a new connection brings no second warning.
   expect(await (await locks.mutex("orders").acquire()).release()).toBe("released");
   await server.killClients("normal");
   expect(await (await locks.mutex("orders").acquire({ waitMs: 5_000 })).release()).toBe("released");

@@ -8,12 +8,12 @@ type Told = LockEventMap["server-warning"];
 
 export interface Opened {
   readonly locks: RedisLocks;
-  /** The events `server-warning`, oldest first. */
+  /** The `server-warning` events, oldest first. */
   readonly warnings: Told[];
   until(code: string): Promise<Told>;
 }
 
-/** A provider that ends with the test, listened to from the first moment on. */
+/** A provider that is closed with the test. Its events are recorded from the first moment on. */
 export function open(options: RedisLocksOptions): Opened {
   const locks = redisLocks({ heartbeatMs: 200, aliveMs: 700, ...options });
   const warnings: Told[] = [];
@@ -29,7 +29,7 @@ export function open(options: RedisLocksOptions): Opened {
   return { locks, warnings, until };
 }
 
-/** How an acquire is refused; throws when it is granted. */
+/** The error by which an acquire is refused. Throws when the acquire is granted. */
 export async function refusal(promise: Promise<unknown>): Promise<Error & { readonly rights?: unknown }> {
   const error = await promise.then(
     () => null,
@@ -39,7 +39,7 @@ export async function refusal(promise: Promise<unknown>): Promise<Error & { read
   return error;
 }
 
-/** The ACL user that the readme of the package gives, as words behind `user`. */
+/** The ACL user in the readme of the package, as the words that follow `user`. */
 export async function documentedUser(): Promise<string> {
   const readme = await packageReadme();
   const [, line] = /```acl\nuser ([^\n]*)\n```/.exec(readme) ?? [];

@@ -11,7 +11,8 @@ final class FencedLockObject {
         // fencedLock.new <lock> <client> <name>
         LockObject.all(new RedissonObjects<RFencedLock>(
                         commands, "fencedLock", (client, a) -> client.getFencedLock(a.get(0))))
-                // lockAndGetToken <thread> -> token. The form with a lease is left out: it takes no notice of it.
+                // lockAndGetToken <thread> -> token. The form with a lease is left out, since Redisson ignores that
+                // lease.
                 .onThread("lockAndGetToken", (lock, a) -> Words.of(lock.lockAndGetToken()))
                 // tryLockAndGetToken <thread> <waitMs> <leaseMs, negative for the watchdog's> -> token, or nothing
                 .onThread("tryLockAndGetToken", (lock, a) -> {
@@ -19,7 +20,7 @@ final class FencedLockObject {
                             lock.tryLockAndGetToken(Words.number(a, 0), Words.number(a, 1), TimeUnit.MILLISECONDS);
                     return token == null ? Words.NONE : Words.of(token);
                 })
-                // -> the last token given to anybody, 0 before the first
+                // -> the last token that any client was given, 0 before the first
                 .verb("token", (lock, a) -> Words.of(lock.getToken()));
     }
 }

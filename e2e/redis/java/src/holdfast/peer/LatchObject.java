@@ -3,14 +3,14 @@ package holdfast.peer;
 import java.util.concurrent.TimeUnit;
 import org.redisson.api.RCountDownLatch;
 
-/** A count that others wait for to become zero. */
+/** A count. Its waiters go on when it is zero. */
 final class LatchObject {
     private LatchObject() {}
 
     static void addTo(RedissonCommands commands) {
         // latch.new <latch> <client> <name>
         new RedissonObjects<RCountDownLatch>(commands, "latch", (client, a) -> client.getCountDownLatch(a.get(0)))
-                // trySetCount <count> -> whether there was none
+                // trySetCount <count> -> whether no count was set before
                 .verb("trySetCount", (latch, a) -> Words.of(latch.trySetCount(Words.number(a, 0))))
                 .verb("countDown", (latch, a) -> {
                     latch.countDown();

@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 
-/** Everything that is an {@link RLock}. */
+/** The commands of everything that is an {@link RLock}. */
 final class LockObject {
     private LockObject() {}
 
@@ -27,7 +27,7 @@ final class LockObject {
         };
     }
 
-    /** Taking and giving back; all that a multi lock can. */
+    /** The commands to take and to give back, which are all that a multi lock has. */
     static <T extends RLock> RedissonObjects<T> hold(RedissonObjects<T> locks) {
         return locks
                 // lock <thread> <leaseMs, negative for the watchdog's>
@@ -54,7 +54,7 @@ final class LockObject {
         return hold(locks)
                 .onThread("isHeldByCurrentThread", (lock, a) -> Words.of(lock.isHeldByCurrentThread()))
                 .onThread("holdCount", (lock, a) -> Words.of(lock.getHoldCount()))
-                // -> the second part of its owner
+                // -> the thread id, which is the second part of its owner
                 .onThread("threadId", (lock, a) -> Words.of(Thread.currentThread().getId()))
                 .verb("forceUnlock", (lock, a) -> Words.of(lock.forceUnlock()))
                 .verb("isLocked", (lock, a) -> Words.of(lock.isLocked()))

@@ -5,7 +5,7 @@ import java.util.List;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RLock;
 
-/** Plain locks as one. It cannot tell whether it is held. */
+/** Several plain locks as one. It cannot tell whether it is held. */
 final class MultiLockObject {
     private MultiLockObject() {}
 

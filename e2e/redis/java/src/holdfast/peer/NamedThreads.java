@@ -8,8 +8,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * Redisson's locks belong to threads and commands arrive on any: what belongs together is done on one of these. They go
- * by names and are the whole process's, so that two objects of a client can be used by one thread.
+ * Redisson's locks belong to threads, but commands arrive on any thread. So commands that belong together run on one of
+ * these threads. A thread's name is valid in the whole process, so that two objects of a client can use one thread.
  */
 final class NamedThreads {
     private final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();

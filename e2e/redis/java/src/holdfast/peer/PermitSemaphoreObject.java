@@ -24,7 +24,7 @@ final class PermitSemaphoreObject {
                     }
                     return Words.NONE;
                 })
-                // tryRelease <id>... -> how many
+                // tryRelease <id>... -> how many were released
                 .verb("tryRelease", (semaphore, a) -> Words.of(
                         a.size() == 1 ? (semaphore.tryRelease(a.get(0)) ? 1 : 0) : semaphore.tryRelease(a)))
                 // updateLeaseTime <id> <leaseMs> -> whether it was still held

@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
 
-/** What can be asked of a peer. Clients and their objects go by names that the asker chooses. */
+/** The commands of a peer. The test chooses the names of clients and of their objects. */
 final class RedissonCommands {
     private final Map<String, Command> commands = new ConcurrentHashMap<>();
     private final Known<RedissonClient> clients = new Known<>("client");

@@ -9,10 +9,10 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Takes an exclusive lock again and again and, while holding, adds one to a number in a file that nothing but the lock
+ * Takes an exclusive lock again and again. While it holds, it adds one to a number in a file that nothing but the lock
  * protects: two holders at once lose an update. Each grant leaves a line {@code label token - countBefore} in a log
- * shared by all contenders, {@code -} for a kind without tokens; since it is written while holding, its order is the
- * order of the grants.
+ * that all contenders share; a kind without tokens writes {@code -} as its token. The line is written while holding, so
+ * the order of the lines is the order of the grants.
  */
 final class RedissonContender {
     private final RedissonTurns turns;
@@ -32,8 +32,8 @@ final class RedissonContender {
     }
 
     /**
-     * Until it had so many grants or so much time is over, whichever comes first. Answers how many grants it had, and
-     * the longest that it waited for one, in milliseconds.
+     * Runs until it has had {@code grants} grants or {@code forMs} are over, whichever comes first. Answers how many
+     * grants it had, and its longest wait for one in milliseconds.
      */
     List<String> run(int grants, long forMs) throws Exception {
         long startedNanos = System.nanoTime();

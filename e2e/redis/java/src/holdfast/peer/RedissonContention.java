@@ -1,6 +1,9 @@
 package holdfast.peer;
 
-/** Loops that take and give back on their own, judged by what they leave in files. Each runs on one thread. */
+/**
+ * Loops that take and give back by themselves. A test judges them by the files that they leave. Each runs on one
+ * thread.
+ */
 final class RedissonContention {
     private RedissonContention() {}
 

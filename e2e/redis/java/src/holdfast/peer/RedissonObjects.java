@@ -31,7 +31,7 @@ final class RedissonObjects<T> {
         });
     }
 
-    /** Whichever thread asks: these go past a thread that waits. */
+    /** Adds a verb that any thread may run, so that it need not wait behind a thread that waits. */
     RedissonObjects<T> verb(String verb, Verb<T> body) {
         commands.add(kind + "." + verb, a -> body.run(things.get(a.get(0)), a.subList(1, a.size())));
         return this;

@@ -14,7 +14,7 @@ import java.util.concurrent.Executors;
 import org.redisson.Redisson;
 
 /**
- * A Redisson process steered over stdin and stdout, in the lines of the Curator peer.
+ * A Redisson process that is steered over stdin and stdout, by the same protocol as the Curator peer.
  *
  * <pre>
  * in    id command argument...
@@ -23,13 +23,13 @@ import org.redisson.Redisson;
  *       ! started version
  * </pre>
  *
- * Commands run at the same time and answer when they are done, in any order; only those that Redisson ties to one
- * thread run one after the other. When stdin ends the process halts at once: no lock is released, which is what a
- * crash leaves. The command {@code close} is the orderly way to end a client.
+ * Commands run at the same time, and each answers when it is done, in any order. Only commands that Redisson ties to
+ * one thread run one after the other. When stdin ends, the process halts at once and releases no lock, as after a
+ * crash. The command {@code close} is the orderly way to end a client.
  */
 public final class RedissonPeer {
     private static final Object outLock = new Object();
-    // System.out is kept for the protocol; whatever else prints goes to stderr.
+    // System.out is kept for the protocol. All other output goes to stderr.
     private static final PrintStream out = System.out;
 
     private RedissonPeer() {}
@@ -57,7 +57,7 @@ public final class RedissonPeer {
             failure.printStackTrace();
             line.add("error");
             line.add(failure.getClass().getSimpleName());
-            // Redisson wraps what a future failed with.
+            // Redisson wraps the error of a failed future.
             Throwable cause = failure.getCause();
             line.add(failure.getMessage() + (cause == null ? "" : ", caused by " + cause));
         }

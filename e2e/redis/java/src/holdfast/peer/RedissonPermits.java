@@ -6,9 +6,12 @@ import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 
-/** Either of Redisson's semaphores: take some permits, run the section, give them back. */
+/** One of Redisson's two semaphores: takes some permits, runs the section, and gives them back. */
 interface RedissonPermits {
-    /** Of each permit that has one: longer than any contender may take, so that none runs out under its holder. */
+    /**
+     * The lease of each permit that has one. It is longer than any contender may take, so that no permit ends under
+     * its holder.
+     */
     long LEASE_MS = 120_000;
 
     interface Section {

@@ -14,8 +14,8 @@ import org.redisson.config.ShardedSubscriptionMode;
 import org.redisson.config.SingleServerConfig;
 
 /**
- * Redisson's configuration from words {@code setting=value}. What is not named keeps Redisson's default, apart from the
- * number of threads and of idle connections: many clients share a small machine.
+ * Redisson's configuration, from words {@code setting=value}. A setting that is not named keeps Redisson's default.
+ * Exceptions are the number of threads and of idle connections, since many clients share a small machine.
  */
 final class RedissonSettings {
     private static final int THREADS = 4;
@@ -82,12 +82,12 @@ final class RedissonSettings {
         servers.setMasterConnectionMinimumIdleSize(1);
         servers.setSlaveConnectionMinimumIdleSize(1);
         servers.setSubscriptionConnectionMinimumIdleSize(1);
-        // By default isLocked and its like ask a replica, which may not have heard yet of what a test has just done.
+        // By default isLocked and similar calls ask a replica, which may not have yet what a test has just done.
         servers.setReadMode(ReadMode.MASTER);
         any(servers);
     }
 
-    // Redisson 4 wants name and password elsewhere, where Redisson 3 does not know them.
+    // Redisson 4 wants the name and the password in another place, which Redisson 3 does not know.
     @SuppressWarnings("deprecation")
     private void any(BaseConfig<?> server) {
         take("username", server::setUsername);

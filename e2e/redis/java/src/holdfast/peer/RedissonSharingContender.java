@@ -8,15 +8,21 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.redisson.api.RLock;
 import org.redisson.api.RReadWriteLock;
 
-/** Contends for locks that several may hold at a time, and looks around while holding. Stops at the first violation. */
+/**
+ * Contends for locks that several clients may hold at a time, and looks while holding who else holds. Stops at the
+ * first violation.
+ */
 final class RedissonSharingContender {
-    /** Long enough for others to come in, if the lock lets them. */
+    /** Long enough for other holders to come in, if the lock lets them. */
     private static final long PERMIT_MS = 10;
     private static final long HOLD_MS = 2;
 
     private RedissonSharingContender() {}
 
-    /** Takes one permit, then two, up to {@code mostAtOnce}, and from one again. Answers the most that it has seen taken. */
+    /**
+     * Takes one permit, then two, up to {@code mostAtOnce}, and then one again. Answers the most permits that it has
+     * seen taken.
+     */
     static List<String> semaphore(
             RedissonPermits permits, int limit, String folder, int grants, int mostAtOnce, String label)
             throws Exception {
@@ -39,9 +45,9 @@ final class RedissonSharingContender {
     }
 
     /**
-     * Takes the write lock at every {@code writeEvery}-th turn and adds one to the counter file, else the read lock.
-     * With {@code downgrade} it becomes a reader after each write and checks that there is no writer then. Answers how
-     * often it wrote, and the most readers at a time that it has seen.
+     * Takes the write lock at every {@code writeEvery}-th turn and adds one to the counter file. At the other turns it
+     * takes the read lock. With {@code downgrade} it becomes a reader after each write and checks that there is no
+     * writer then. Answers how often it wrote, and the most readers at a time that it has seen.
      */
     static List<String> readWrite(
             RReadWriteLock lock, String counterFile, String folder, int turns, int writeEvery, boolean downgrade,
@@ -81,7 +87,7 @@ final class RedissonSharingContender {
         return Words.of(writes, most);
     }
 
-    /** Answers how many read. */
+    /** Answers how many readers there are. */
     private static int lookAround(Presence presence, Path counter, long count, String label) throws Exception {
         Thread.sleep(HOLD_MS);
         int readers = presence.count("reader-");

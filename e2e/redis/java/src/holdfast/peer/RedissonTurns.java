@@ -6,11 +6,11 @@ import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 
-/** One of Redisson's ways to be the only one: take it, run the section, give it back. */
+/** One of Redisson's exclusive locks: takes it, runs the section, and gives it back. */
 interface RedissonTurns {
     long GRANT_WITHIN_MS = 60_000;
 
-    /** What must never run twice at a time. */
+    /** Code that must never run twice at the same time. */
     interface Section {
         /** The token is {@code null} where the kind has none. */
         void run(Long token) throws Exception;
@@ -18,7 +18,10 @@ interface RedissonTurns {
 
     void next(Section section) throws Exception;
 
-    /** {@code kind}: one of a {@link LockObject}, {@code fenced}, or {@code multi} for the names with {@code :a} and {@code :b}. */
+    /**
+     * {@code kind}: one of a {@link LockObject}, {@code fenced}, or {@code multi} for the two locks {@code name:a}
+     * and {@code name:b}.
+     */
     static RedissonTurns of(String kind, RedissonClient client, String name, long leaseMs) {
         return switch (kind) {
             case "fenced" -> fenced(client.getFencedLock(name), leaseMs);

@@ -23,7 +23,7 @@ final class SemaphoreObject {
                     semaphore.release(Integer.parseInt(a.get(0)));
                     return Words.NONE;
                 })
-                // trySetPermits <permits> <timeToLiveMs, negative for none> -> whether there were none set before
+                // trySetPermits <permits> <timeToLiveMs, negative for none> -> whether no number was set before
                 .verb("trySetPermits", (semaphore, a) -> {
                     int permits = Integer.parseInt(a.get(0));
                     return Words.of(
