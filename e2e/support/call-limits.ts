@@ -1,7 +1,7 @@
 import type { AcquireOptions, LockProvider } from "@holdfast/core";
 import { expect } from "vitest";
 
-/** One recipe: how it is asked for a lock of that name. */
+/** One recipe: its name, and how it is asked for the lock of a given name. */
 export type AskedRecipe<P extends LockProvider> = readonly [
   what: string,
   ask: (
@@ -11,7 +11,7 @@ export type AskedRecipe<P extends LockProvider> = readonly [
   ) => Promise<{ release(): Promise<unknown> } | null>,
 ];
 
-/** Providers on one link, both connected. `quick` has a `connectTimeoutMs` of `quickMs`. */
+/** Two connected providers on one link. `quick` has a `connectTimeoutMs` of `quickMs`. */
 export interface Linked<P extends LockProvider> {
   readonly patient: P;
   readonly quick: P;
@@ -38,8 +38,8 @@ const limits: readonly Limit[] = [
 ];
 
 /**
- * Every recipe under every limit at once, while the link is as it is. A call settles at its limit on a quiet machine; it fails here
- * at ten times as long, which is far less than what a call took that waited for its clean-up.
+ * Calls every recipe under every limit at once, on the link in its present state. On a quiet machine a call settles at its
+ * limit. The test fails at about ten times the limit, which is far less than the time of a call that waits for its clean-up.
  */
 export async function expectLimitsKept<P extends LockProvider>(
   linked: Linked<P>,
@@ -67,7 +67,7 @@ export async function expectLimitsKept<P extends LockProvider>(
   for (const { cell, error, reason } of ends) {
     if (reason === undefined)
       expect([cell, error]).toEqual([cell, expect.objectContaining({ code: "HF_BACKEND" })]);
-    // An outage that the server itself tells of may be there first.
+    // An outage that the server itself reports may end the call first.
     else if ((error as { code?: string }).code !== "HF_BACKEND")
       expect([cell, error]).toEqual([cell, reason]);
   }
@@ -87,7 +87,7 @@ export async function expectGranted<P extends LockProvider>(
   await Promise.all(handles.map((handle) => handle?.release()));
 }
 
-/** A call that waits at a server that answers nothing rejects at its limit, and says that it met an outage. */
+/** Expects that a call which waits at a silent server rejects at its limit, and that its error is an outage. */
 export async function expectOutageHeard<P extends LockProvider>({
   patient,
   quick,

@@ -5,7 +5,9 @@ import { onTestFinished } from "vitest";
 
 const windowMs = 600;
 
-/** A program of the built packages in a process of its own, once it has said something. Killed with the test. */
+/**
+ * Starts a program of the built packages in a process of its own, and waits for its first output. It is killed with the test.
+ */
 export async function startWatcher(
   cwd: string,
   program: string,
@@ -23,8 +25,8 @@ export async function startWatcher(
 }
 
 /**
- * What the process takes from the locks: pairs of acquire and release in a window, each with the process going or standing still, in turns.
- * The result is the median of the ratios; 1: nothing.
+ * Measures what the process takes from the locks. It counts pairs of acquire and release in windows, with the process running
+ * and stopped in turns. The result is the median of the ratios of both counts; 1 means that the process costs nothing.
  */
 export async function pairedRatio(
   locks: readonly Mutex[],
@@ -48,7 +50,7 @@ export async function pairedRatio(
   const ratios: number[] = [];
   for (let round = 0; round < rounds; round++) {
     const figures: Record<string, number> = {};
-    // Now the one first, now the other.
+    // The order of the two states changes with each round.
     for (const state of round % 2 === 0 ? ["going", "still"] : ["still", "going"]) {
       child.kill(state === "going" ? "SIGCONT" : "SIGSTOP");
       figures[state] = await window();

@@ -8,7 +8,10 @@ export interface PgBouncer extends UnprivilegedServer {
   readonly url: string;
 }
 
-/** Starts the PgBouncer of this machine (`npx holdfast-servers ensure`) in transaction mode, with so many connections to the server. */
+/**
+ * Starts the PgBouncer of this machine (`npx holdfast-servers ensure`) in transaction mode, with `serverConnections`
+ * connections to the server.
+ */
 export async function startPgBouncer(database: string, serverConnections: number): Promise<PgBouncer> {
   const program = requirePgBouncer();
   const { hostname, port: serverPort, username, pathname } = new URL(database);
@@ -32,7 +35,7 @@ default_pool_size = ${serverConnections}
       return [program, file];
     },
     ready: "process up",
-    // It keeps nothing. By which other signal it does not wait for its clients depends on its version.
+    // It keeps no data, so it may be killed. Which other signal ends it without a wait for its clients depends on its version.
     end: "KILL",
   });
   return { url: `postgres://${username}@127.0.0.1:${port}/${name}`, stop };

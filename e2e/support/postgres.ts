@@ -8,7 +8,7 @@ export interface Postgres extends UnprivilegedServer {
   readonly url: string;
 }
 
-/** Starts a server of this machine (`npx holdfast-servers ensure`). Its data are fast to write and safe from nothing. */
+/** Starts a server of this machine (`npx holdfast-servers ensure`). Its writes are fast, and not safe from a crash. */
 export async function startPostgres(): Promise<Postgres> {
   const { initdb, server } = requirePostgres();
   const port = await freePort();

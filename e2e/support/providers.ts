@@ -16,7 +16,7 @@ export async function connected(
   return locks;
 }
 
-/** A bare session for looking at and meddling with the server, closed with the test. */
+/** A bare session for reading and changing what the server has. It is closed with the test. */
 export async function operatorSession(connect: string): Promise<ZooKeeperSession> {
   const { servers } = parseConnectString(connect);
   const session = openSession({ servers, sessionTimeoutMs: 10_000, runtime: systemRuntime });

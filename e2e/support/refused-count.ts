@@ -1,6 +1,6 @@
 import type { LockProvider } from "@holdfast/core";
 
-/** A request without an answer for so long has been refused: its waiter leaves no trace in the backend. */
+/** A request without an answer for this long counts as refused. Its waiter leaves no trace in the backend. */
 const refusedAfterMs = 100;
 
 /** Counts the waiters of kinds whose waiters the backend does not show. */

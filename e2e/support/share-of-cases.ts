@@ -3,15 +3,15 @@ import { seededRandom } from "@holdfast/core/testing";
 const fullRun = process.env.HOLDFAST_FULL === "1";
 
 export interface Share {
-  /** Whether a case is run. Asked once for each. */
+  /** Whether a case is run. To be called once for each case. */
   chosen(title: string): boolean;
-  /** When all cases have been asked for. */
+  /** To be called when all cases have been asked for. */
   print(): void;
 }
 
 /**
- * So much of the cases, drawn by a seed that is printed: `HOLDFAST_SEED` draws the same ones again. All of them in a full
- * run, and where `part` is 1.
+ * Runs this part of the cases, drawn by a seed that is printed: `HOLDFAST_SEED` draws the same ones again. A full run takes all
+ * of them, and so does a `part` of 1.
  */
 export function sharePrinted(what: string, part: number): Share {
   const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -21,7 +21,7 @@ export function sharePrinted(what: string, part: number): Share {
   return {
     chosen() {
       asked++;
-      // Always the first one: of few cases chance might take none, and a suite without a test is an error of its own.
+      // The first case is always taken. Of few cases chance might take none, and a suite without a test is an error of its own.
       const takes = draw() < part || asked === 1 || fullRun;
       if (takes) taken++;
       return takes;

@@ -13,8 +13,8 @@ export function share(what: string, part: number, full: number): number {
 }
 
 /**
- * What registers tests that only full runs have the time for: `register`, or in any other run a function that registers none, since a test that is
- * left out is not one that was skipped. Prints which.
+ * The function that registers tests for which only full runs have the time: `register` itself, or in any other run a function
+ * that registers none. A test that is left out must not be reported as skipped. Prints which of the two it is.
  */
 export function inFullRuns<T extends (...args: never[]) => unknown>(
   what: string,
@@ -25,8 +25,9 @@ export function inFullRuns<T extends (...args: never[]) => unknown>(
 }
 
 /**
- * So many of the cases, in their order: all of them in a full run, else drawn by a seed that is printed with what was drawn.
- * `HOLDFAST_SEED` draws the same ones again. For cases that differ in one detail, such as the server below them.
+ * Some of the cases, in their order: all of them in a full run, else `part` of them. They are drawn by a seed that is printed
+ * with what was drawn, and `HOLDFAST_SEED` draws the same ones again. For cases that differ in one detail, such as the server
+ * below them.
  */
 export function drawn<T>(
   what: string,

@@ -50,7 +50,7 @@ export class CuratorClient {
     await this.#ask("connect", connect, namespace, String(sessionTimeoutMs), digest);
   }
 
-  /** What another connection needs to take over, and so to end, this session. */
+  /** The id and the password with which another connection can take this session over, and so end it. */
   async session(): Promise<{ id: bigint; password: Uint8Array }> {
     const [id = "", password = ""] = await this.#ask("session");
     return { id: BigInt(`0x${id}`), password: Buffer.from(password, "hex") };
@@ -78,12 +78,14 @@ export class CuratorClient {
     return this.#make(CuratorMultiLock, "multiLock", ...paths);
   }
 
-  /** A new `InterProcessReadWriteLock` object on `path`; without `data` its nodes carry what all of the client's do. */
+  /**
+   * A new `InterProcessReadWriteLock` object on `path`. Without `data`, its nodes have the data of all nodes of this client.
+   */
   readWriteLock(path: string, data: Uint8Array = new Uint8Array()): Promise<CuratorReadWriteLock> {
     return this.#make(CuratorReadWriteLock, "readWriteLock", path, toHex(data));
   }
 
-  /** A new `InterProcessSemaphoreV2` object on `path`. A limit by a count must be of the same JVM. */
+  /** A new `InterProcessSemaphoreV2` object on `path`. A count as the limit must be an object of the same JVM. */
   semaphore(path: string, limit: number | CuratorSharedCount): Promise<CuratorSemaphore> {
     const given = typeof limit === "number" ? String(limit) : limit.remoteName;
     return this.#make(CuratorSemaphore, "semaphore", path, given);
@@ -157,7 +159,7 @@ export class CuratorClient {
     await this.#ask("attemptRevoke", nodePath);
   }
 
-  /** What lies on the server under an absolute path, the namespace not applied, parents before children. */
+  /** The nodes on the server under an absolute path, parents before children. The client's namespace is not applied. */
   async dump(path: string): Promise<DumpedNode[]> {
     const words = await this.#ask("dump", path);
     const nodes: DumpedNode[] = [];
@@ -178,7 +180,7 @@ export class CuratorClient {
     return nodes;
   }
 
-  /** See `Contender.java`: `grants` times acquire, add one to the counter file, leave a line in the log, release. */
+  /** See `Contender.java`: `grants` times it acquires, adds one to the counter file, writes a line to the log, and releases. */
   async contend(contention: Contention, withinMs: number, recipe: ExclusiveRecipe = "mutex"): Promise<void> {
     const { path, counterFile, logFile, grants, label } = contention;
     const args = [this.#name, recipe, path, counterFile, logFile, String(grants), label];

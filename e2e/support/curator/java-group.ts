@@ -7,7 +7,7 @@ export class CuratorGroupMember extends CuratorRecipe {
     await this.ask("start");
   }
 
-  /** Data of each member by its id, from a cache that Curator keeps: it may be a little late. */
+  /** The data of each member by its id. Curator answers from a cache, so they may be a little late. */
   async members(): Promise<Map<string, Uint8Array>> {
     const words = await this.ask("members");
     const members = new Map<string, Uint8Array>();

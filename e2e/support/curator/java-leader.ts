@@ -39,7 +39,7 @@ class CuratorCandidate extends CuratorRecipe {
 
 /** One `LeaderLatch`. */
 export class CuratorLeaderLatch extends CuratorCandidate {
-  /** Stands, once; returns before it is elected. */
+  /** Stands for election, once. Returns before it is elected. */
   async start(): Promise<void> {
     await this.ask("start");
   }
@@ -49,7 +49,9 @@ export class CuratorLeaderLatch extends CuratorCandidate {
     return (await this.ask("ourPath"))[0] ?? null;
   }
 
-  /** With `notify`, a leader's listener hears `notLeader`; without, Curator's default, it hears nothing. */
+  /**
+   * With `notify`, the listener of a leader receives `notLeader`. Without it, which is Curator's default, it receives nothing.
+   */
   async close(options: { readonly notify?: boolean } = {}): Promise<void> {
     await this.ask("close", [options.notify === true ? "NOTIFY_LEADER" : "SILENT"]);
   }
@@ -62,17 +64,17 @@ export class CuratorLeaderSelector extends CuratorCandidate {
     return this.events.filter((event) => event === "took").length;
   }
 
-  /** Stands; returns before it is elected. */
+  /** Stands for election. Returns before it is elected. */
   async start(): Promise<void> {
     await this.ask("start");
   }
 
-  /** Stands again; false when it stands already. */
+  /** Stands for election again. False when it already stands. */
   requeue(): Promise<boolean> {
     return this.askWhether("requeue");
   }
 
-  /** Lets the callback return, as soon as there is one; rejects when it does not lead within 5 s. */
+  /** Lets the callback return as soon as it runs. Rejects when the candidate does not lead within 5 s. */
   async resign(): Promise<void> {
     await this.ask("resign");
   }

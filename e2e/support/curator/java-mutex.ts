@@ -1,6 +1,6 @@
 import { CuratorRecipe, type CuratorWait, type HeldNode, heldNode } from "./java-recipe.js";
 
-/** One `InterProcessMutex`, always used on one thread of its own. Paths are without the namespace, as Curator tells them. */
+/** One `InterProcessMutex`, always used on one thread of its own. Paths are without the namespace, as Curator gives them. */
 export class CuratorMutex extends CuratorRecipe {
   /** `null` when not granted in time. */
   async acquire(wait: CuratorWait = {}): Promise<HeldNode | null> {
@@ -11,7 +11,7 @@ export class CuratorMutex extends CuratorRecipe {
     await this.ask("release");
   }
 
-  /** What Curator believes: its mutex does not hear of the end of the session. */
+  /** What Curator believes. Its mutex does not notice the end of the session. */
   holding(): Promise<boolean> {
     return this.askWhether("holding");
   }
@@ -21,17 +21,20 @@ export class CuratorMutex extends CuratorRecipe {
     return this.ask("participants");
   }
 
-  /** Listens for a revocation of the *next* acquire, as Curator does; `revoked` resolves when it is asked for. */
+  /** Listens for a revocation of the *next* acquire, as Curator does. `revoked` resolves when a revocation is requested. */
   async makeRevocable(withinMs = 30_000): Promise<{ readonly revoked: Promise<void> }> {
     const revoked = this.next("revoked", withinMs);
-    // A test that awaits it later still gets the rejection; until then it must not count as unhandled.
+    // A test that awaits it later still gets the rejection. Until then the rejection must not count as unhandled.
     revoked.catch(() => {});
     await this.ask("makeRevocable");
     return { revoked };
   }
 }
 
-/** One `InterProcessSemaphoreMutex`. Not re-entrant; any thread may release it. It does not name its nodes: see `dump`. */
+/**
+ * One `InterProcessSemaphoreMutex`. It is not re-entrant, and any thread may release it. It does not show its nodes: see
+ * `dump`.
+ */
 export class CuratorSemaphoreMutex extends CuratorRecipe {
   /** False when not granted in time. */
   async acquire(wait: CuratorWait = {}): Promise<boolean> {
@@ -48,5 +51,5 @@ export class CuratorSemaphoreMutex extends CuratorRecipe {
   }
 }
 
-/** One `InterProcessMultiLock` over mutexes, always used on one thread of its own. `waitMs` is that of each member. */
+/** One `InterProcessMultiLock` over mutexes, always used on one thread of its own. `waitMs` is the limit for each member. */
 export class CuratorMultiLock extends CuratorSemaphoreMutex {}

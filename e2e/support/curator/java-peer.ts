@@ -23,7 +23,7 @@ export async function startJavaPeer(options: { curator: CuratorVersion }): Promi
 }
 
 export class JavaPeer extends JvmPeer<CuratorClient, CuratorClientOptions> {
-  /** The version of the Curator inside, as its jar says. */
+  /** The version of Curator in this JVM, as its jar says. */
   readonly curatorVersion: string;
 
   constructor(lines: LineProcess, curatorVersion: string) {

@@ -3,12 +3,12 @@ import type { LineProcess } from "../process/line-process.js";
 export const answerWithinMs = 30_000;
 const foreverMs = 60_000;
 
-/** How long Curator is to wait. Left out it waits for ever, and the request for 60 s. */
+/** How long Curator waits. Without it Curator waits for ever, and the request fails after 60 s. */
 export interface CuratorWait {
   readonly waitMs?: number;
 }
 
-/** Node path, without the namespace as Curator tells it, and creation id. */
+/** The path of the node, without the namespace as Curator gives it, and the id of its creation. */
 export interface HeldNode {
   readonly path: string;
   readonly czxid: bigint;
@@ -16,7 +16,7 @@ export interface HeldNode {
 
 /** An object of one of Curator's recipes in the JVM; see `Recipe.java`. */
 export class CuratorRecipe {
-  /** Under which the JVM knows it. */
+  /** The name by which the JVM knows it. */
   readonly remoteName: string;
   readonly #lines: LineProcess;
   readonly #kind: string;
@@ -31,7 +31,7 @@ export class CuratorRecipe {
     return this.#lines.request(`${this.#kind}.${verb}`, [this.remoteName, ...args.map(String)], withinMs);
   }
 
-  /** Asks for something that may take as long as `wait` says. The time goes to the JVM after `args`. */
+  /** Sends a request that may take as long as `wait` says. The time goes to the JVM after `args`. */
   protected askAndWait(
     verb: string,
     { waitMs = -1 }: CuratorWait,
@@ -46,14 +46,14 @@ export class CuratorRecipe {
     return (await this.ask(verb, args))[0] === "true";
   }
 
-  /** Calls `heard` at each event that this object tells. */
+  /** Calls `heard` for each event of this object. */
   protected listen(heard: (words: string[]) => void): void {
     this.#lines.listen((event, [name, ...words]) => {
       if (event === this.#kind && name === this.remoteName) heard(words);
     });
   }
 
-  /** Resolves at the next event that is `word`. */
+  /** Resolves at the next event of this object whose first word is `word`. */
   protected async next(word: string, withinMs: number): Promise<void> {
     const pick = (event: string, [name, first]: string[]): boolean =>
       event === this.#kind && name === this.remoteName && first === word;
@@ -61,7 +61,7 @@ export class CuratorRecipe {
   }
 }
 
-/** From the answer to an acquire: `true path czxid`, or `false`. */
+/** Reads the answer to an acquire: `true path czxid`, or `false`. */
 export function heldNode([granted, path = "", czxid = ""]: string[]): HeldNode | null {
   return granted === "true" ? { path, czxid: BigInt(czxid) } : null;
 }

@@ -1,6 +1,6 @@
 import { CuratorRecipe, type CuratorWait, type HeldNode, heldNode } from "./java-recipe.js";
 
-/** One `InterProcessSemaphoreV2`. Leases go by the names of their nodes. */
+/** One `InterProcessSemaphoreV2`. A lease is named by its node. */
 export class CuratorSemaphore extends CuratorRecipe {
   /** `null` when not granted in time. */
   async acquire(wait: CuratorWait = {}): Promise<string | null> {
@@ -8,7 +8,7 @@ export class CuratorSemaphore extends CuratorRecipe {
     return lease ?? null;
   }
 
-  /** One after the other, as Curator does, all within one time; `null` when not all were granted in it. */
+  /** Acquires one lease after the other, as Curator does, all within one time; `null` when not all were granted in it. */
   async acquireSeveral(quantity: number, wait: CuratorWait = {}): Promise<string[] | null> {
     const [granted, ...leases] = await this.askAndWait("acquire", wait, [quantity]);
     return granted === "true" ? leases : null;
@@ -18,12 +18,12 @@ export class CuratorSemaphore extends CuratorRecipe {
     await this.ask("release", leases);
   }
 
-  /** Sets the data of the leases to come. */
+  /** Sets the data of leases that are acquired later. */
   async setNodeData(data: Uint8Array): Promise<void> {
     await this.ask("setNodeData", [Buffer.from(data).toString("hex")]);
   }
 
-  /** Node names of all leases, in no order; the one of the first waiter is among them. */
+  /** The node names of all leases, in no order. The node of the first waiter is among them. */
   leases(): Promise<string[]> {
     return this.ask("participants");
   }
@@ -31,7 +31,7 @@ export class CuratorSemaphore extends CuratorRecipe {
 
 export type Half = "read" | "write";
 
-/** Curator's halves belong to threads. Two names are two threads of the JVM, `main` where none is given. */
+/** The halves of Curator's lock belong to threads. Two names are two threads of the JVM; the default is `main`. */
 export interface OnThread {
   readonly thread?: string;
 }
@@ -52,12 +52,12 @@ export class CuratorReadWriteLock extends CuratorRecipe {
     await this.ask("release", [half, options.thread ?? "main"]);
   }
 
-  /** What Curator believes, of all threads. */
+  /** What Curator believes, for all threads together. */
   holding(half: Half): Promise<boolean> {
     return this.askWhether("holding", [half]);
   }
 
-  /** Full paths of all readers, or writers, or both: waiters included, each half in Curator's order. */
+  /** Full paths of all readers, or all writers, or both. Waiters are included, and each half is in Curator's order. */
   async participants(half?: Half): Promise<string[]> {
     if (half !== undefined) return await this.ask("participants", [half]);
     const [readers, writers] = await Promise.all([this.participants("read"), this.participants("write")]);

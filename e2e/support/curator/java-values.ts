@@ -1,7 +1,7 @@
 import type { LineProcess } from "../process/line-process.js";
 import { CuratorRecipe } from "./java-recipe.js";
 
-/** Curator's `VersionedValue`. Only one that came from `get` can be handed to `trySet`. */
+/** Curator's `VersionedValue`. Only a value that came from `get` can be given to `trySet`. */
 export interface CuratorVersioned<T> {
   readonly value: T;
   /** The version of the node's data. */
@@ -9,7 +9,7 @@ export interface CuratorVersioned<T> {
   readonly number: string;
 }
 
-/** One `SharedCount` or `SharedValue`: a copy that Curator keeps up to date, so `get` may be a little late. */
+/** One `SharedCount` or `SharedValue`. Curator keeps a copy up to date, so `get` may be a little late. */
 class CuratorShared<T> extends CuratorRecipe {
   /** What its listener received, oldest first. */
   readonly changes: readonly T[];
@@ -31,7 +31,7 @@ class CuratorShared<T> extends CuratorRecipe {
     this.changes = changes;
   }
 
-  /** Creates the node with the seed unless it is there, and follows it. Until then `get` tells the seed. */
+  /** Creates the node with the seed unless it is there, and follows it. Until then `get` returns the seed. */
   async start(): Promise<void> {
     await this.ask("start");
   }
@@ -67,7 +67,7 @@ export class CuratorSharedValue extends CuratorShared<Uint8Array> {
   }
 }
 
-/** What an operation on a number came to. Not succeeded: nothing was changed. */
+/** The result of an operation on a number. When it did not succeed, nothing was changed. */
 export interface AtomicOutcome {
   readonly succeeded: boolean;
   readonly before: bigint;
@@ -101,7 +101,7 @@ export class CuratorAtomicLong extends CuratorRecipe {
     return this.askWhether("initialize", [value]);
   }
 
-  /** How many of so many increments, one after the other, succeeded. */
+  /** Increments the number `times` times, one after the other. Resolves to how many of them succeeded. */
   async increment(times: number, withinMs: number): Promise<number> {
     return Number((await this.ask("increment", [times], withinMs))[0]);
   }

@@ -5,24 +5,24 @@ import type { FaultObserver } from "./fault-observer.js";
 
 export type Told = "uncertain" | "recovered" | "lost";
 
-/** The state in the very moment in which the waiter was granted, and what led to it. */
+/** The state at the moment in which the waiter was granted, and what led to it. */
 export interface Verdict {
   /** The events that the holder had received by then, in order. */
   readonly told: readonly Told[];
   readonly lostAborted: boolean;
-  /** Name of what `assertHeld()` of the old handle threw, `null` when it let pass. */
+  /** The name of the error that `assertHeld()` of the old handle threw; `null` when it threw none. */
   readonly assertThrew: string | null;
   /** The state of the old handle, after `assertHeld()`. */
   readonly state: LockHandle["state"];
-  /** From the loss to the grant; `-Infinity` when the holder had not heard of the loss. */
+  /** The time from the loss to the grant; `-Infinity` when the holder had not been notified of the loss. */
   readonly marginMs: number;
   /**
-   * From the end of the time that the last `uncertain` event still gave the holder to the grant. Late timers do not change it.
-   * `Infinity` when that event gave no time any more, as in a process that stood still: the time ended before, at an instant that the
-   * event does not say.
+   * The time from the end of what an `uncertain` event still gave the holder to the grant. The last event that gave any time
+   * counts. Late timers do not change it. `Infinity` when no event gave any time, as in a process that stood still: the time
+   * had ended before, at an instant that the event does not contain.
    */
   readonly promiseMarginMs: number;
-  /** From the fault to the grant. */
+  /** The time from the fault to the grant. */
   readonly grantedAfterMs: number;
   /** Whether the resource took a write with the old token after one with the new. */
   readonly staleWriteAdmitted: boolean;
@@ -34,15 +34,15 @@ export interface ContestOptions {
   /** Another session, on a link that stays healthy. */
   readonly waiter: LockProvider;
   readonly observer: FaultObserver;
-  /** Liveness: the waiter must be granted within this time. */
+  /** The waiter must be granted within this time, which shows that the lock stays live. */
   readonly grantWithinMs: number;
 }
 
 /**
- * One holder and one waiter on one lock, with a fault to come. Both sessions live in this process, so one clock tells what came first.
+ * One holder and one waiter on one lock, before a fault. Both sessions live in this process, so one clock shows what came first.
  *
- * The handle is not polled: `assertHeld()` and `state` read the clock and would bring about the very loss whose coming by itself is
- * to be shown.
+ * The handle is not polled: `assertHeld()` and `state` read the clock and would bring about the loss. A test has to show that the
+ * loss comes by itself.
  */
 export class Contest {
   readonly path: string;
@@ -62,7 +62,7 @@ export class Contest {
   static async start(options: ContestOptions): Promise<Contest> {
     const { path, holder, observer } = options;
     const handle = await holder.mutex(path).acquire({ waitMs: 10_000 });
-    // A follower may not show it yet.
+    // A follower may not show the node yet.
     const name = await eventually(async () => (await observer.children(path))[0], {
       what: `the holder's node on ${path}`,
       everyMs: 10,
@@ -110,12 +110,12 @@ export class Contest {
     return this.#verdict !== null;
   }
 
-  /** `NaN` before. */
+  /** `NaN` before the grant. */
   get grantedAtMs(): number {
     return this.#grantedAtMs;
   }
 
-  /** Resolves at the next news of that kind. */
+  /** Resolves at the next event of that kind. */
   whenTold(type: Told): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -131,7 +131,7 @@ export class Contest {
     });
   }
 
-  /** Time 0 of `grantedAfterMs`. */
+  /** Marks time 0 of `grantedAfterMs`. */
   faultBegins(): void {
     this.#faultAtMs = performance.now();
   }
@@ -143,8 +143,8 @@ export class Contest {
   }
 
   /**
-   * The fault is over and the waiter lets go: the old holder's provider must be able to take the lock anew. Rejects when anything
-   * is left in the queue afterwards.
+   * To be called when the fault is over. The waiter releases, and then the old holder's provider must be able to take the lock
+   * again. Rejects when anything is left in the queue afterwards.
    */
   async aftermath(
     withinMs: number,
@@ -167,7 +167,7 @@ export class Contest {
     return { tokenGrew };
   }
 
-  /** Runs inside the grant, before the new holder itself hears of it. */
+  /** Runs inside the grant, before the new holder itself is notified of it. */
   #judge(token: bigint): void {
     const grantedAtMs = performance.now();
     this.#grantedAtMs = grantedAtMs;

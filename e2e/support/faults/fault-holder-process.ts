@@ -4,14 +4,14 @@ import { LineProcess, processState } from "../process/line-process.js";
 
 const answerWithinMs = 30_000;
 
-/** What one holder in the process has lived through; times in nanoseconds of CLOCK_MONOTONIC. */
+/** What happened to one holder in the process. Times are nanoseconds of CLOCK_MONOTONIC. */
 export interface Journal {
-  /** `uncertain`, `recovered`, `lost`, in order. */
+  /** The events `uncertain`, `recovered` and `lost`, in order. */
   readonly told: readonly string[];
-  /** Writes that `assertHeld()` let pass, and when the last of them was checked. */
+  /** How many writes `assertHeld()` let pass, and when the last of them was checked. */
   readonly writes: number;
   readonly lastWriteNs: bigint;
-  /** The first time that `assertHeld()` threw, and the name of what it threw; 0 and empty before. */
+  /** When `assertHeld()` threw for the first time, and the name of that error; 0 and empty before. */
   readonly firstThrowNs: bigint;
   readonly thrown: string;
 }
@@ -19,15 +19,15 @@ export interface Journal {
 export interface Blocked {
   readonly beganNs: bigint;
   readonly resumedNs: bigint;
-  /** What became of one write of each holder in the tick in which the loop resumed: `written` or the error's name. */
+  /** The result of one write of each holder in the tick in which the loop resumed: `written`, or the error's name. */
   readonly outcomes: readonly string[];
 }
 
-/** What one waiter in the process has come to; times in nanoseconds of CLOCK_MONOTONIC, 0 before the grant. */
+/** The state of one waiter in the process. Times are nanoseconds of CLOCK_MONOTONIC, 0 before the grant. */
 export interface WaiterReport {
-  /** It has learnt of its place in the queue. */
+  /** Whether it knows its place in the queue. */
   readonly queued: boolean;
-  /** How often it lost its place with its session. */
+  /** How often it lost its place together with its session. */
   readonly requeued: number;
   readonly grantedNs: bigint;
   readonly token: bigint;
@@ -56,7 +56,9 @@ export async function holderProgram(): Promise<HolderProgram> {
   };
 }
 
-/** Holders and waiters in a process of their own, over the built packages, that can be blocked and stopped. See `fault-holder.ts`. */
+/**
+ * Holders and waiters in a process of their own, over the built packages. It can be blocked and stopped. See `fault-holder.ts`.
+ */
 export class HolderProcess {
   readonly #lines: LineProcess;
 
@@ -64,7 +66,7 @@ export class HolderProcess {
     this.#lines = lines;
   }
 
-  /** One provider and one hold for each path, all working at once; resolves to the tokens. */
+  /** Makes one provider and one hold for each path, all of which work at once. Resolves to the tokens. */
   async hold(connect: string, sessionTimeoutMs: number, paths: readonly string[]): Promise<bigint[]> {
     const tokens = await this.#lines.request(
       "hold",
@@ -75,7 +77,7 @@ export class HolderProcess {
     return tokens.map(BigInt);
   }
 
-  /** One provider and one waiter for each path. */
+  /** Makes one provider and one waiter for each path. */
   async wait(connect: string, sessionTimeoutMs: number, paths: readonly string[]): Promise<void> {
     await this.#lines.request("wait", [connect, String(sessionTimeoutMs), ...paths], answerWithinMs);
   }
@@ -102,7 +104,7 @@ export class HolderProcess {
     return { beganNs: BigInt(beganNs), resumedNs: BigInt(resumedNs), outcomes };
   }
 
-  /** Resolves when the loop stands still that `block` has been asked for; to be called before that. */
+  /** Resolves when the event loop stands still because of `block`. To be called before `block`. */
   async blocked(): Promise<void> {
     await this.#lines.event(
       "word that the loop stands still",
@@ -111,7 +113,7 @@ export class HolderProcess {
     );
   }
 
-  /** SIGSTOP; resolves when the process does not run any more. */
+  /** Sends SIGSTOP. Resolves when the process no longer runs. */
   async stop(): Promise<void> {
     this.#lines.signal("SIGSTOP");
     await eventually(() => processState(this.#lines.pid) === "T", {
@@ -140,7 +142,7 @@ export class HolderProcess {
     return journals;
   }
 
-  /** Each old provider takes its lock anew and lets go of it; resolves to the tokens. */
+  /** Each old provider takes its lock again and releases it. Resolves to the tokens. */
   async holdAgain(): Promise<bigint[]> {
     return (await this.#lines.request("again", [], answerWithinMs)).map(BigInt);
   }

@@ -1,6 +1,6 @@
 /**
- * A process that takes locks, works under them and releases them on command, steered by lines like `contender.ts`. Started by
- * `fault-holder-process.ts`. All times are nanoseconds of CLOCK_MONOTONIC, which every process of the machine shares.
+ * A process that takes locks, works under them and releases them on command. It is steered by lines, as `contender.ts` is, and
+ * started by `fault-holder-process.ts`. All times are nanoseconds of CLOCK_MONOTONIC, which every process of the machine shares.
  */
 import type { LockHandle, LockProvider } from "@holdfast/core";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
@@ -28,12 +28,12 @@ class Holder {
   async hold(path: string): Promise<string> {
     this.path = path;
     this.handle = await this.locks.mutex(path).acquire({ waitMs: 10_000 });
-    // The signal has a listener, as in a service.
+    // The signal has a listener, as it would have in a service.
     this.handle.lost.addEventListener("abort", () => {});
     return String(this.handle.token);
   }
 
-  /** One write to the protected resource, if `assertHeld()` lets it. The time is taken before the check. */
+  /** One write to the protected resource, unless `assertHeld()` throws. The time is taken before the check. */
   write(): string {
     const ns = process.hrtime.bigint();
     try {
@@ -63,10 +63,10 @@ class Holder {
   }
 }
 
-/** Waits for a lock and says when it came to hold it. */
+/** Waits for a lock, and notes when it was granted. */
 class Waiter {
   readonly #locks: LockProvider;
-  /** It knows its place, and has looked at whom it waits for. */
+  /** It knows its place, and watches the node that it waits for. */
   queued = false;
   requeued = 0;
   grantedNs = 0n;
@@ -123,10 +123,10 @@ async function run(command: string, args: readonly string[]): Promise<string[]> 
   }
   if (command === "block") {
     const beganNs = process.hrtime.bigint();
-    // Into the pipe before the loop stands still.
+    // This is in the pipe before the event loop stands still.
     say("blocked");
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(args[0]));
-    // The same tick: no timer has run and no byte has been read since.
+    // This is the same tick: no timer has run and no byte has been read since.
     const resumedNs = process.hrtime.bigint();
     const outcomes = holders.map((holder) => holder.write());
     return [String(beganNs), String(resumedNs), ...outcomes];

@@ -2,8 +2,8 @@ import { eventually } from "@holdfast/test-servers";
 import { type Client, CreateMode, createClient, State } from "node-zookeeper-client";
 
 /**
- * Sees what a server holds through the stock client library, so that what is tested does not vouch for itself. Give it a server that stays
- * well: the library never notices a silent one.
+ * Reads what a server holds through the stock client library, so that the tested code does not judge itself. It needs a server
+ * without faults, since the library never notices a silent one.
  */
 export class FaultObserver implements AsyncDisposable {
   readonly #client: Client;
@@ -22,7 +22,7 @@ export class FaultObserver implements AsyncDisposable {
     return observer;
   }
 
-  /** Whether the library believes to be connected. */
+  /** Whether the library believes that it is connected. */
   get connected(): boolean {
     return this.#client.getState() === State.SYNC_CONNECTED;
   }
@@ -38,7 +38,9 @@ export class FaultObserver implements AsyncDisposable {
     });
   }
 
-  /** Resolves when nothing is below `path`: soon, as a follower may show what the leader has deleted already. */
+  /**
+   * Resolves when nothing is below `path`. This may take a moment, since a follower may still show what the leader has deleted.
+   */
   async empty(path: string): Promise<void> {
     await eventually(async () => (await this.children(path)).length === 0, {
       what: `nothing to be left below ${path}`,
@@ -46,7 +48,7 @@ export class FaultObserver implements AsyncDisposable {
     });
   }
 
-  /** czxid, which is our token, of each child of `path` that is still there. */
+  /** The czxid, which is our token, of each child of `path` that is still there. */
   async czxids(path: string): Promise<bigint[]> {
     const names = await this.children(path);
     const found = await Promise.all(names.map((name) => this.czxid(`${path}/${name}`)));

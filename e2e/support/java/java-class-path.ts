@@ -8,10 +8,10 @@ import { madeOnce } from "../process/made-once.js";
 import { run } from "../process/run.js";
 import { share } from "../share.js";
 
-/** The oldest Curator the layout promises to share locks with, and whatever `e2e/java/pom.xml` names. */
+/** The oldest Curator with which the layout promises to share locks, and the one that `e2e/java/pom.xml` names. */
 export type CuratorVersion = "5.4.0" | "newest";
 
-/** Jars that Maven can bring. The pom names one version, in the property `<id>.version`. */
+/** Jars that Maven can download. The pom names one version, in the property `<id>.version`. */
 export interface MavenProject {
   /** The name that people use. */
   readonly name: string;
@@ -33,12 +33,15 @@ const debianJars = ["curator-recipes-5.4.0.jar", "slf4j-simple.jar"].map((jar) =
 );
 
 const downloadWithinMs = 120_000;
-/** Each test file is a process of its own: without a memory of the failure each would wait for the network again. */
+/**
+ * A download that failed is not tried again within this time. Each test file is a process of its own, and each would wait for
+ * the network again.
+ */
 const tryAgainAfterMs = 600_000;
 
 /**
- * The Curator version that the normal run looks at, for `describe.each`; both in a full run. Only where the two differ, in nodes
- * or in behaviour, does each run need both: a JVM costs seconds.
+ * The newest Curator version of this machine, for `describe.each`; in a full run all versions. Each run needs both only where
+ * the two differ, in nodes or in behaviour: a JVM costs seconds.
  */
 export async function curatorVersionsInShare(): Promise<CuratorVersion[]> {
   const all = await curatorVersions();
@@ -46,7 +49,7 @@ export async function curatorVersionsInShare(): Promise<CuratorVersion[]> {
 }
 
 /**
- * The Curator versions this machine can run, for `describe.each`. The oldest is required: without it this rejects. When
+ * The Curator versions that this machine can run, for `describe.each`. The oldest is required: without it this rejects. When
  * the newest cannot be had, the reason is printed, since a run with one version shows less than a run with two.
  */
 export async function curatorVersions(): Promise<CuratorVersion[]> {
@@ -62,7 +65,7 @@ export async function curatorVersions(): Promise<CuratorVersion[]> {
 
 const found = new Map<CuratorVersion, Promise<string>>();
 
-/** Memoised, failures too: one attempt to download for each process. */
+/** Keeps the result, also of a failure, so that each process tries to download once. */
 export function classPathOf(version: CuratorVersion): Promise<string> {
   let path = found.get(version);
   if (path === undefined) {
@@ -80,7 +83,10 @@ function download(version: CuratorVersion): Promise<string> {
   return mavenClassPath(curator, version === "newest" ? undefined : version);
 }
 
-/** From the cache, or downloaded. Without `version` the one that the pom names. Rejects with the reason when it cannot be had. */
+/**
+ * The class path, from the cache or by a download. Without `version`, it takes the version that the pom names. Rejects with the
+ * reason when it cannot be had.
+ */
 export async function mavenClassPath(project: MavenProject, version?: string): Promise<string> {
   const pom = await readFile(project.pomFile, "utf8");
   const wanted = version ?? versionIn(pom, project);
@@ -129,7 +135,7 @@ async function fetchJars(project: MavenProject, version: string, jarDir: string)
   });
 }
 
-/** What the file says, unless it is older than `tryAgainAfterMs` or not there. */
+/** The text of the file; `null` when there is none, or it is older than `tryAgainAfterMs`. */
 async function recentText(file: string): Promise<string | null> {
   if (!existsSync(file)) return null;
   const { mtimeMs } = await stat(file);

@@ -19,8 +19,9 @@ export async function javaFilesIn(folder: string): Promise<string[]> {
 }
 
 /**
- * Compiles sources, by default `e2e/java/src`, against one class path and returns the folder of the classes. It is named
- * by a hash of both, so that the compiler runs once for each state of the sources and never serves an old one.
+ * Compiles sources, by default `e2e/java/src`, against one class path and returns the folder of the classes. The folder is
+ * named by a hash of both. So the compiler runs once for each state of the sources, and classes of an older state are never
+ * used.
  */
 export async function compileJava(classPath: string, sources?: readonly string[]): Promise<string> {
   const files = sources ?? (await javaFilesIn(sourceDir));

@@ -4,17 +4,17 @@ import { LineProcess, processState } from "../process/line-process.js";
 const startWithinMs = 30_000;
 
 const jvmOptions = [
-  // Many short-lived JVMs on few cores: start fast, stay small.
+  // Many short-lived JVMs run on few cores, so they should start fast and stay small.
   "-Xmx256m",
   "-XX:+UseSerialGC",
   "-XX:TieredStopAtLevel=1",
   "-Xshare:auto",
   "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-  // The IP text that Curator puts into its nodes comes from here too; IPv4 keeps it the same on all machines.
+  // Curator also takes the IP text in its nodes from here. With IPv4 that text is the same on all machines.
   "-Djava.net.preferIPv4Stack=true",
 ];
 
-/** Starts a main class that says its library's version when it is up. */
+/** Starts a main class that reports the version of its library when it is up. */
 export async function startJvm<P>(
   classPath: string,
   main: string,
@@ -35,7 +35,7 @@ export interface JvmClient<O> {
   close(): Promise<void>;
 }
 
-/** A JVM with clients in it, on this machine. It dies with this process, however that dies. */
+/** A JVM with clients in it, on this machine. It ends with this process, however this process ends. */
 export class JvmPeer<C extends JvmClient<O>, O> implements AsyncDisposable {
   readonly pid: number;
   readonly #lines: LineProcess;
@@ -60,7 +60,7 @@ export class JvmPeer<C extends JvmClient<O>, O> implements AsyncDisposable {
     return client;
   }
 
-  /** Stops the whole process in its tracks (SIGSTOP); resolves when it stands still. Nothing is renewed meanwhile. */
+  /** Stops the whole process with SIGSTOP. Resolves when it stands still. Nothing is renewed in the meantime. */
   async pause(): Promise<void> {
     this.#lines.signal("SIGSTOP");
     await eventually(() => processState(this.pid) === "T", { what: `JVM ${this.pid} to stand still` });
@@ -70,7 +70,7 @@ export class JvmPeer<C extends JvmClient<O>, O> implements AsyncDisposable {
     this.#lines.signal("SIGCONT");
   }
 
-  /** SIGKILL: what it holds stays at the server until sessions or leases are over. */
+  /** Sends SIGKILL. What the clients hold stays at the server until their sessions or leases are over. */
   kill(): Promise<void> {
     this.#clients.clear();
     return this.#lines.kill();

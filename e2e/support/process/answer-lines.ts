@@ -4,14 +4,14 @@ function print(...words: readonly (string | number)[]): void {
   process.stdout.write(`${words.map(encodeURIComponent).join(" ")}\n`);
 }
 
-/** Says something that answers no command. */
+/** Prints an event, which is a line that answers no command. */
 export function say(...words: readonly string[]): void {
   print("!", ...words);
 }
 
 /**
- * The worker's side of `LineProcess`: a line on stdin is an id, a command and its words, and its answer on stdout is that id with `ok` and the
- * words of the result, or with `error` and the name and message of the error. The process ends with its stdin.
+ * The worker's side of `LineProcess`. A line on stdin is an id, a command and its words. The answer on stdout is that id with
+ * `ok` and the words of the result, or with `error` and the name and message of the error. The process ends with its stdin.
  */
 export function answerLines(
   run: (command: string, ...args: string[]) => Promise<readonly (string | number)[]>,

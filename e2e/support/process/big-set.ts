@@ -1,7 +1,7 @@
 /**
- * A process with one provider that holds very many locks, and measures the turns of its event loop. Steered by lines like `Peer.java`:
- * `connect <backend> <where> <lease ms>`, `fill <held> <waiting>`, `memory <what happens>`, `until <condition> <within ms>`, `close`. It ends with its
- * stdin. Started by `e2e/big-sets/turns.test.ts`.
+ * A process with one provider that holds very many locks, and measures the turns of its event loop. It is steered by lines as in
+ * `Peer.java`: `connect <backend> <where> <lease ms>`, `fill <held> <waiting>`, `memory <what happens>`,
+ * `until <condition> <within ms>`, `close`. It ends with its stdin. Started by `e2e/big-sets/turns.test.ts`.
  */
 import { openSync, readSync } from "node:fs";
 import { constants, PerformanceObserver, performance } from "node:perf_hooks";
@@ -18,7 +18,7 @@ const open: { readonly [backend: string]: (where: string, leaseMs: number) => Lo
   redis: (url, leaseMs) => redisLocks({ url, leaseMs }),
 };
 
-/** So many are asked for at once, as the asking is the caller's own turn. */
+/** How many locks are asked for at once. All of these calls run in one turn, which belongs to the caller. */
 const askedAtOnce = 250;
 
 let locks: LockProvider;
@@ -29,7 +29,10 @@ let settled = 0;
 let suspensions = 0;
 let renewals = 0;
 
-/** Begins with the nanoseconds for which this thread has had a processor: a turn that other processes delay is no longer by this clock. */
+/**
+ * The file begins with the nanoseconds for which this thread has had a processor. By this clock, other processes do not make a
+ * turn longer.
+ */
 const schedule = openSync("/proc/thread-self/schedstat", "r");
 const text = Buffer.alloc(64);
 
@@ -45,9 +48,9 @@ interface Collection {
 }
 
 /**
- * The kinds of collections that are parts of a full one: the collection itself, its last step after marking in small ones, and the callbacks
- * for the objects that it has found dead. A full collection of a heap with so many objects takes longer than any turn, so that the test reports
- * its length beside the turns and does not count it as a part of one.
+ * The kinds of collections that are parts of a full one: the collection itself, its last step after marking in small steps, and
+ * the callbacks for the objects that it has found dead. A full collection of a heap with so many objects takes longer than any
+ * turn. So the test reports its length beside the turns, and does not count it as a part of a turn.
  */
 const full: ReadonlySet<number | undefined> = new Set([
   constants.NODE_PERFORMANCE_GC_MAJOR,
@@ -69,9 +72,9 @@ interface Turn {
   readonly workedMs: number;
 }
 
-/** Shorter turns are not remembered. */
+/** Turns that are shorter than this are not remembered. */
 const shortMs = 10;
-/** The process writes to standard error which collections were in a longer turn than this. */
+/** For a turn that is longer than this, the process writes to standard error which collections were in it. */
 const longMs = 45;
 let turns: Turn[] = [];
 
@@ -86,12 +89,12 @@ function watchTurns(): void {
 }
 
 /**
- * The longest turn without full collections, and the longest such collection, since it was last asked. A heap of this size is marked for most
- * of a second in small steps of which Node.js has no entries: each part that is measured begins with a heap that was just collected, so that
- * hardly one needs it.
+ * The longest turn without full collections, and the longest such collection, since the last call. A heap of this size is
+ * marked for most of a second, in small steps of which Node.js has no entries. So each measured part begins with a heap that
+ * was just collected, and hardly any part needs to mark it.
  */
 async function longest(): Promise<[turnMs: number, collectionMs: number]> {
-  // The turn that is under way counts too. Node.js makes the entries of its collections in the next one.
+  // The turn that is under way counts too. Node.js makes the entries of its collections in the next turn.
   await turn();
   await turn();
   note(collector.takeRecords());
@@ -118,7 +121,10 @@ function tellLong(workedMs: number, tookMs: number, within: readonly Collection[
   );
 }
 
-/** The forced collection takes most of a second, in which answers and timers pile up that come one by one without it. */
+/**
+ * Waits until the event loop is calm. The forced collection takes most of a second. In that time answers and timers pile up
+ * that would come one by one without it.
+ */
 async function caughtUp(): Promise<void> {
   const endMs = performance.now() + 2_000;
   for (let calm = 0; calm < 10 && performance.now() < endMs; ) {
@@ -128,7 +134,7 @@ async function caughtUp(): Promise<void> {
   }
 }
 
-/** Looks at some thousand in each turn. */
+/** Looks at some thousand handles in each turn. */
 async function allHeld(): Promise<boolean> {
   for (let i = 0; i < held.length; i++) {
     if (held[i]?.state !== "held") return false;
@@ -168,17 +174,17 @@ const commands: { readonly [name: string]: (...args: string[]) => Promise<readon
     for (const handle of held) handle.lost.addEventListener("abort", () => lost++);
     for (waiting = 0; waiting < Number(waitingCount); waiting++) {
       const settle = (): void => void settled++;
-      // The limit keeps the warnings away of waits that cannot end.
+      // Without this limit, the provider would warn of waits that cannot end.
       locks.mutex(`lock-${waiting}`).acquire({ waitMs: 900_000 }).then(settle, settle);
       if (waiting % askedAtOnce === 0) await turn();
     }
-    // The waiters were asked for in order, so that all of them are queued with the last one.
+    // The waiters asked in order, so once the last one is queued, all of them are.
     const last = locks.mutex(`lock-${waiting - 1}`);
     while (((await last.inspect({ maxPending: 0 })).pendingTotal ?? 0) === 0) await sleep(5);
     renewals = 0;
     return [];
   },
-  /** Answers as `longest`, which `close` does too. */
+  /** Waits for the condition and answers with `longest()`, as `close` does too. */
   async until(condition = "", withinMs = "") {
     const endMs = performance.now() + Number(withinMs);
     while (!(await (conditions[condition] as (typeof conditions)[string])())) {

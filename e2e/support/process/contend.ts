@@ -5,7 +5,7 @@ export interface Contention {
   readonly path: string;
   /** A number that nothing but the lock protects. */
   readonly counterFile: string;
-  /** Grows by one line for each grant of anybody: `label czxid nodeName countBefore`. */
+  /** Gets one line for each grant of any contender: `label czxid nodeName countBefore`. */
   readonly logFile: string;
   readonly grants: number;
   readonly label: string;
@@ -15,11 +15,10 @@ const grantWithinMs = 60_000;
 const lookEvery = 10;
 
 /**
- * Our side of `Contender.java`: takes the lock again and again and, while holding, adds one to the number in the file:
- * two holders at once lose an update. The line in the log is written while holding, so lines stand in the order of the
- * grants.
+ * Our side of `Contender.java`. It takes the lock again and again. While it holds, it adds one to the number in the file: two
+ * holders at once lose an update. It also writes the line in the log while it holds, so lines stand in the order of the grants.
  *
- * A handle does not tell its node, so every tenth time it is looked up with `inspect()`; the others leave `-`.
+ * A handle does not show its node. So every tenth grant looks the node up with `inspect()`; the other grants write `-`.
  */
 export async function contend(locks: LockProvider, contention: Contention): Promise<void> {
   const { path, grants, label } = contention;
@@ -44,7 +43,7 @@ export async function contend(locks: LockProvider, contention: Contention): Prom
   }
 }
 
-/** To be run while holding: leaves a line in the log, and adds one to the counter. */
+/** To be called while holding. Writes a line to the log, and adds one to the counter. */
 export async function countGrant(
   { counterFile, logFile, label }: Contention,
   token: bigint | null,
@@ -55,7 +54,7 @@ export async function countGrant(
   await writeFile(counterFile, String(count + 1));
 }
 
-/** Throws where it sees that another holder writes at the same time. */
+/** Throws when it sees that another holder is writing at the same time. */
 export async function readCount(counterFile: string, label: string): Promise<number> {
   const text = await readFile(counterFile, "utf8");
   if (text === "") throw new Error(`${label} found the counter half written: somebody else holds too`);

@@ -10,7 +10,7 @@ export interface ContenderProcess {
   close(): Promise<void>;
 }
 
-/** A Node.js process of its own that holds locks through the built packages, as an installed service would. */
+/** Starts a Node.js process that holds locks through the built packages, as an installed service would. */
 export async function startContenderProcess(
   connect: string,
   sessionTimeoutMs = 10_000,
@@ -24,7 +24,7 @@ export async function startContenderProcess(
     await lines.kill();
     throw error;
   } finally {
-    // Loaded by now.
+    // By now the process has loaded the program.
     await emitted[Symbol.asyncDispose]();
   }
   return {

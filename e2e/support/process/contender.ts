@@ -1,6 +1,6 @@
 /**
- * A process that contends, steered by lines like `Peer.java`: `connect <connectString> <sessionTimeoutMs>`, `contend <path>
- * <counterFile> <logFile> <grants> <label>`, `close`. It ends with its stdin. Started by `contender-process.ts`.
+ * A process that contends for locks. It is steered by lines as in `Peer.java`: `connect <connectString> <sessionTimeoutMs>`,
+ * `contend <path> <counterFile> <logFile> <grants> <label>`, `close`. It ends with its stdin. Started by `contender-process.ts`.
  */
 import type { LockProvider } from "@holdfast/core";
 import { zookeeperLocks } from "@holdfast/zk-recipes";

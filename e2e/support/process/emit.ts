@@ -10,8 +10,8 @@ const compilerOptions = "--ignoreConfig --module nodenext --target es2022 --type
 );
 
 /**
- * Brings built packages and those below them up to date, for processes that use them as an installed service would. Fast
- * when they are, and nothing below `npm test`, which has built them all.
+ * Brings built packages and the packages below them up to date, for processes that use them as an installed service would. This
+ * is fast when they are up to date. Under `npm test`, which has built them all, it does nothing.
  */
 export async function buildPackages(...packages: string[]): Promise<void> {
   if (process.env.HOLDFAST_BUILT === "1") return;
@@ -22,7 +22,7 @@ export async function buildPackages(...packages: string[]): Promise<void> {
   await run(turbo, build, { cwd: root, withinMs: 120_000 });
 }
 
-/** A folder inside the repository, so that `@holdfast/...` resolves from it: there, to the built packages. */
+/** A folder inside the repository, so that `@holdfast/...` resolves from it to the built packages. */
 export async function scratchInside(): Promise<{ dir: string } & AsyncDisposable> {
   const cache = join(root, ".cache/e2e");
   await mkdir(cache, { recursive: true });
@@ -30,7 +30,10 @@ export async function scratchInside(): Promise<{ dir: string } & AsyncDisposable
   return { dir, [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
 }
 
-/** A file below `e2e`, such as `support/process/contender`, with all that it imports there, as JavaScript for processes of its own: Node 20 runs no TypeScript. */
+/**
+ * A file below `e2e`, such as `support/process/contender`, as JavaScript, with all that it imports there. Processes of their
+ * own need that, since Node 20 runs no TypeScript.
+ */
 export async function emit(name: string): Promise<{ url: URL; file: string } & AsyncDisposable> {
   const scratch = await scratchInside();
   const e2e = join(root, "e2e");
@@ -40,7 +43,7 @@ export async function emit(name: string): Promise<{ url: URL; file: string } & A
   return { file, url: pathToFileURL(file), [Symbol.asyncDispose]: () => scratch[Symbol.asyncDispose]() };
 }
 
-/** One compiler for all sources: most of its time goes into the declarations that they share. */
+/** Compiles all sources in one run, since most of the compiler's time goes into the declarations that they share. */
 export async function compile(
   source: string | readonly string[],
   outDir: string,

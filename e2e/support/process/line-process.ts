@@ -4,9 +4,9 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 
 /**
- * `exec` keeps the pid, so that signals reach the JVM itself. The watchdog beside it ends the JVM when the pipe on
- * descriptor 3 breaks without a word, which is what a killed parent leaves; a JVM that is stopped would never see its
- * own stdin end. A line on the pipe says that the JVM has ended by itself and calls the watchdog off.
+ * `exec` keeps the pid, so that signals reach the JVM itself. The watchdog beside it kills the JVM when the pipe on descriptor
+ * 3 closes without a line, as after the death of the parent. The end of its own stdin is not enough, since a stopped JVM would
+ * never see it. A line on the pipe says that the JVM has ended by itself, and ends the watchdog.
  */
 const guarded = `(read -r _ <&3 || kill -KILL $$) </dev/null >/dev/null 2>&1 & exec "$@" 3<&-`;
 
@@ -19,7 +19,7 @@ interface Pending {
   readonly timer: NodeJS.Timeout;
 }
 
-/** A child process that answers lines: see `Peer.java` for the protocol. Every wait has a limit. */
+/** A child process that answers lines. `Peer.java` describes the protocol. Every wait has a limit. */
 export class LineProcess {
   readonly pid: number;
   readonly #child: ChildProcess;
@@ -40,7 +40,7 @@ export class LineProcess {
     this.pid = child.pid;
     this.#child = child;
     this.#stdin = stdin;
-    // A process that died while we wrote is reported by its exit, with more to say than EPIPE.
+    // When a process died while we wrote, its exit is reported, which says more than EPIPE.
     stdin.on("error", () => {});
     guard.on("error", () => {});
     stderr.on("data", (data: Buffer) => {
@@ -49,7 +49,7 @@ export class LineProcess {
     createInterface({ input: stdout }).on("line", (line) => this.#read(line));
     this.#exited = new Promise((resolve) => {
       child.on("exit", () => guard.end("over\n"));
-      // Not before all that it wrote has been read.
+      // `close` comes only when all that the process wrote has been read.
       child.on("close", (code, signal) => {
         this.#end(`ended with ${code ?? signal}`);
         resolve();
@@ -57,7 +57,7 @@ export class LineProcess {
     });
   }
 
-  /** The end of what it has written to standard error. */
+  /** The end of what the process has written to standard error. */
   get stderr(): string {
     return this.#stderr;
   }
@@ -116,7 +116,7 @@ export class LineProcess {
     this.#child.kill(signal);
   }
 
-  /** Ends stdin, which asks the process to go; kills it when it does not within `withinMs`. */
+  /** Ends stdin, which asks the process to end. Kills the process when it has not ended within `withinMs`. */
   async end(withinMs: number): Promise<void> {
     this.#stdin.end();
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), withinMs);
@@ -136,7 +136,7 @@ export class LineProcess {
       return;
     }
     const pending = this.#pending.get(id);
-    // An answer that comes after its limit has no waiter: its request was rejected, with the reason.
+    // An answer that comes after its limit has no waiter: its request was already rejected, with the reason.
     if (pending === undefined) return;
     this.#pending.delete(id);
     clearTimeout(pending.timer);
@@ -159,11 +159,14 @@ export class LineProcess {
   }
 }
 
-/** One letter as in Linux's `/proc/<pid>/stat`: `T` stopped, `Z` ended and not yet reaped; `null` when it is gone. */
+/**
+ * The state of a process, one letter as in Linux's `/proc/<pid>/stat`: `T` stopped, `Z` ended and not yet reaped; `null` when
+ * it is gone.
+ */
 export function processState(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The program's name comes first, in parentheses, and may hold anything.
+    // The program's name comes first, in parentheses, and may contain any character.
     return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3);
   } catch {
     return null;

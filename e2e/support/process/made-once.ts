@@ -6,10 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 const lookEveryMs = 50;
 
 /**
- * Makes the folder `finished` unless it is there: `make` fills another folder, which gets that name when it is complete, so that an
- * interrupted attempt leaves nothing that looks finished. Test files are processes of their own; of those that need the folder at the
- * same time one makes it and the others wait. A process that fails rejects with its error, and the next one tries. A mark that is
- * older than `withinMs`, which is the limit of `make`, was left by a process that was killed, and counts for nothing.
+ * Makes the folder `finished` unless it is there. `make` fills another folder, which gets that name when it is complete, so an
+ * interrupted attempt leaves nothing that looks finished. Test files are processes of their own. When several need the folder
+ * at the same time, one makes it and the others wait. If its `make` fails, its call rejects with the error, and the next
+ * process tries. A mark that is older than `withinMs`, which is the limit of `make`, was left by a killed process and is
+ * removed.
  */
 export async function madeOnce(
   finished: string,
@@ -28,7 +29,7 @@ export async function madeOnce(
     try {
       if (existsSync(finished)) return;
       await make(staged);
-      // A mark that was thought to be old lets two make it: the first is as good.
+      // When a mark was wrongly taken for an old one, two processes make the folder. The first result is as good as the second.
       if (!existsSync(finished)) await rename(staged, finished);
     } finally {
       await rm(staged, { recursive: true, force: true });
@@ -37,7 +38,7 @@ export async function madeOnce(
   }
 }
 
-/** Whether this call has made the file. */
+/** Whether this call has created the file. */
 async function created(file: string): Promise<boolean> {
   try {
     await writeFile(file, `${process.pid}\n`, { flag: "wx" });
@@ -48,7 +49,7 @@ async function created(file: string): Promise<boolean> {
   }
 }
 
-/** 0 for a file that is not there. */
+/** The age of the file, 0 when it is not there. */
 async function ageMs(file: string): Promise<number> {
   try {
     return Date.now() - (await stat(file)).mtimeMs;

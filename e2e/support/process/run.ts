@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 
-/** Runs a command to its end; rejects with the last of its output when it fails or takes longer. */
+/** Runs a command to its end. Rejects with the end of its output when it fails or takes longer. */
 export function run(
   command: string,
   args: readonly string[],

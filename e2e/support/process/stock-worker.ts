@@ -1,7 +1,10 @@
 /**
- * A process that sells from a stock in PostgreSQL, steered by lines as `contender.ts` is: `connect <database> <Redis> <Redis> <Redis>`,
- * `order <library> <id>`, which answers once it holds the lock of that article and has read its stock, `write`, which writes one less than what
- * it has read and answers `sold` or `refused`, and `close`. Started by `stock-workers.ts`.
+ * A process that sells from a stock in PostgreSQL. It is started by `stock-workers.ts` and steered by lines, as `contender.ts` is:
+ *
+ * - `connect <database> <Redis> <Redis> <Redis>`.
+ * - `order <library> <id>` answers once the process holds the lock of that article and has read its stock.
+ * - `write` writes one less than what it has read, and answers `sold` or `refused`.
+ * - `close`.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { LockLostError } from "@holdfast/core";
@@ -22,7 +25,10 @@ interface Hold {
 }
 
 interface Locks {
-  /** Runs the body once the lock is held. Does nothing where it was not granted, or lost; a body that has an outcome keeps it. */
+  /**
+   * Runs the body once the lock is held. Does nothing more when the lock was not granted or was lost; an outcome that the body
+   * has by then stays.
+   */
   withLock(name: string, body: (hold: Hold) => Promise<void>): Promise<void>;
   close(): Promise<unknown>;
 }
@@ -52,9 +58,9 @@ function holdfastOver(url: string, pool: pg.Pool): Locks {
 
 function redlockOver(urls: readonly string[], pool: pg.Pool): Locks {
   const clients = urls.map((url) => new Redis(url));
-  // It wants a lease that is longer than this threshold by 100 ms.
+  // redlock wants a lease that is longer than this threshold by 100 ms.
   const redlock = new Redlock(clients, { retryCount: 0, automaticExtensionThreshold: leaseMs - 100 });
-  // Each node that says no is an event: that the lock is taken is nothing to report.
+  // Each refusal of a node is an error event, but a lock that is taken is nothing to report.
   redlock.on("error", () => {});
   return {
     async withLock(name, body) {
@@ -68,7 +74,7 @@ function redlockOver(urls: readonly string[], pool: pg.Pool): Locks {
       } catch (error) {
         const { name } = error as Error;
         if (!(error instanceof ExecutionError) && name !== "AbortError") throw error;
-        // It was taken, or lost: the pause before it is asked for again.
+        // The lock was taken or lost. This is the pause before it is asked for again.
         await sleep(10);
       }
     },
@@ -96,7 +102,10 @@ async function withoutFence(
   }
 }
 
-/** Reads the stock and checks that the lock is held; writes by what it has read when the test says so. Between check and write the test stops the process. */
+/**
+ * Reads the stock and checks that the lock is held. Writes, from what it has read, when the test says so. Between the check and
+ * the write the test stops the process.
+ */
 async function sell(locks: Locks, id: number, looked: () => void, mayWrite: Promise<void>): Promise<Outcome> {
   let outcome: Outcome | undefined;
   const body = async (hold: Hold): Promise<void> => {

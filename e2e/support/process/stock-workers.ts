@@ -3,7 +3,7 @@ import { LineProcess } from "./line-process.js";
 
 const answerWithinMs = 60_000;
 
-/** How a worker keeps others out. */
+/** The library whose locks keep other workers out. */
 export type LockLibrary = "holdfast" | "redlock";
 
 /** A Node.js process of its own that sells from a stock in PostgreSQL, through the built packages. */
@@ -16,7 +16,7 @@ export interface StockWorker {
   close(): Promise<void>;
 }
 
-/** @param masters the URLs of Redis servers: the first one has the locks of holdfast, and all of them those of redlock. */
+/** @param masters the URLs of Redis servers. The first one has the locks of holdfast, and all of them have those of redlock. */
 export async function startStockWorkers(
   count: number,
   database: string,

@@ -7,7 +7,7 @@ import { eventually } from "@holdfast/test-servers";
 /** The numeric user id of Debian's user without rights. PostgreSQL and PgBouncer refuse to run as root. */
 const unprivilegedUser = 65_534;
 
-/** The server ends by the signal when the pipe to its standard input closes, which happens however this process ends. */
+/** Sends the signal to the server when the pipe to the standard input closes. That happens however this process ends. */
 const leashed =
   'signal=$1; shift; exec 3<&0; "$@" </dev/null 3<&- & read -r _ <&3; kill -"$signal" $!; wait $!';
 
@@ -18,11 +18,11 @@ export interface UnprivilegedServer {
 
 export interface UnprivilegedServerOptions {
   readonly name: string;
-  /** Makes the command and its arguments, after the files that it needs. */
+  /** Makes the files that the server needs, and resolves to its command and arguments. */
   prepare(ground: Ground): Promise<readonly string[]>;
-  /** What its standard error says once it serves. */
+  /** A text that the server writes to standard error once it serves. */
   readonly ready: string;
-  /** What ends it at once, whatever its clients do. */
+  /** The signal that ends the server at once, whatever its clients do. */
   readonly end: "QUIT" | "KILL";
 }
 
@@ -56,7 +56,7 @@ export async function startUnprivileged(options: UnprivilegedServerOptions): Pro
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     log += text;
   });
-  // A server that has ended closes the pipe first.
+  // A server that has ended closes the pipe before we do.
   child.stdin.on("error", () => {});
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const stop = async (): Promise<void> => {

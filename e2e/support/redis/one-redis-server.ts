@@ -8,10 +8,10 @@ import {
 } from "@holdfast/test-servers";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 
-/** Heartbeats so rare that what comes in time has come for another reason. */
+/** Heartbeats are so rare here that they cannot be the cause of anything that comes in time. */
 export const rare = { heartbeatMs: 20_000, aliveMs: 70_000 };
 
-/** One real server for a file of tests, and providers on it that end with the test. */
+/** One real server for a test file, and providers on it that are closed with the test. */
 export class OneServer {
   #node: RedisNode | undefined;
   #names = 0;
@@ -37,7 +37,10 @@ export class OneServer {
     return provider;
   }
 
-  /** A provider with a link of its own, to be cut or tampered with; closed with the test, whatever state the link is in. */
+  /**
+   * A provider with a link of its own, which a test may cut or tamper with. It is closed with the test, whatever state the link
+   * is in.
+   */
   async linked(
     options: Omit<RedisLocksOptions, "url"> = {},
   ): Promise<{ locks: RedisLocks; link: RedisProxy }> {
@@ -76,7 +79,7 @@ export class OneServer {
     return answer.map(String);
   }
 
-  /** Waits until `key`, a list, is so long. */
+  /** Waits until the list `key` has this length. */
   async untilLong(key: string, length: number): Promise<void> {
     await eventually(async () => (await this.number("LLEN", key)) === length, {
       what: `${length} in the list ${key}`,

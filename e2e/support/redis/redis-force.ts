@@ -6,13 +6,16 @@ interface Operating {
   requestRevoke(kind: string, name: string): Promise<boolean>;
 }
 
-/** What an operator's tool of ours does: frees a lock under its holder. `false` when it was free. */
+/** Frees a lock under its holder, as an operator's tool of ours does. `false` when it was free. */
 export function forceOpen(view: { readonly name: string }): Promise<boolean> {
   const { driver, kind } = operating(view);
   return driver.force(kind, view.name);
 }
 
-/** Like `Mutex.requestRevoke()`, for every kind: `LeaderElection` does not offer it. `false` when no holder could be asked. */
+/**
+ * Like `Mutex.requestRevoke()`, for every kind, since `LeaderElection` does not offer it. `false` when no holder could be
+ * asked.
+ */
 export function askToLetGo(view: { readonly name: string }): Promise<boolean> {
   const { driver, kind } = operating(view);
   return driver.requestRevoke(kind, view.name);
@@ -24,7 +27,7 @@ function operating(view: object): { readonly driver: Operating; readonly kind: s
   return { driver: parts.engine.driver as unknown as Operating, kind: parts.kind };
 }
 
-/** What `RLock.forceUnlock()` and `delete()` leave: no key, and the word that it is free. */
+/** Leaves what `RLock.forceUnlock()` and `delete()` leave: no key, and the message that the lock is free. */
 export async function forceOpenAsJava(node: RedisNode, name: string): Promise<void> {
   await node.command("DEL", name);
   await node.command("PUBLISH", `redisson_lock__channel:{${name}}`, "0");

@@ -11,7 +11,7 @@ export class RedisOwnerProcess {
     this.#lines = lines;
   }
 
-  /** So many of them, built once. */
+  /** Starts `count` such processes. The program is built once for all of them. */
   static async start(
     count: number,
     url: string,
@@ -31,7 +31,7 @@ export class RedisOwnerProcess {
     return all.map((lines) => new RedisOwnerProcess(lines));
   }
 
-  /** The token; `null` where it was not granted. */
+  /** The token; `null` when the lock was not granted. */
   async take(name: string, owner: string, waitMs = 0): Promise<bigint | null> {
     const [token] = await this.#lines.request("take", [name, owner, String(waitMs)], waitMs + answerWithinMs);
     return token === undefined ? null : BigInt(token);
@@ -42,7 +42,7 @@ export class RedisOwnerProcess {
     return outcome;
   }
 
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void> {
     return this.#lines.kill();
   }

@@ -1,7 +1,7 @@
 /**
- * A process that holds re-entrant mutexes for named owners, steered by lines like `Peer.java`: `connect <url> <leaseMs>`,
- * `take <name> <owner> <waitMs>` (its token, or nothing where it was not granted), `release <name>` (the last one taken; how it
- * ended), `close`. It ends with its stdin. Started by `redis-owner-process.ts`.
+ * A process that holds re-entrant mutexes for named owners. It is steered by lines as in `Peer.java`: `connect <url> <leaseMs>`,
+ * `take <name> <owner> <waitMs>` (answers the token, or nothing when it was not granted), `release <name>` (releases the last one
+ * taken, and answers how it ended), `close`. It ends with its stdin. Started by `redis-owner-process.ts`.
  */
 import type { LockHandle } from "@holdfast/core";
 import { type RedisLocks, redisLocks } from "@holdfast/redis-recipes";

@@ -70,7 +70,7 @@ export class RedissonClient {
     return this.#make(RedissonHolder, "multiLock", ...names);
   }
 
-  /** A new `RedissonRedLock` object: the plain lock of one name at the server of each client, of which a majority is enough. */
+  /** A new `RedissonRedLock` object: the plain lock of one name at the server of each client. A majority of them is enough. */
   redLock(name: string, others: readonly RedissonClient[]): Promise<RedissonHolder> {
     return this.#make(RedissonHolder, "redLock", name, ...others.map((client) => client.#name));
   }
@@ -91,8 +91,8 @@ export class RedissonClient {
   }
 
   /**
-   * See `RedissonContender.java`: again and again acquire, add one to the counter file, leave a line in the log,
-   * release.
+   * See `RedissonContender.java`: again and again it acquires, adds one to the counter file, writes a line to the log, and
+   * releases.
    */
   async contend(
     contention: RedissonContention,
@@ -130,7 +130,7 @@ export class RedissonClient {
     return { writes: Number(writes), mostReaders: Number(most) };
   }
 
-  /** `shutdown`: ends renewals and connections. What it holds stays until the lease is over. */
+  /** `shutdown`: ends renewals and connections. What the client holds stays until the lease is over. */
   async close(): Promise<void> {
     await this.#lines.request("close", [this.#name], answerWithinMs);
     this.#onClose();
@@ -148,7 +148,7 @@ export class RedissonClient {
     return new Kind(this.#lines, kind, await this.#new(kind, ...args));
   }
 
-  /** Under which name the JVM knows the new object. */
+  /** Makes a new object, and resolves to the name by which the JVM knows it. */
   async #new(kind: string, ...args: string[]): Promise<string> {
     this.#lastObject += 1;
     const remoteName = `${this.#name}/${kind}-${this.#lastObject}`;

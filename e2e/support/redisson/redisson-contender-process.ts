@@ -22,14 +22,14 @@ export interface HoldWanted {
   readonly waitMs: number;
 }
 
-/** A Node.js process of its own that holds locks through the built packages, as an installed service would. */
+/** Starts a Node.js process that holds locks through the built packages, as an installed service would. */
 export async function startOurProcess(options: RedisLocksOptions): Promise<OurProcess> {
   await buildPackages("@holdfast/redis-recipes", "@holdfast/multi-lock");
   await using emitted = await emit("support/redisson/redisson-contender");
   const lines = new LineProcess(process.execPath, [emitted.file]);
   const ours = new OurProcess(lines);
   try {
-    // It is loaded when it answers, and needs the folder no longer.
+    // Once the process answers, it has loaded the program and needs the folder no longer.
     await ours.ask("connect", options, answerWithinMs);
   } catch (error) {
     await lines.kill();
@@ -63,17 +63,17 @@ export class OurProcess implements AsyncDisposable {
     return this.ask("contendSemaphore", contention, withinMs);
   }
 
-  /** Takes it and keeps it, renewed, for as long as the process lives. */
+  /** Takes the lock and keeps it, renewed, for as long as the process lives. */
   hold(wanted: HoldWanted): Promise<{ readonly permitIds: readonly string[] }> {
     return this.ask("hold", wanted, wanted.waitMs + answerWithinMs);
   }
 
-  /** One after the other. */
+  /** Counts down `times` times, one after the other. */
   async countDown(name: string, times: number, withinMs: number): Promise<void> {
     await this.ask("countDown", { name, times }, withinMs);
   }
 
-  /** SIGKILL: what it holds stays until the lease is over. */
+  /** Sends SIGKILL. What the process holds stays until the lease is over. */
   kill(): Promise<void> {
     return this.#lines.kill();
   }

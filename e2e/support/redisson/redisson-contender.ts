@@ -1,6 +1,6 @@
 /**
- * A process of ours beside Redisson's, steered by lines like `RedissonPeer.java`; started by
- * `redisson-contender-process.ts`, which says what each command is given. It ends with its stdin, and lets nothing go then.
+ * A process of ours beside Redisson's. It is steered by lines as in `RedissonPeer.java`, and started by
+ * `redisson-contender-process.ts`, which says what each command is given. It ends with its stdin, and then releases nothing.
  */
 import type { PermitHandle } from "@holdfast/core";
 import { type RedisLocks, type RedisLocksOptions, redisLocks } from "@holdfast/redis-recipes";
@@ -49,7 +49,7 @@ async function run(command: string, given: unknown): Promise<unknown> {
   }
 }
 
-/** Never given back: this process is there to be killed. */
+/** The hold is never given back, since this process is there to be killed. */
 async function hold(
   on: RedisLocks,
   { kind, name, waitMs }: HoldWanted,

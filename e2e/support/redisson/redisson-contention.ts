@@ -1,21 +1,21 @@
 import type { RedissonLockKind } from "./redisson-lock.js";
 
-/** Redisson's ways to be the only one; see `RedissonTurns.java`. `multi` takes the locks `<name>:a` and `<name>:b`. */
+/** Redisson's exclusive locks; see `RedissonTurns.java`. `multi` takes the locks `<name>:a` and `<name>:b`. */
 export type RedissonExclusive = Exclude<RedissonLockKind, "read"> | "fenced" | "multi";
 
 export interface RedissonContention {
   readonly name: string;
   /** A number that nothing but the lock protects. */
   readonly counterFile: string;
-  /** Grows by one line for each grant of anybody: `label token - countBefore`. */
+  /** Gets one line for each grant of any contender: `label token - countBefore`. */
   readonly logFile: string;
-  /** At most so many. */
+  /** The most grants that it takes. */
   readonly grants: number;
-  /** No grant is asked for after so long. Default: as long as the request may take. */
+  /** After this time it asks for no further grant. Default: as long as the request may take. */
   readonly forMs?: number;
   /** How long each grant is held, besides the time that counting takes. Default 0. */
   readonly holdMs?: number;
-  /** Left out the watchdog renews. */
+  /** Without it, the watchdog renews the hold. */
   readonly leaseMs?: number;
   readonly label: string;
 }
@@ -28,12 +28,12 @@ export interface TurnsHad {
 
 export interface RedissonSemaphoreContention {
   readonly name: string;
-  /** That number is to be set already. */
+  /** The number of permits, which has to be set already. */
   readonly limit: number;
-  /** Empty at first; each holder has one file for each permit in it while it holds. */
+  /** A folder that is empty at first. Each holder has one file in it for each of its permits while it holds. */
   readonly folder: string;
   readonly grants: number;
-  /** Takes one permit, then two, up to so many, and from one again. Default 1. */
+  /** It takes one permit, then two, up to this number, and then one again. Default 1. */
   readonly mostAtOnce?: number;
   readonly label: string;
 }
@@ -42,10 +42,10 @@ export interface RedissonReadWriteContention {
   readonly name: string;
   /** A number that nothing but the lock protects. */
   readonly counterFile: string;
-  /** Empty at first; each holder has a file in it while it holds. */
+  /** A folder that is empty at first. Each holder has a file in it while it holds. */
   readonly folder: string;
   readonly turns: number;
-  /** Every so many turns it writes; in the others it reads. */
+  /** It writes in every `writeEvery`-th turn, and reads in the others. */
   readonly writeEvery: number;
   /** Whether it becomes a reader after each write. Default false. */
   readonly downgrade?: boolean;

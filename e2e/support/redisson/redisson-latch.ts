@@ -15,7 +15,7 @@ export class RedissonLatch extends RedissonObject {
     return this.askNumber("count");
   }
 
-  /** False when it did not become zero in time. */
+  /** False when the count did not become zero in time. */
   async wait({ waitMs = -1 }: RedissonWait = {}): Promise<boolean> {
     return (await this.askLong("await", waitMs, [waitMs]))[0] === "true";
   }

@@ -4,13 +4,16 @@ import { RedissonObject } from "./redisson-object.js";
 /** `read` and `write` are the halves of the `RReadWriteLock` of that name. */
 export type RedissonLockKind = "plain" | "fair" | "spin" | "read" | "write";
 
-/** Redisson's locks belong to threads. Left out, each object has a thread of its own; two objects may share one by its name. */
+/**
+ * Redisson's locks belong to threads. Without a name, each object has a thread of its own. Two objects with one name share a
+ * thread.
+ */
 export interface OnThread {
   readonly thread?: string;
 }
 
 export interface RedissonLease {
-  /** Left out the watchdog renews the hold until it is released. */
+  /** Without it, the watchdog renews the hold until it is released. */
   readonly leaseMs?: number;
 }
 
@@ -19,9 +22,9 @@ export interface RedissonTry extends RedissonLease, OnThread {
   readonly waitMs?: number;
 }
 
-/** What can take and give back: all that an `RLock` over several names can do. */
+/** What can be taken and given back, which is all that an `RLock` over several names can do. */
 export class RedissonHolder extends RedissonObject {
-  /** Waits for ever; the request gives up after 60 s, Redisson does not. */
+  /** Waits for ever. The request gives up after 60 s, but Redisson does not. */
   async lock({ leaseMs = -1, thread }: RedissonLease & OnThread = {}): Promise<void> {
     await this.askLong("lock", -1, [this.threadName(thread), leaseMs]);
   }
@@ -52,7 +55,7 @@ export class RedissonLock extends RedissonHolder {
   readonly #clientId: string;
   readonly #thread: string;
 
-  /** `thread`: the one that is used where none is named. */
+  /** `thread`: the thread that is used where a call names none. */
   constructor(
     lines: LineProcess,
     kind: string,
@@ -86,12 +89,12 @@ export class RedissonLock extends RedissonHolder {
     return this.askNumber("holdCount", [this.threadName(thread)]);
   }
 
-  /** -2 when it is free, -1 when it is held without an end. */
+  /** -2 when the lock is free, -1 when it is held without an end. */
   remainingMs(): Promise<number> {
     return this.askNumber("remainTimeToLive");
   }
 
-  /** How the thread is called on the server: client id and thread id. */
+  /** The thread's name on the server: client id and thread id. */
   async owner({ thread }: OnThread = {}): Promise<string> {
     return `${this.#clientId}:${(await this.ask("threadId", [this.threadName(thread)]))[0]}`;
   }
@@ -111,14 +114,14 @@ export class RedissonFencedLock extends RedissonLock {
     return token === undefined ? null : BigInt(token);
   }
 
-  /** The last one given to anybody; 0 before the first. */
+  /** The last token that any client was given; 0 before the first. */
   async token(): Promise<bigint> {
     const [token = ""] = await this.ask("token");
     return BigInt(token);
   }
 }
 
-/** One `RReadWriteLock`: its halves, which share a thread where none is named. */
+/** One `RReadWriteLock`. Its two halves share a thread where a call names none. */
 export class RedissonReadWriteLock {
   readonly read: RedissonLock;
   readonly write: RedissonLock;

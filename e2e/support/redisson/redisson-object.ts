@@ -3,14 +3,14 @@ import type { LineProcess } from "../process/line-process.js";
 export const answerWithinMs = 30_000;
 const foreverMs = 60_000;
 
-/** How long Redisson is to wait. Left out it waits for ever, and the request for 60 s. */
+/** How long Redisson waits. Without it Redisson waits for ever, and the request fails after 60 s. */
 export interface RedissonWait {
   readonly waitMs?: number;
 }
 
 /** One of Redisson's objects in the JVM; see `RedissonObjects.java`. */
 export class RedissonObject {
-  /** Under which the JVM knows it. */
+  /** The name by which the JVM knows it. */
   readonly remoteName: string;
   readonly #lines: LineProcess;
   readonly #kind: string;
@@ -25,7 +25,7 @@ export class RedissonObject {
     return this.#lines.request(`${this.#kind}.${verb}`, [this.remoteName, ...args.map(String)], withinMs);
   }
 
-  /** Asks for something that may take as long as `waitMs`, or for ever when that is negative. */
+  /** Sends a request that may take as long as `waitMs`, or for ever when that is negative. */
   protected askLong(verb: string, waitMs: number, args: readonly unknown[]): Promise<string[]> {
     return this.ask(verb, args, waitMs < 0 ? foreverMs : waitMs + answerWithinMs);
   }

@@ -10,7 +10,7 @@ const grantWithinMs = 60_000;
 
 export type OurHold = Pick<LockHandle, "token" | "assertHeld" | "release">;
 
-/** Ours for each of Redisson's ways to be the only one, on the same keys; see `RedissonTurns.java`. */
+/** Our lock for each of Redisson's exclusive locks, on the same keys; see `RedissonTurns.java`. */
 export function acquireOf(
   locks: RedisLocks,
   kind: RedissonExclusive,
@@ -44,8 +44,8 @@ export function acquireOf(
 export type OurContention = Omit<RedissonContention, "leaseMs"> & { readonly kind: RedissonExclusive };
 
 /**
- * Our side of `RedissonContender.java`: acquire, add one to a number that nothing but the lock protects, leave a line in
- * the log, release. Until it had so many grants or so much time is over.
+ * Our side of `RedissonContender.java`: acquires, adds one to a number that nothing but the lock protects, writes a line to the
+ * log, and releases. Ends after `grants` grants, or once `forMs` have passed.
  */
 export async function takeTurns(locks: RedisLocks, contention: OurContention): Promise<TurnsHad> {
   const { kind, name, grants, forMs = Number.POSITIVE_INFINITY } = contention;
@@ -67,7 +67,7 @@ export async function takeTurns(locks: RedisLocks, contention: OurContention): P
   return { grants: had, longestWaitMs };
 }
 
-/** The number is read first and written last, so two holders at any time of a hold lose an update. */
+/** Reads the number first and writes it last, so that two holds lose an update wherever they overlap. */
 async function count(
   { counterFile, logFile, label, holdMs = 0 }: OurContention,
   hold: OurHold,

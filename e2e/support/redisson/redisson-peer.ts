@@ -14,7 +14,7 @@ export async function startRedissonPeer(options: { redisson: RedissonVersion }):
 }
 
 export class RedissonPeer extends JvmPeer<RedissonClient, RedissonClientOptions> {
-  /** The version of the Redisson inside, as its jar says. */
+  /** The version of Redisson in this JVM, as its jar says. */
   readonly redissonVersion: string;
 
   constructor(lines: LineProcess, redissonVersion: string) {

@@ -1,11 +1,11 @@
 import { RedissonObject, type RedissonWait } from "./redisson-object.js";
 
 export interface PermitLease {
-  /** Left out the permit stays until it is released. Nothing renews it. */
+  /** Without it, the permit stays until it is released. Nothing renews it. */
   readonly leaseMs?: number;
 }
 
-/** One `RPermitExpirableSemaphore`. Permits go by their ids, 32 hex digits each; any client may release any. */
+/** One `RPermitExpirableSemaphore`. A permit is named by its id of 32 hex digits. Any client may release any permit. */
 export class RedissonPermitSemaphore extends RedissonObject {
   /** `null` when not granted in time. */
   async acquire(options: RedissonWait & PermitLease = {}): Promise<string | null> {
@@ -22,7 +22,7 @@ export class RedissonPermitSemaphore extends RedissonObject {
     return ids.length === 0 ? null : ids;
   }
 
-  /** Rejects with an `IllegalArgumentException` when one of them is unknown or over, and then releases none of several. */
+  /** Rejects with an `IllegalArgumentException` when a permit is unknown or over. Of several permits it then releases none. */
   async release(...ids: string[]): Promise<void> {
     await this.ask("release", ids);
   }
@@ -32,7 +32,7 @@ export class RedissonPermitSemaphore extends RedissonObject {
     return this.askNumber("tryRelease", ids);
   }
 
-  /** From now on. False when the permit is unknown or over. */
+  /** Sets the lease from now on. False when the permit is unknown or over. */
   updateLease(id: string, leaseMs: number): Promise<boolean> {
     return this.askWhether("updateLeaseTime", [id, leaseMs]);
   }
@@ -46,7 +46,7 @@ export class RedissonPermitSemaphore extends RedissonObject {
     return this.askWhether("trySetPermits", [permits]);
   }
 
-  /** Free and taken together become so many. */
+  /** Sets the number of permits, free and taken together. */
   async setPermits(permits: number): Promise<void> {
     await this.ask("setPermits", [permits]);
   }

@@ -16,12 +16,12 @@ export class RedissonSemaphore extends RedissonObject {
     return this.askWhether("trySetPermits", [permits, options.timeToLiveMs ?? -1]);
   }
 
-  /** May be negative. */
+  /** `permits` may be negative. */
   async addPermits(permits: number): Promise<void> {
     await this.ask("addPermits", [permits]);
   }
 
-  /** How many it took away. */
+  /** Resolves to how many permits it took away. */
   drainPermits(): Promise<number> {
     return this.askNumber("drainPermits");
   }

@@ -5,30 +5,32 @@ export type RedissonServers =
   | {
       readonly mode: "cluster";
       readonly nodes: readonly string[];
-      /** Default `AUTO`: sharded where the servers can. */
+      /** Default `AUTO`: sharded channels where the servers have them. */
       readonly shardedSubscriptionMode?: "AUTO" | "ON" | "OFF";
     };
 
-/** The settings of a client. What is left out is as Redisson has it; the codec, which no lock uses, always is. */
+/**
+ * The settings of a client. A setting that is left out has Redisson's default. The codec, which no lock uses, always has it.
+ */
 export interface RedissonClientOptions {
   readonly servers: RedissonServers;
   readonly username?: string;
   readonly password?: string;
-  /** The lease of a hold that is renewed; renewed each third of it. Default 30,000. */
+  /** The lease of a hold that is renewed. The renewals come after each third of it. Default 30,000. */
   readonly lockWatchdogTimeoutMs?: number;
   /** How many locks are renewed by one script. Default 100. */
   readonly lockWatchdogBatchSize?: number;
   /** How long a waiter of a fair lock may be silent. Default 300,000. */
   readonly fairLockWaitTimeoutMs?: number;
-  /** Whether a grant fails that no replica acknowledged. Default true. */
+  /** Whether a grant fails when no replica acknowledged it. Default true. */
   readonly checkLockSyncedSlaves?: boolean;
-  /** How long replicas are waited for. Default 1,000. */
+  /** How long Redisson waits for replicas. Default 1,000. */
   readonly slavesSyncTimeoutMs?: number;
   /** The time-out of one command. Default 3,000. */
   readonly timeoutMs?: number;
   /** Default 4. */
   readonly retryAttempts?: number;
-  /** How often sentinels or nodes are asked how things stand. Default 1,000 and 5,000. */
+  /** How often the client asks sentinels or nodes for the present state. Default 1,000 and 5,000. */
   readonly scanIntervalMs?: number;
 }
 

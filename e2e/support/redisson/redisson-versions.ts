@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { type MavenProject, mavenClassPath } from "../java/java-class-path.js";
 import { compileJava, javaFilesIn } from "../java/java-compile.js";
 
-/** The Redisson that `e2e/redis/java/pom.xml` names, and the last of the line before. */
+/** The Redisson that `e2e/redis/java/pom.xml` names, and the last one of the major version before. */
 export type RedissonVersion = "4.x" | "3.x";
 
 const redisson: MavenProject = {
@@ -14,7 +14,7 @@ const redisson: MavenProject = {
 const last3 = "3.52.0";
 
 const sourceDir = fileURLToPath(new URL("../../redis/java/src", import.meta.url));
-/** What the Curator peer has and needs no Curator for. */
+/** Classes of the Curator peer that need no Curator. */
 const sharedDir = fileURLToPath(new URL("../../java/src/holdfast/peer", import.meta.url));
 const sharedFiles = ["Command.java", "Known.java", "Line.java", "Presence.java"];
 
@@ -24,7 +24,7 @@ export interface RedissonChoice {
   readonly missing: string | null;
 }
 
-/** Both versions, for `describe.each`. What is missing is for the test to say: nothing of Redisson's comes with a system. */
+/** Both versions, for `describe.each`. The test has to report a missing one: Redisson does not come with any system. */
 export async function redissonVersions(): Promise<RedissonChoice[]> {
   const choices: RedissonChoice[] = [];
   // One after the other: two Mavens at once would write to one local repository.
@@ -40,7 +40,7 @@ export async function redissonVersions(): Promise<RedissonChoice[]> {
 
 const found = new Map<RedissonVersion, Promise<string>>();
 
-/** Memoised, failures too: one attempt to download for each process. */
+/** Keeps the result, also of a failure, so that each process tries to download once. */
 function redissonClassPath(version: RedissonVersion): Promise<string> {
   let path = found.get(version);
   if (path === undefined) {
@@ -50,7 +50,7 @@ function redissonClassPath(version: RedissonVersion): Promise<string> {
   return path;
 }
 
-/** Redisson and our peer, compiled against that version. */
+/** The class path of Redisson and of our peer, which is compiled against that version. */
 export async function redissonPeerClassPath(version: RedissonVersion): Promise<string> {
   const jars = await redissonClassPath(version);
   const shared = sharedFiles.map((file) => join(sharedDir, file));
