@@ -68,18 +68,19 @@ async function withoutTwo(
   mend: (node: RedisNode) => Promise<void>,
 ) {
   const name = "without-two";
-  // A third of its lease is left to a round of extensions on a busy machine, where two of five answers never come.
+  // A round of extensions has a third of the lease. With this lease that is enough on a busy machine, where two of five answers
+  // never come.
   const holder = client(urlsOf(masters), maxLeaseMs);
   const kept = await holder.mutex("kept").acquire({ waitMs: 10_000 });
   const { witness, progress, stop } = crew(name);
   await eventually(() => progress(0), { withinMs: 20_000, what: "turns of all" });
-  // Each of its votes is known to have stood while the others came, so those of any three masters keep the lock.
+  // This shows that each of its votes still stood when the others came. So the votes of any three masters keep the lock.
   await kept.confirm();
   const [first, second] = masters as [RedisNode, RedisNode];
   await Promise.all([fault(first), fault(second)]);
   const faultMs = performance.now();
   await eventually(() => progress(faultMs), { withinMs: 30_000, what: "turns of all without two masters" });
-  // Longer than its lease: three masters have extended it.
+  // This takes longer than the lease. If the hold still stands then, three masters have extended it.
   await eventually(() => performance.now() > faultMs + maxLeaseMs, {
     withinMs: 5 * maxLeaseMs,
     what: "its lease to pass",

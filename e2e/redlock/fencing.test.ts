@@ -68,7 +68,10 @@ it("tokens that are written back rise from grant to grant, while durable nodes a
   expect(rises(tokens)).toBe(true);
 }, 300_000);
 
-/** A holder that hears of nothing any more writes on; the resource takes nothing of it once the next holder has written. */
+/**
+ * A holder that receives nothing any more goes on writing. Once the next holder has written, the resource must refuse its
+ * writes.
+ */
 async function pausedHolder(fencing: (name: string) => Promise<bigint>, name: string): Promise<void> {
   const links = await Promise.all(
     masters.map(({ port }) => startRedisProxy({ target: { host: "127.0.0.1", port } })),
@@ -84,7 +87,7 @@ async function pausedHolder(fencing: (name: string) => Promise<bigint>, name: st
   const next = await client({ fencing, purpose: "correctness" }).mutex(name).acquire({ waitMs: 20_000 });
   expect(next.token).toBeGreaterThan(paused);
   expect(gate.admit(name, next.token as bigint)).toBe(true);
-  // It does not look at its lock, as a process that was paused just after it had looked.
+  // The old holder does not check its lock, like a process that was paused just after its check.
   expect(gate.admit(name, paused)).toBe(false);
   // The same holder may write again.
   expect(gate.admit(name, next.token as bigint)).toBe(true);

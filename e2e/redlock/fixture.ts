@@ -10,7 +10,7 @@ interface Client {
   readonly links: readonly RedisProxy[];
 }
 
-/** Providers over the same masters, each through links of its own, to be cut. */
+/** Providers over the same masters. Each has links of its own, which a test can cut. */
 export async function redLockFixture(
   masters: readonly RedisNode[],
   options: Omit<RedLocksOptions, "nodes"> = {},
@@ -35,8 +35,8 @@ export async function redLockFixture(
       return provider;
     },
     async loseHold({ name }) {
-      // The owners are read first. The holder gives its other votes back as soon as it has lost a majority, so that a
-      // deletion which comes late would otherwise delete a vote of the next holder.
+      // The owners are read first. As soon as the holder has lost a majority, it gives its other votes back. Without the owner,
+      // a late deletion would then delete a vote of the next holder.
       const owners = await Promise.all(
         masters.map(async (node) => (await node.command("HKEYS", name)) as string[]),
       );

@@ -9,7 +9,7 @@ import { maxLeaseMs, seasoned } from "./masters.js";
 let masters: readonly RedisNode[];
 beforeAll(async () => {
   masters = await Promise.all([1, 2, 3].map(() => startRedis()));
-  // The examples have the default lease of 30 s, which they need not sit out: these nodes are old.
+  // The examples have the default lease of 30 s. These nodes are made to look old, so that they need not sit that lease out.
   await seasoned(masters, maxLeaseMs);
   await Promise.all(masters.map((node) => node.command("HSET", "holdfast_redlock_node", "first_seen_ms", 1)));
   await buildPackages("@holdfast/multi-lock", "@holdfast/zk-recipes");

@@ -45,7 +45,7 @@ it("an even number of nodes, or less than three, is refused", () => {
 it("one server under two names is refused before it has voted twice", async () => {
   const [first, second] = urlsOf(masters) as [string, string];
   const locks = client([first, first.replace("127.0.0.1", "localhost"), second]);
-  // Two servers are a majority while the third name has not been looked up; from then on no lock is granted any more.
+  // Two servers are a majority until the third name has been looked up. From then on no lock is granted any more.
   let error: unknown;
   await eventually(
     async () => {
@@ -78,7 +78,7 @@ it("a replica has no vote", async () => {
   const error = await failed(locks.mutex("replica").acquire({ waitMs: 1_000 }));
   expect(error).toBeInstanceOf(QuorumError);
   expect(String(error)).toContain("it is a replica");
-  // Two masters beside it have the majority.
+  // Together with the replica, two masters are still a majority.
   const enough = client(urlsOf([first, second, replica]));
   const handle = await enough.mutex("replica").acquire({ waitMs: 5_000 });
   expect(await handle.release()).toBe("released");

@@ -11,12 +11,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { share } from "../support/share.js";
 import { leaseMs, seasoned, urlsOf } from "./masters.js";
 
-/** How the third of five masters comes back, after A has taken the first three and the other two know nothing of that. */
+/**
+ * How the third of five masters comes back. Before that, A has taken the votes of the first three, and the other two know
+ * nothing of it.
+ */
 interface Relapse {
   readonly title: string;
   /** Runs before A's votes. */
   prepare(third: RedisNode): Promise<RedisNode | null>;
-  /** Runs after them; gives what serves as the third from now on. */
+  /** Runs after A's votes. Resolves to the server that is the third master from now on. */
   comeBack(third: RedisNode, spare: RedisNode | null): Promise<RedisNode>;
 }
 
@@ -51,7 +54,7 @@ const relapses: readonly Relapse[] = [
       });
       const behind = await third.command("WAIT", 1, 5_000);
       expect(Number(behind)).toBe(1);
-      // From here on it misses everything.
+      // From here on the replica misses all writes.
       await replica.command("REPLICAOF", "NO", "ONE");
       return replica;
     },
@@ -65,7 +68,7 @@ const drawn = share("ways in which a master comes back", 1, relapses.length);
 const first = Math.floor(Math.random() * relapses.length);
 const chosen = [...relapses, ...relapses].slice(first, first + drawn);
 const runs = share("relapses of a master", 1, 5);
-/** Two at once have to be caught within one lease, for which a machine that does other things besides needs longer. */
+/** Both holds have to be seen within one lease. A busy machine needs a longer lease for that. */
 const unguardedLeaseMs = runs === 5 ? leaseMs : 3 * leaseMs;
 
 describe.each(chosen)("one of five masters comes back $title", ({ prepare, comeBack }) => {
@@ -95,7 +98,7 @@ describe.each(chosen)("one of five masters comes back $title", ({ prepare, comeB
     return { locks, links };
   }
 
-  /** A holds by the first three masters and hears of nothing from then on; the third comes back; B asks all. */
+  /** A holds by the first three masters, and receives nothing from then on. The third master comes back, and B asks all. */
   async function relapse(name: string, restartGuard: boolean): Promise<{ a: LockHandle; b: LockProvider }> {
     const third = masters[2] as RedisNode;
     await seasoned(masters, leaseMs);

@@ -7,7 +7,10 @@ interface Span {
   untilMs: number;
 }
 
-/** Records who believed to hold one lock, from when to when. All clients live in this process, so one clock shows what came first. */
+/**
+ * Records which client believed to hold one lock, from when to when. All clients live in this process, so one clock shows what
+ * came first.
+ */
 export class Witness {
   readonly #spans: Span[] = [];
 
@@ -25,7 +28,7 @@ export class Witness {
     return this.#spans.filter((span) => span.who === who && span.fromMs >= fromMs).length;
   }
 
-  /** Pairs that held at one instant; empty when all was well. */
+  /** Pairs of holds, one after the other, that held at one instant; empty when all was well. */
   overlaps(): string[] {
     const spans = [...this.#spans].sort((one, other) => one.fromMs - other.fromMs);
     return spans.slice(1).flatMap((span, index) => {
