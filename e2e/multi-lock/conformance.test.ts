@@ -6,7 +6,7 @@ import {
 } from "../../packages/multi-lock/test/kit/conformance.js";
 import { onBothServers } from "../zookeeper/conformance/servers.js";
 
-/** A companion of which only the locks are used: holds are lost and contact is cut at ZooKeeper. */
+/** A second backend of which only the locks are used. Holds are lost and contact is cut at ZooKeeper. */
 async function companions(): Promise<Fixture> {
   const space = new MemorySpace();
   const unused = () => Promise.reject(new Error("the companion is left alone"));

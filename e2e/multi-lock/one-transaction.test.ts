@@ -60,7 +60,7 @@ describe("several locks of one session", () => {
     const handle = await ours().acquire();
     const { flights, byOp } = proxy.counts();
     expect(flights).toBe(1);
-    // Keep-alives come when it is time, and pings after answers that take long.
+    // Keep-alives are sent when it is time, and pings after answers that take long. They do not count.
     const { ping: _ping, sync: _sync, ...asked } = byOp;
     expect(asked).toEqual({ multi: 1, getChildren2: 3 });
     const tokens = handle.parts.map(({ token }) => token);
@@ -68,7 +68,7 @@ describe("several locks of one session", () => {
     expect(await entries()).toEqual([1, 1, 1]);
     proxy.reset();
     expect(await handle.release()).toBe("released");
-    // None waits for another's answer.
+    // No request waits for the answer to another.
     expect(proxy.counts()).toMatchObject({ requests: 3, flights: 1 });
     expect(await entries()).toEqual([0, 0, 0]);
   });

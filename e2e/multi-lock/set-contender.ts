@@ -1,8 +1,12 @@
 /**
- * A process that takes sets of locks, steered by lines as in `support/line-process.ts`: `connect <connectString of ZooKeeper, or -> <url of
- * Redis, or ->`, `contend <how> <seed> <rounds> <label> <folder> <name>...` -> longest wait in ms, `progress` -> rounds done by the last
- * `contend`, `close`. It ends with its stdin. Names that begin with `/` are ZooKeeper's, the others Redis's. `how`: `together` takes each
- * set as one multi-lock; `singly` takes one mutex after the other, by name. Started by `set-contenders.ts`.
+ * A process that takes sets of locks. It is started by `set-contenders.ts` and steered by lines, as in
+ * `support/process/line-process.ts`. It ends with its stdin.
+ *
+ * - `connect <connectString of ZooKeeper, or -> <url of Redis, or ->`. Names that begin with `/` are ZooKeeper's, the others Redis's.
+ * - `contend <how> <seed> <rounds> <label> <folder> <name>...` -> longest wait in ms. `how`: `together` takes each set as one
+ *   multi-lock; `singly` takes one mutex after the other, by name.
+ * - `progress` -> rounds done by the last `contend`.
+ * - `close`.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -83,7 +87,7 @@ async function singly(set: readonly string[]): Promise<readonly Pick<LockHandle,
   return held.reverse();
 }
 
-/** What nothing but the lock of that name protects: two holders at once lose an update. */
+/** Adds one to a number that nothing but the lock of that name protects: two holders at once lose an update. */
 async function countOne({ folder, label }: Contest, name: string): Promise<void> {
   const file = join(folder, encodeURIComponent(name));
   const text = await readFile(file, "utf8");
@@ -92,7 +96,7 @@ async function countOne({ folder, label }: Contest, name: string): Promise<void>
   await writeFile(file, String(Number(text) + 1));
 }
 
-/** Repeats for a seed. */
+/** Random numbers, the same for the same seed. */
 function chance(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -11,22 +11,22 @@ export interface SetContest {
   readonly names: readonly string[];
 }
 
-/** Where the locks are; left out, there is no such server. */
+/** Where the locks are. Without its address, a server is not used. */
 export interface SetServers {
-  /** Connect string of ZooKeeper: has the names that begin with `/`. */
+  /** The connect string of ZooKeeper, which has the names that begin with `/`. */
   readonly zookeeper?: string;
-  /** URL of Redis: has the others. */
+  /** The URL of Redis, which has the other names. */
   readonly redis?: string;
 }
 
 export interface SetContender {
   contend(contest: SetContest, withinMs: number): Promise<{ readonly longestWaitMs: number }>;
-  /** Rounds that are done. */
+  /** How many rounds are done. */
   progress(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Processes of their own that take sets of locks through the built packages, as installed services would. */
+/** Starts processes that take sets of locks through the built packages, as installed services would. */
 export async function startSetContenders(
   servers: SetServers,
   count: number,

@@ -6,18 +6,18 @@ import { share } from "../support/share.js";
 import type { SetContender, SetContest } from "./set-contenders.js";
 
 const fullRounds = 10_000;
-/** The share of its rounds that every process has done when the first one is through with its own. */
+/** When the first process has done its rounds, every other one must have done at least this share of its own. */
 const leastShare = 0.1;
 
 export interface Stage {
   contenders(): readonly SetContender[];
-  /** Rejects, or fails, where anything of a lock is left. */
+  /** Rejects, or fails, when anything of the lock is left. */
   expectFree(name: string): Promise<void>;
 }
 
 /**
- * Processes that take overlapping sets of `names` in orders of their own, each lock guarding a file with a number. Two holders lose an
- * update, a deadlock ends in a time-out, a partial hold is found at the end.
+ * Processes take overlapping sets of `names`, each in orders of its own. Each lock guards a file with a number. Two holders at
+ * once lose an update, a deadlock ends in a time-out, and a partial hold is found at the end.
  */
 export function setContests(names: readonly string[], stage: Stage): void {
   it.each([
@@ -69,7 +69,7 @@ export function setContests(names: readonly string[], stage: Stage): void {
   );
 }
 
-/** How many locks are taken in so many rounds; drawn as in `set-contender.ts`. */
+/** How many locks are taken in `rounds` rounds. The random numbers are drawn as in `set-contender.ts`. */
 function turnsOf(names: readonly string[], seed: number, rounds: number): number {
   let state = seed >>> 0;
   const random = (): number => {
