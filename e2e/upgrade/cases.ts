@@ -11,7 +11,7 @@ const permits = 2;
 interface Kind {
   readonly kind: string;
   readonly permits?: number;
-  /** A holder that dies leaves it taken for good: Redisson's plain number has no leases. */
+  /** Whether the lock stays taken for good when its holder dies: Redisson's plain number has no leases. */
   readonly outlivesItsHolder?: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface UpgradeCases {
   readonly kinds: readonly Kind[];
   /** Pairs of kinds that refuse each other on one name: the first is held when the second is asked for. */
   readonly refused: readonly (readonly [held: string, asked: string])[];
-  /** What only workers of the present side connect with. */
+  /** Options with which only workers of the present side connect. */
   readonly presentOptions?: object;
   /** Starts the servers. `options`: how a worker of either side connects to them. */
   start(): Promise<{ readonly options: object; stop(): Promise<unknown> }>;
@@ -38,7 +38,7 @@ export const everywhere: readonly Kind[] = [
 
 export const ofSemaphore = { permits } as const;
 
-/** Workers of both sides on the same servers: two of each go on to the end, and others die. */
+/** Workers of both sides on the same servers. Two of each side go on to the end, and others are killed. */
 export function upgradeCases(where: string, cases: UpgradeCases): void {
   const { backend, kinds } = cases;
   const witness = new Witness();
@@ -106,7 +106,7 @@ export function upgradeCases(where: string, cases: UpgradeCases): void {
     expect(witness.faults).toEqual([]);
   });
 
-  /** What was wrong. */
+  /** Kills a holder and waiter of the side `dying`. Resolves to what was wrong. */
   async function whenKilled(dying: Side): Promise<string[]> {
     const victim = await worker(dying);
     const [foreign, fellow] = [of(other(dying)), of(dying)];
@@ -114,7 +114,7 @@ export function upgradeCases(where: string, cases: UpgradeCases): void {
     const queued = (name: string, kind: string, count: number): Promise<unknown> =>
       eventually(
         async () => {
-          // Where waiters leave no trace nothing can be seen, and their order is nothing that was promised.
+          // Waiters of some kinds leave no trace, so nothing can be seen of them. No order was promised for them.
           const [total = ""] = await foreign.ask("waiters", kind, name);
           return total === "null" || Number(total) >= count;
         },
@@ -126,14 +126,14 @@ export function upgradeCases(where: string, cases: UpgradeCases): void {
         .map(async (each) => {
           const { kind } = each;
           const count = String(each.permits ?? 1);
-          // The first is held by the one that dies, and waited for by both sides.
+          // The first lock is held by the worker that dies, and workers of both sides wait for it.
           const first = await prepared(each);
           const before = { first: highest(await victim.ask("hold", kind, first, count)), second: 0n };
           for (const [i, waiter] of [foreign, fellow].entries()) {
             await waiter.ask("wait", kind, first);
             await queued(first, kind, i + 1);
           }
-          // The second is held by one that lives, and the one that dies waits before another.
+          // The second lock is held by a worker that lives. The worker that dies waits in front of another one.
           const second = await prepared(each);
           before.second = highest(await foreign.ask("hold", kind, second, count));
           for (const [i, waiter] of [victim, fellow].entries()) {
@@ -198,7 +198,10 @@ function highest(tokens: readonly string[]): bigint {
   return found;
 }
 
-/** An old waiter does not say that it wants the lock: its place in the queue does, or the end of the keeping. */
+/**
+ * A waiter of the old side sends no message that it wants the lock. The holder learns it from the waiter's place in the queue,
+ * or the keeping ends by itself.
+ */
 function keptCase(old: () => Worker, present: () => Worker, name: () => string): void {
   it("what the present side keeps for its next owner goes to waiters of the old side, with higher tokens", async () => {
     for (const kind of ["mutex", "reentrant-mutex", "read-write-lock"]) {
@@ -244,7 +247,10 @@ function rendezvousCase(all: () => readonly Worker[], nameOf: (what: string) => 
   });
 }
 
-/** Redis: the plain number of Redisson is what `semaphore()` was, and what `plainSemaphore()` is where there is one. */
+/**
+ * On Redis, the plain number of Redisson is what `semaphore()` was. Where there is a `plainSemaphore()`, the number is that
+ * one.
+ */
 function semaphoreCase(old: () => Worker, present: () => Worker, nameOf: () => string): void {
   it("semaphore() of the present side shares the permits of the old one, or is refused where it has become another kind", async () => {
     const name = nameOf();
@@ -257,7 +263,7 @@ function semaphoreCase(old: () => Worker, present: () => Worker, nameOf: () => s
   });
 }
 
-/** ZooKeeper: what is no lock. */
+/** The primitives of ZooKeeper that are not locks. */
 function valueCases(all: () => readonly Worker[], nameOf: (what: string) => string): void {
   it("atomic numbers count what both sides add, and groups show the members of both sides", async () => {
     const number = nameOf("number");

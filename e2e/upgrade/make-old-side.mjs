@@ -2,19 +2,19 @@
 //
 //   node e2e/upgrade/make-old-side.mjs <commit>
 //
-// Run it after a release, with the commit of that release, and commit what it writes. The files are built from the
-// history alone; ioredis and node-zookeeper-client are not in them, and come from this repository's node_modules.
+// Run it after a release, with the commit of that release, and commit what it writes. The files are built from the history
+// alone. They do not contain ioredis and node-zookeeper-client, which come from this repository's node_modules.
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-// It comes with vitest.
+// rolldown comes with vitest.
 import { rolldown } from "rolldown";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const target = fileURLToPath(new URL("old/", import.meta.url));
-/** Those that others import come first. */
+/** A package that others import comes before them. */
 const packages = ["core", "zk-protocol", "zk-recipes", "redis-recipes", "multi-lock"];
 const entries = [
   { file: "zookeeper-locks.mjs", name: "zk-recipes", exports: "zookeeperLocks" },
@@ -61,7 +61,7 @@ async function checkOut() {
   execFileSync("tar", ["-x", "-C", folder], { input: archive });
 }
 
-/** What others have made is that of today; what is ours is that of the commit. */
+/** Links the packages of other authors as they are today, and our own packages as they are in the commit. */
 async function linkDependencies() {
   const modules = join(folder, "node_modules");
   await mkdir(join(modules, "@holdfast"), { recursive: true });

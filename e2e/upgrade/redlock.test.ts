@@ -8,7 +8,7 @@ upgradeCases("a majority of three Redis masters", {
   refused: [],
   async start() {
     const masters = await Promise.all([1, 2, 3].map(() => startRedis()));
-    // Two masters vote at once, and the third, which may have forgotten votes, once the longest lease has passed.
+    // Two masters vote at once. The third may have forgotten votes, so it votes once the longest lease has passed.
     const nodes = urlsOf(masters).map((url, i) => ({ url, durable: i < 2 }));
     return {
       // No master loses data here, so tokens that are written back rise from grant to grant.

@@ -14,12 +14,12 @@ interface Place {
   readonly grantsOf: Map<string, number>;
 }
 
-/** Sees every hold of every worker, and keeps what must not be: holds at the same time, and tokens that fall. */
+/** Sees every hold of every worker, and records what must never happen: holds at the same time, and tokens that do not rise. */
 export class Witness {
   readonly faults: string[] = [];
   readonly #places = new Map<string, Place>();
 
-  /** `permits`: of a semaphore; `null` for locks. */
+  /** `permits`: the number of permits of a semaphore; `null` for locks. */
   expect(name: string, permits: number | null): void {
     this.#places.set(name, {
       permits,
@@ -42,7 +42,7 @@ export class Witness {
         : place.inside.size > place.permits;
     if (tooMany) this.faults.push(`${name}: at the same time hold ${[...place.inside].join(" and ")}`);
     const number = BigInt(token);
-    // Readers overlap and come in any order among themselves; permits are all shared.
+    // Readers overlap, and their tokens may come in any order among themselves. All permits count as shared.
     const before = mode === "exclusive" ? place.highest : place.highestExclusive;
     if (number <= before) this.faults.push(`${name}: the token of ${id} is not above ${before}`);
     if (mode === "exclusive") place.highestExclusive = number;

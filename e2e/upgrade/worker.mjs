@@ -1,12 +1,13 @@
 /**
- * A process with the locks of one side, steered by lines as `line-process.ts` writes them. It ends with its stdin.
+ * A process with the locks of one side. It is steered by lines as `line-process.ts` writes them, and ends with its stdin.
  *
- * While it holds something it says so by the events `in` and `out`, and goes on after `pass <hold>`: the witness has
- * heard `out` before the release is sent, and hears the next `in` after that, in whatever order it reads its pipes.
+ * When it takes and before it releases a lock, it sends the events `in` and `out`, and waits for `pass <hold>` after each. So the
+ * witness has received `out` before the release is sent, and it receives the next `in` after that, in whatever order it reads
+ * its pipes.
  */
 import { createInterface } from "node:readline";
 
-/** As many permits as `grants.ts` has for each semaphore. */
+/** As many permits as `cases.ts` has for each semaphore. */
 const limit = 2;
 
 const sides = {
@@ -15,7 +16,7 @@ const sides = {
   redlock: { old: "./old/red-locks.mjs", present: "@holdfast/multi-lock", make: "redLocks" },
 };
 
-/** How each kind is asked for. `turn` tells a writer from a reader. */
+/** How each kind is asked for. `turn` decides between the write side and the read side. */
 const kinds = {
   mutex: (name) => locks.mutex(name),
   "reentrant-mutex": (name) => locks.reentrantMutex(name),
@@ -23,14 +24,14 @@ const kinds = {
   "reentrant-read-write-lock": (name, turn) =>
     locks.reentrantReadWriteLock(name)[turn % 2 === 0 ? "write" : "read"],
   semaphore: (name) => locks.semaphore(name, limit),
-  /** Redisson's number without leases: where there is a kind of its own for it, `semaphore` is another one. */
+  /** Redisson's number without leases. Where it has a kind of its own, `semaphore` is another kind. */
   "plain-semaphore": (name) => locks.plainSemaphore?.(name, limit) ?? locks.semaphore(name, limit),
   "leader-election": (name) => candidate(locks.leaderElection(name)),
-  // ZooKeeper alone.
+  // These kinds are of ZooKeeper alone.
   "semaphore-mutex": (name) => locks.semaphoreMutex(name),
   "naive-mutex": (name) => locks.naiveMutex(name),
   "selector-election": (name) => candidate(locks.leaderElection(name, { layout: "selector" })),
-  // Redis alone.
+  // These kinds are of Redis alone.
   "fair-mutex": (name) => locks.fairMutex(name),
   "spin-mutex": (name) => locks.spinMutex(name),
   "permit-semaphore": (name) => locks.permitSemaphore(name),
@@ -71,7 +72,7 @@ const commands = {
     return [String(locks.kept().some((kept) => kept.name === name))];
   },
 
-  /** Waits, and says at once that it does so. */
+  /** Starts to wait, and answers at once. */
   async wait(kind, name) {
     const granted = kinds[kind](name, 0).acquire({ waitMs });
     waiting.set(name, granted);
@@ -84,7 +85,7 @@ const commands = {
     return [String(handle.token)];
   },
 
-  /** Takes it and gives it back, or says why that did not go. */
+  /** Takes the lock and releases it, or answers the name of the error. */
   async attempt(kind, name) {
     try {
       const handle = await kinds[kind](name, 0).acquire({ waitMs: 300 });
@@ -154,7 +155,7 @@ const commands = {
   },
 };
 
-/** What is awaited is a condition, and the limit is there to name it when it never comes. */
+/** Each wait is for a condition. The limit is there to name a condition that never comes. */
 const waitMs = 60_000;
 
 let locks;
@@ -164,7 +165,7 @@ const held = new Map();
 const waiting = new Map();
 const joined = [];
 
-/** What can be looked into: of a lock with two sides, the whole. */
+/** The lock to inspect; of a lock with two sides, the whole. */
 function viewOf(kind, name) {
   if (kind === "read-write-lock") return locks.readWriteLock(name);
   if (kind === "reentrant-read-write-lock") return locks.reentrantReadWriteLock(name);
@@ -185,7 +186,7 @@ async function inside(name, handle) {
   handle.assertHeld();
   await told("out", hold, name, mode, String(token));
   const outcome = await handle.release();
-  // A side that keeps locks keeps one that it gives back while no other worker asks for it.
+  // A provider that keeps locks keeps a released lock as long as no other worker asks for it.
   if (outcome !== "released" && outcome !== "kept")
     throw new Error(`the release of ${name} answered ${outcome}`);
 }

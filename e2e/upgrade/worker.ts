@@ -26,7 +26,7 @@ export class Worker {
     lines.listen((event, [hold = "", name = "", mode = "", token = ""]) => {
       if (event !== "in" && event !== "out") return;
       witness[event]({ holder: `${side} ${lines.pid}`, name, mode, token });
-      // A worker that has been killed does not wait for the answer.
+      // When a worker ends before it answers, the witness records that as a fault.
       lines.request("pass", [hold], answerWithinMs).catch((error) => witness.unanswered(lines.pid, error));
     });
     try {
@@ -39,7 +39,7 @@ export class Worker {
     return worker;
   }
 
-  /** Its `semaphore()` on Redis is another kind than the plain number of before. */
+  /** Whether there is a `plainSemaphore()`. Then `semaphore()` on Redis is another kind than the plain number of before. */
   get hasPlainSemaphore(): boolean {
     return this.#plainSemaphore;
   }
@@ -61,7 +61,7 @@ export class Worker {
   }
 }
 
-/** The present side is what users install, built from this tree. */
+/** Builds the present side, which is what users install, from this tree. */
 export async function buildPresentSide(): Promise<void> {
   await buildPackages("@holdfast/zk-recipes", "@holdfast/redis-recipes", "@holdfast/multi-lock");
 }
