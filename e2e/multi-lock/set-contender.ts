@@ -2,7 +2,8 @@
  * A process that takes sets of locks. It is started by `set-contenders.ts` and steered by lines, as in
  * `support/process/line-process.ts`. It ends with its stdin.
  *
- * - `connect <connectString of ZooKeeper, or -> <url of Redis, or ->`. Names that begin with `/` are ZooKeeper's, the others Redis's.
+ * - `connect <connectString of ZooKeeper, or -> <url of Redis, or ->`. Names that begin with `/` are ZooKeeper's, the others are
+ *   Redis's.
  * - `contend <how> <seed> <rounds> <label> <folder> <name>...` -> longest wait in ms. `how`: `together` takes each set as one
  *   multi-lock; `singly` takes one mutex after the other, by name.
  * - `progress` -> rounds done by the last `contend`.

@@ -6,7 +6,7 @@ import { share } from "../support/share.js";
 import type { SetContender, SetContest } from "./set-contenders.js";
 
 const fullRounds = 10_000;
-/** When the first process has done its rounds, every other one must have done at least this share of its own. */
+/** When the first process has done all its rounds, every other process must have done at least this share of its own. */
 const leastShare = 0.1;
 
 export interface Stage {

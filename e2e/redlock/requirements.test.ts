@@ -78,7 +78,7 @@ it("a replica has no vote", async () => {
   const error = await failed(locks.mutex("replica").acquire({ waitMs: 1_000 }));
   expect(error).toBeInstanceOf(QuorumError);
   expect(String(error)).toContain("it is a replica");
-  // Together with the replica, two masters are still a majority.
+  // The two masters beside the replica are a majority.
   const enough = client(urlsOf([first, second, replica]));
   const handle = await enough.mutex("replica").acquire({ waitMs: 5_000 });
   expect(await handle.release()).toBe("released");

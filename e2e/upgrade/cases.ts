@@ -248,8 +248,8 @@ function rendezvousCase(all: () => readonly Worker[], nameOf: (what: string) => 
 }
 
 /**
- * On Redis, the plain number of Redisson is what `semaphore()` was. Where there is a `plainSemaphore()`, the number is that
- * one.
+ * On Redis, `semaphore()` of the old side is Redisson's plain number. On a side that has `plainSemaphore()`, the plain number is
+ * that one.
  */
 function semaphoreCase(old: () => Worker, present: () => Worker, nameOf: () => string): void {
   it("semaphore() of the present side shares the permits of the old one, or is refused where it has become another kind", async () => {

@@ -172,7 +172,7 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
   },
 };
 
-/** Waits until the client has sent a request for `name`, or until `granted` has settled. */
+/** Waits until the client has sent a request, or until `granted` has settled. */
 async function waits(locks: RedisLocks, name: string, granted: Promise<unknown>): Promise<void> {
   let settled = false;
   granted.then(

@@ -37,7 +37,7 @@ export interface Sighting {
   readonly bothMs: number;
   /** Like `bothMs`, but only up to the holder's first doubt, where that comes before the loss. */
   readonly unawareMs: number;
-  /** Like `bothMs`, for rivals that were granted in the first lease of the hold, before any renewal. */
+  /** Like `bothMs`, for rivals that were granted in the first lease of the hold, which depends on no renewal. */
   readonly newBothMs?: number;
 }
 

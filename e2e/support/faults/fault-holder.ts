@@ -1,6 +1,6 @@
 /**
- * A process that takes locks, works under them and releases them on command. It is steered by lines, as `contender.ts` is, and
- * started by `fault-holder-process.ts`. All times are nanoseconds of CLOCK_MONOTONIC, which every process of the machine shares.
+ * A process that takes locks and works under them on command. It is steered by lines, as `contender.ts` is, and started by
+ * `fault-holder-process.ts`. All times are nanoseconds of CLOCK_MONOTONIC, which every process of the machine shares.
  */
 import type { LockHandle, LockProvider } from "@holdfast/core";
 import { zookeeperLocks } from "@holdfast/zk-recipes";

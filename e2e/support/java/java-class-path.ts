@@ -65,7 +65,7 @@ export async function curatorVersions(): Promise<CuratorVersion[]> {
 
 const found = new Map<CuratorVersion, Promise<string>>();
 
-/** Keeps the result, also of a failure, so that each process tries to download once. */
+/** Keeps the result, also of a failure, so that each process tries the download at most once. */
 export function classPathOf(version: CuratorVersion): Promise<string> {
   let path = found.get(version);
   if (path === undefined) {

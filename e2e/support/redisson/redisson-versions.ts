@@ -40,7 +40,7 @@ export async function redissonVersions(): Promise<RedissonChoice[]> {
 
 const found = new Map<RedissonVersion, Promise<string>>();
 
-/** Keeps the result, also of a failure, so that each process tries to download once. */
+/** Keeps the result, also of a failure, so that each process tries the download at most once. */
 function redissonClassPath(version: RedissonVersion): Promise<string> {
   let path = found.get(version);
   if (path === undefined) {
