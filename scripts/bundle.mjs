@@ -1,19 +1,20 @@
-// Makes of a built package, which has a file for each module, what users install: a file for each entry, and what several entries
-// share in a file beside them. Our packages and the client libraries stay outside, so that a process has each of them once.
+// Turns a built package into what users install. The build has a file for each module; the result has a file for each entry,
+// and beside them files for code that several entries share. Our packages and the client libraries stay outside, so that a
+// process has each of them once.
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, posix, relative } from "node:path";
 import { rolldown } from "rolldown";
 
-/** What is started as a process or a thread of its own without being a command: by package, without `.js`. */
+/** Modules that are started as a process or a thread of their own without being a command: by package, without `.js`. */
 const programs = {
   "@holdfast/chaos": ["workload/worker-main", "service/load-main"],
   "@holdfast/dashboard": ["history/worker"],
 };
 
-/** What is served or read from `dist`, and is no module of it. */
+/** Folders of `dist` that are served or read as files; they are no modules. */
 const assets = { "@holdfast/dashboard": ["page"] };
 
-/** Without these the runtime and the compiler say nothing of positions in files that were never shipped. */
+/** Only `debug` gets this comment: with it, the runtime and the compiler name positions in sources, which are not shipped. */
 const mapComment = (file) => `//# sourceMappingURL=${posix.basename(file)}.map\n`;
 
 /**
@@ -29,9 +30,9 @@ export async function bundlePackage({ manifest, from, to, debug }) {
     input: Object.fromEntries(entries.map((entry) => [entry, join(dist, `${entry}.js`)])),
     cwd: from,
     platform: "node",
-    // Stack traces show this code, and the mutants of the chaos runner are written for it.
+    // `inlineConst` would change this code, which stack traces show and for which the mutants of the chaos runner are written.
     optimization: { inlineConst: false },
-    // A dependency that a manifest does not name would be taken in here: that is an error, since a process would have it twice.
+    // A dependency that the manifest does not name would be bundled here, and a process would have it twice. So it is an error.
     external: (id) =>
       id.startsWith("node:") || external.some((name) => id === name || id.startsWith(`${name}/`)),
     plugins: [addresses(dist), inside(dist)],
@@ -43,7 +44,7 @@ export async function bundlePackage({ manifest, from, to, debug }) {
     format: "esm",
     minify: false,
     sourcemap: "hidden",
-    // A `require` of ours asks whether there is one, and may not be given another.
+    // Our code uses `require` to test whether it exists. With the polyfill that test would always succeed.
     polyfillRequire: false,
     chunkFileNames: "shared-[name].js",
     comments: { legal: true, annotation: true, jsdoc: false },
@@ -68,8 +69,8 @@ function entriesOf({ name, exports, bin = {} }) {
 }
 
 /**
- * A module that names files relative to its own goes on finding them from the bundle: `import.meta.url` stays what it was, although
- * there is no such file any more.
+ * A module that names files relative to its own place still finds them from the bundle. Its `import.meta.url` keeps its value,
+ * although no file has that address any more.
  */
 function addresses(dist) {
   const mark = (path) => `import.meta.holdfast_${Buffer.from(path).toString("hex")}`;
@@ -92,7 +93,7 @@ function addresses(dist) {
   };
 }
 
-/** Takes in the package's own modules and nothing else. */
+/** Bundles the package's own modules only; any other module is an error. */
 function inside(dist) {
   return {
     name: "inside",
@@ -103,7 +104,7 @@ function inside(dist) {
   };
 }
 
-/** The declarations that the entries reach, one file for each module as the compiler wrote them. */
+/** Copies the declarations that the entries reach, one file for each module as the compiler wrote them. */
 async function copyDeclarations(entries, from, to) {
   const open = entries.map((entry) => `${entry}.d.ts`);
   const done = new Set();

@@ -1,5 +1,5 @@
-// What full test runs ask other tools: whether compilers of all kinds find the types of the packed packages, and whether a file or a
-// dependency is left that nothing uses.
+// Checks of full test runs by other tools. attw: do compilers of all kinds find the types of the packed packages? knip: is
+// there a file or a dependency that nothing uses?
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,8 @@ const folder = await mkdtemp(join(tmpdir(), "holdfast-tools-"));
 try {
   const attw = await tool("attw");
   for (const [name, tarball] of await packAll(folder)) {
-    // Only ES modules: CommonJS takes them by require() from Node.js 20.19 on, which the tool's rules do not know yet.
+    // Only ES modules are checked. CommonJS loads them by require() from Node.js 20.19 on, which the tool's rules do not know
+    // yet.
     await run(attw, [tarball, "--profile", "esm-only", "--format", "ascii"], { cwd: root, withinMs });
     console.log(`attw: ${name}`);
   }

@@ -43,7 +43,7 @@ function importsOf(file, known) {
   });
 }
 
-/** Tarjan's algorithm: each file with all that it reaches and that reach it. */
+/** Tarjan's algorithm. A component is a file with all files that it reaches and that reach it. */
 function strongComponents(imports) {
   const order = new Map();
   const lowest = new Map();

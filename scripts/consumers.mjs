@@ -1,5 +1,5 @@
-// Projects of users: what they have beside our packages, and what they do with both. Each is an empty folder into which the packed
-// packages are installed as from a registry.
+// Projects as users have them: other packages beside ours, and a small program that uses both. Each is an empty folder into
+// which the packed packages are installed as from a registry.
 import { existsSync } from "node:fs";
 import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -67,7 +67,7 @@ const typescript = (version) => ({
   commands: [["tsc", ...strict, "--noEmit", "types.mts"]],
 });
 
-/** vitest 3 brings esbuild, so that one installation serves both. */
+/** vitest 3 brings esbuild, so one installation serves both tests. */
 const vitestAndBundles = {
   name: "vitest 3, bundled by its esbuild",
   beside: { vitest: "3", "prom-client": "15" },
@@ -85,13 +85,16 @@ const vitestAndBundles = {
   ],
 };
 
-/** `packages`: which of ours, default all; siblings that one depends on are named too. `inShare`: also run by `npm test`. */
+/**
+ * `packages`: which of our packages are installed (default: all), with those that they depend on. `inShare`: also run by `npm
+ * test`.
+ */
 export const consumers = [
   vitest("1"),
   vitest("2"),
   vitestAndBundles,
   vitest("4"),
-  // It starts on Node.js 22 and newer only, and its installation is what can fail.
+  // vitest 5 starts on Node.js 22 and newer only, so this project is installed but not run: the installation is what may fail.
   { ...vitest("5"), commands: [] },
   { name: "vitest 3, all packages", beside: { vitest: "3" }, files: [], commands: [] },
   {
@@ -100,9 +103,9 @@ export const consumers = [
     packages: ["core"],
     files: ["locks.test.mjs", "locks.test.cjs", "required.cjs", "jest-required.config.cjs"],
     commands: [
-      // With Node.js' own modules, of tests of both kinds.
+      // Node.js loads our ES modules itself; the tests are of both kinds.
       ["node", "--experimental-vm-modules", jest, "--config", "{}", "--testMatch", "**/*.test.[cm]js"],
-      // Without a flag, translated to CommonJS.
+      // Without a flag; our modules are translated to CommonJS.
       ["node", jest, "--config", "jest-required.config.cjs"],
     ],
   },
@@ -111,7 +114,7 @@ export const consumers = [
   ...["5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "6.0", "7.0"].map(typescript),
 ];
 
-/** Installs and runs one; rejects with the output of the step that fails. `tarballs`: those of `packAll`. */
+/** Installs and runs one project; rejects with the output of the step that fails. `tarballs` is the result of `packAll`. */
 export async function tryConsumer(consumer, tarballs) {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-beside-"));
   try {
@@ -151,7 +154,7 @@ async function runAlone(file) {
   }
 }
 
-/** The project's own, or where it has none that of this repository. */
+/** The project's own program; if it has none, that of this repository. */
 function programOf(command, folder) {
   const own = join(folder, "node_modules/.bin", command);
   return existsSync(own) ? own : join(root, "node_modules/.bin", command);

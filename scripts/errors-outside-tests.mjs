@@ -1,9 +1,10 @@
 import { writeFile } from "node:fs/promises";
 
 /**
- * A reporter of vitest for what its JSON report leaves out: errors that belong to no test, such as an unhandled rejection
- * or a worker that died. It writes them to the file that `HOLDFAST_OUTSIDE_ERRORS` names, so that the summary of a run
- * can name them. It also prints each red at once: vitest does so only at the end of a stage, which may be half an hour later, or never.
+ * A reporter of vitest for what its JSON report leaves out: errors that belong to no test, such as an unhandled rejection or a
+ * worker that died. It writes them to the file that `HOLDFAST_OUTSIDE_ERRORS` names, so that the summary of a run can name
+ * them. It also prints each failed test at once. Vitest prints them only at the end of a stage, which may be half an hour
+ * later, or never.
  */
 export default class ErrorsOutsideTests {
   onTestCaseResult(test) {

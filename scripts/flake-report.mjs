@@ -1,13 +1,13 @@
 /** @typedef {import("./vitest-report.mjs").Red & { project: string, seeds: readonly string[], log: string }} SeenRed */
 
-/** The red tests of many runs, the same test of all runs in one place. */
+/** The red tests of many runs, grouped by test. */
 export class RedBook {
   redRuns = 0;
   /** @type {Map<string, SeenRed[]>} */
   byTest = new Map();
 
   /**
-   * What one run had.
+   * Adds the red tests of one run.
    *
    * @param {readonly SeenRed[]} reds
    */
@@ -32,7 +32,7 @@ export function seedsIn(log, file) {
   let own = false;
   for (const line of withoutColours(log).split("\n")) {
     if (/^std(out|err) \| /.test(line)) own = file !== "" && line.includes(file);
-    // The part below says of each failure again what was expected, with the seed where the test names it.
+    // Vitest's list of failures at the end repeats the error of each one, with the seed if the test names it.
     else if (/FAIL/.test(line)) own = file !== "" && line.includes(file);
     if (!own) continue;
     for (const [, seed] of line.matchAll(/\b(?:HOLDFAST_SEED=|seed:? )(\d+)/gi)) seeds.add(seed);

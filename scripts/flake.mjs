@@ -1,4 +1,4 @@
-// Runs tests many times, beside busy processes where asked, and says which of them were red and how to run one again.
+// Runs tests many times, on request beside busy processes. Then it lists the red ones and says how to run each again.
 import { execFile, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
@@ -81,7 +81,7 @@ function count(name, text, least) {
   throw new Error(`--${name} must be a whole number from ${least} to 10000; got ${JSON.stringify(text)}`);
 }
 
-/** The built packages and the servers that the tests start. */
+/** Builds the packages and installs the servers that the tests start. */
 async function prepare() {
   const steps = [
     ["build", ["node_modules/.bin/turbo", "run", "build", "--output-logs=errors-only"]],
@@ -95,7 +95,7 @@ async function prepare() {
   }
 }
 
-/** Those that were named; with a filter, those of them that have a file with it in its path. */
+/** The stages that `--stage` names, or all. If there is a filter: only those stages with a file whose path matches it. */
 async function stagesToRun() {
   const wanted = testStages.filter(
     ({ project }) => flags.stage.length === 0 || flags.stage.includes(project),
@@ -128,12 +128,12 @@ async function once(stage, run) {
   if (failed === 0) return;
   const text = await readFile(path, "utf8");
   const found = reds.map((red) => ({ ...red, file: relative(process.cwd(), red.file) }));
-  // What failed outside of any test, such as an unhandled error, stands in the log alone.
+  // An error outside of any test is in the log alone.
   const all = found.length > 0 ? found : [{ file: "", test: null, error: remarks.join("\n") }];
   book.add(all.map((red) => ({ ...red, project: stage.project, seeds: seedsIn(text, red.file), log: path })));
 }
 
-/** Keeps a core busy until it is killed, or until this process is gone: then its input ends. */
+/** Keeps a core busy until it is killed. It also ends with this process, because its input ends then. */
 function startBusyProcess() {
   const program =
     'process.stdin.resume().on("end", () => process.exit()); const turn = () => { const until = Date.now() + 50; while (Date.now() < until); setImmediate(turn); }; turn();';

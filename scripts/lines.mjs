@@ -1,4 +1,4 @@
-// Counts what there is to read: code lines by package and folder, and the files that one acquire and release runs through.
+// Counts what a reader has to read: code lines by package and folder, and the files that run in one acquire and release.
 import { readdirSync, readFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { join, relative, sep } from "node:path";
@@ -58,7 +58,7 @@ function printLines() {
     );
 }
 
-/** The packages are the rows without a folder of their own. */
+/** Only the rows of whole packages are summed; their folders are counted in them. */
 function sumOf(rows) {
   const sum = { folder: "all of them", files: 0, lines: 0, code: 0 };
   for (const row of rows)
@@ -72,7 +72,7 @@ function isMeant(file) {
   return new RegExp(flags.match).test(path) && !(flags.except && new RegExp(flags.except).test(path));
 }
 
-/** The package as a whole, and each folder with what lies directly in it. */
+/** A row for the package as a whole, and a row for each folder with the files that lie directly in it. */
 function foldersOf(source, place) {
   const folders = new Map();
   const whole = { folder: place, files: 0, lines: 0, code: 0 };
@@ -107,7 +107,10 @@ function sourcesIn(folder) {
   }
 }
 
-/** By line: a comment that follows code on its line is code, as is text that looks like a comment inside a template. */
+/**
+ * Judges line by line. A comment behind code counts as code. In a template, a line that begins like a comment counts as a
+ * comment.
+ */
 function count(text) {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
@@ -122,13 +125,13 @@ function count(text) {
     } else if (/^(import|export) (type )?(\{|\*|[\w$]+,? )/.test(said) && isModuleClause(said)) {
       if (!/["'];?$/.test(said)) skipping = /from ["'].*["'];?$/;
     } else if (/^import ["']/.test(said)) {
-      // For what it does when it is loaded.
+      // An import for its side effects is no code line.
     } else if (said !== "" && !said.startsWith("//")) code += 1;
   }
   return { lines: lines.length, code };
 }
 
-/** `export { a } from "b"` and each import; not `export const`. */
+/** True for `export { a } from "b"` and each import; false for `export const`. */
 function isModuleClause(said) {
   return said.startsWith("import") || /^export (type )?(\{|\*)/.test(said);
 }
@@ -185,7 +188,7 @@ async function built(path) {
   return await import(pathToFileURL(join(root, path)).href);
 }
 
-/** Source files of which a function runs in one acquire and release, after another one that has made what is made once. */
+/** The source files with a function that runs in one acquire and release. An acquire before it has made what is made once. */
 async function filesOf(mutex, pattern) {
   await (await mutex.acquire()).release();
   const session = new Session();

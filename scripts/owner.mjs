@@ -1,5 +1,5 @@
-// Who owns the project, where it lies and whom to ask stands in project.json, and nowhere else. This writes what depends on it; what
-// is empty there is left out everywhere.
+// Only project.json says who owns the project, where it lies and whom to ask. This program writes the files that depend on it.
+// Fields that are empty there are left out everywhere.
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
@@ -21,7 +21,7 @@ export async function readOwner() {
   return JSON.parse(await readFile(place("project.json"), "utf8"));
 }
 
-/** What package.json of a published package says of it. `folder` is where the workspace lies. */
+/** The owner's fields in package.json of a published package. `folder` is the workspace's folder. */
 export function ownerFields({ owner, repository, homepage }, folder) {
   return {
     ...(owner !== "" && { author: owner.replace(/^@/, "") }),
@@ -35,7 +35,7 @@ export function ownerFields({ owner, repository, homepage }, folder) {
   };
 }
 
-/** The text of each file that depends on the owner; `null` where there is to be none. */
+/** The text of each file that depends on the owner; `null` if the file should not exist. */
 export async function ownedFiles(owner) {
   const security = await readFile(place("SECURITY.md"), "utf8");
   const [before, after] = security.split(

@@ -1,5 +1,5 @@
-// What is published: every workspace that is not private, as users get it. A workspace is built with a file for each module, which
-// our own tests and tools read; the package that is made of it has a file for each entry, and no sources.
+// Makes the packages that are published: every workspace that is not private, as users get it. A built workspace has a file for
+// each module, which our own tests and tools read. The package has a file for each entry, and no sources.
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -13,7 +13,7 @@ import { ownerFields, readOwner } from "./owner.mjs";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const withinMs = 300_000;
 
-/** The packages as they stand in the repository, sorted by name: `folder` is relative to its root. */
+/** The workspaces that are published, sorted by name. `folder` is relative to the repository's root. */
 export async function published() {
   const found = [];
   for (const kind of ["packages", "apps"]) {
@@ -27,9 +27,9 @@ export async function published() {
 }
 
 /**
- * Builds and packs all of them into `folder`, which exists; resolves with the tarball of each name. `folder/debug` then has the same
- * modules once more with their source maps, a folder for each package: the tarballs have none, since they are two thirds of the
- * weight and no program needs them.
+ * Builds and packs all packages into `folder`, which must exist; resolves with a map from name to tarball. `folder/debug` then
+ * has the same modules with their source maps, in a folder for each package. The tarballs have no maps, since maps are two
+ * thirds of the weight and no program needs them.
  */
 export async function packAll(folder) {
   const packages = await published();
@@ -64,7 +64,7 @@ async function stage(each, staged, debug) {
     .filter((file) => file.startsWith("!"))
     .map((file) => join(from, file.slice(1)));
   const shipped = each.manifest.files.filter((file) => file !== "dist" && !file.startsWith("!"));
-  // Changesets writes the changelog of a package at its first release.
+  // The changelog may be missing: Changesets writes it at the package's first release.
   const always = ["LICENSE", "README.md", "CHANGELOG.md"].filter((file) => existsSync(join(from, file)));
   for (const file of new Set([...always, ...shipped])) {
     const filter = (path) => !left.includes(path);
@@ -76,7 +76,10 @@ async function stage(each, staged, debug) {
   await writeFile(join(to, "package.json"), `${JSON.stringify(told, null, 2)}\n`);
 }
 
-/** Without what only this repository needs; with the fields by which compilers before `exports` find the package. */
+/**
+ * Leaves out what only this repository needs. Adds `main` and `types`, by which compilers without support of `exports` find the
+ * package.
+ */
 function shippedManifest({ scripts, devDependencies, files, exports, ...rest }) {
   const main = exports["."];
   const shipped = Object.entries(exports).map(([path, { types, default: code }]) => [
@@ -88,7 +91,7 @@ function shippedManifest({ scripts, devDependencies, files, exports, ...rest }) 
 
 const shortName = ({ name }) => name.replace("@holdfast/", "");
 
-/** Runs a command to its end; rejects with the end of its output when it fails or takes longer. */
+/** Runs a command to its end; rejects with the end of its output if it fails or takes longer than `withinMs`. */
 export async function run(program, args, { cwd, withinMs: timeout }) {
   try {
     return (

@@ -1,4 +1,5 @@
-// Publishes what scripts/pack.mjs makes. A workspace itself is never published: its files are those of our tests.
+// Publishes what scripts/pack.mjs makes. The workspaces themselves are never published: their files are those that our tests
+// use.
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -60,9 +61,12 @@ async function publish() {
   }
 }
 
-/** Any other answer than that there is no such version is an error, and ends the run before anything else is published. */
+/**
+ * False only if the registry says that there is no such version. Any other error ends the run before anything else is
+ * published.
+ */
 async function isThere(tag, registry) {
-  // An npm that was begun with --silent would be silent about the code of its error too.
+  // If npm itself was started with --silent, this call would inherit that and not print its error code either.
   const view = ["view", tag, "version", "--loglevel=error", ...registry];
   try {
     return (await run("npm", view, { cwd: tmpdir(), withinMs })).trim() !== "";

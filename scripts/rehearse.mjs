@@ -1,5 +1,6 @@
-// A release without an audience: everything is packed, published into a registry on this machine, and installed from there as a
-// stranger would. Whatever is started or written here is gone at the end, also after an interruption.
+// Rehearses a release: packs everything, publishes it into a registry on this machine, and installs it from there as a user
+// would. At the end, and after an interruption, every process that it started has ended and every file that it wrote is
+// deleted.
 import { spawn } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -28,7 +29,7 @@ Exit: 0 all ran; 1 something failed; 2 wrong arguments; 130 interrupted, 143 end
 const root = fileURLToPath(new URL("..", import.meta.url));
 const minute = 60_000;
 
-/** Examples that run until they are asked to end, with the beginning of the line that says they are there. */
+/** Examples that run until a signal ends them, each with the beginning of the line by which it says that it is ready. */
 const services = {
   "leader.mjs": "leading",
   "metrics.mjs": "listening on ",
@@ -100,7 +101,7 @@ async function rehearse({ lines, only, database }) {
   const registry = await startRegistry(upstream, runtimes);
   const npmrc = join(folder, "npmrc");
   const token = `${registry.replace("http:", "")}:_authToken=rehearsal`;
-  // A cache of its own: that of the user would go on to know these tarballs by names and versions that are yet to be published.
+  // npm gets its own cache. The user's cache would keep these tarballs under names and versions that are published only later.
   await writeFile(
     npmrc,
     `registry=${registry}\n${token}\ncache=${join(folder, "cache")}\nfund=false\naudit=false\n`,
@@ -128,7 +129,7 @@ async function rehearse({ lines, only, database }) {
   }
 }
 
-/** The folder of a program `node` of that line. */
+/** Installs Node.js of that line; resolves with the folder of its program `node`. */
 async function installNode(line) {
   const place = join(folder, `node-${line}`);
   await mkdir(place);
@@ -142,7 +143,7 @@ async function installNode(line) {
   return join(place, "node_modules/.bin");
 }
 
-/** Resolves with its URL once it answers. */
+/** Starts the registry; resolves with its URL once it answers. */
 async function startRegistry(upstream, runtimes) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/`;
@@ -158,7 +159,7 @@ async function startRegistry(upstream, runtimes) {
   };
   const file = join(folder, "verdaccio.yaml");
   await writeFile(file, JSON.stringify(config));
-  // It needs Node.js 22 or newer, and reads YAML, of which JSON is a part.
+  // The registry needs Node.js 22 or newer. It reads its configuration as YAML, and JSON is valid YAML.
   const major = Number(process.versions.node.split(".")[0]);
   const line = [...runtimes.keys()].find((each) => Number(each) >= 22);
   if (major < 22 && line === undefined)
@@ -170,7 +171,7 @@ async function startRegistry(upstream, runtimes) {
   return url;
 }
 
-/** README.md as a stranger follows it: its commands, its program, and only the ports are others. */
+/** Follows README.md as a user would: its commands and its program, with only the ports changed. */
 async function readmePrograms(line, env, redis) {
   const readme = await readFile(join(root, "README.md"), "utf8");
   for (const backend of ["Redis", "ZooKeeper"]) {
@@ -217,7 +218,7 @@ async function examples(line, env, redis, { only, database }) {
   await end(zookeeper.program);
 }
 
-/** `command` as a page has it, on a fresh port. */
+/** Runs `command` as a page has it, on a fresh port. */
 async function startZooKeeper(cwd, env, command) {
   const port = await freePort();
   const line = command
@@ -228,7 +229,7 @@ async function startZooKeeper(cwd, env, command) {
   return { program, address: `127.0.0.1:${port}` };
 }
 
-/** It has to say that it is there, and to end by the signal that asks it to. */
+/** The service must print its line, and must end when SIGTERM asks it to. */
 async function runService(file, line, options) {
   const program = start("node", [file], options);
   await until(program, `${file} says "${line}"`, async () => program.output.includes(line));
@@ -238,7 +239,7 @@ async function runService(file, line, options) {
     throw new Error(`${file} ended with ${code ?? signal}: ${program.output}`);
 }
 
-/** One line for what is done, with how it went; `undefined` where it failed. */
+/** Runs `work` and prints one line with its name and result; `undefined` if it failed. */
 async function step(name, work) {
   interruption.signal.throwIfAborted();
   const startedMs = performance.now();
@@ -259,7 +260,7 @@ function say(text) {
   console.log(text);
 }
 
-/** Runs a command to its end and resolves with what it said; rejects with all of its output when it fails or takes longer. */
+/** Runs a command to its end; resolves with its stdout. Rejects with the end of its output if it fails or takes longer. */
 async function run(command, args, { withinMs = minute, ...options } = {}) {
   const program = start(command, args, options);
   const timer = setTimeout(() => end(program), withinMs);
@@ -274,7 +275,7 @@ async function run(command, args, { withinMs = minute, ...options } = {}) {
 
 function start(command, args, { cwd = folder, env = {} } = {}) {
   interruption.signal.throwIfAborted();
-  // A group of its own, so that what it starts ends with it, and a terminal's SIGINT comes to us alone.
+  // A process group of its own: so we can end everything that it starts, and a terminal's SIGINT reaches this process alone.
   const child = spawn(command, args, {
     cwd,
     env: { ...process.env, ...env },
@@ -298,13 +299,13 @@ function start(command, args, { cwd = folder, env = {} } = {}) {
   return program;
 }
 
-/** Asks its group to end, and ends it after ten seconds. */
+/** Asks the program's process group to end, and kills it after ten seconds. */
 async function end(program) {
   const kill = (signal) => {
     try {
       process.kill(-program.child.pid, signal);
     } catch (error) {
-      // It has ended by itself.
+      // The group has already ended.
       if (error.code !== "ESRCH") throw error;
     }
   };
@@ -315,7 +316,7 @@ async function end(program) {
   clearTimeout(timer);
 }
 
-/** Asks again until it is so; rejects when the program ends before, or after a minute. */
+/** Tries `isSo` until it is true; rejects if the program ends first, or after a minute. */
 async function until(program, what, isSo) {
   const deadlineMs = performance.now() + minute;
   for (;;) {

@@ -1,12 +1,15 @@
-// Makes the pictures of the dashboard's pages that its README shows, from the page and the server as they are in the tree: `npm run screenshots`.
-// The browser test of the pages takes them, in both themes.
+// `npm run screenshots` makes the pictures of the dashboard's pages that its README shows, from the page and the server in this
+// tree. The browser test of the pages takes them, in both themes.
 import { spawnSync } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = fileURLToPath(new URL("../apps/dashboard/docs/screenshots/", import.meta.url));
-/** A repository keeps each version of each picture for good. With `pngquant` on the machine each is a third of that. */
+/**
+ * The limit is low because a repository keeps each version of each picture for good. `pngquant`, if installed, makes them a
+ * third.
+ */
 const mostBytes = 150_000;
 
 const made = spawnSync(

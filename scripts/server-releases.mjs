@@ -1,4 +1,4 @@
-// Server releases besides the one that the system has: where each comes from, and what makes the tests use it.
+// Server releases besides the system's own: where each comes from, and how the tests are made to use it.
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
@@ -7,11 +7,11 @@ import { promisify } from "node:util";
 
 /**
  * @typedef {object} ServerRelease
- * @property {string} name as the summary of a run calls it
+ * @property {string} name as in the summary of a run
  * @property {string} project of vitest.config.ts
- * @property {readonly string[]} filters paths of the tests that it is asked to pass
- * @property {() => Promise<Record<string, string>>} environment brings the release if it is not in the cache, and says how the
- *   tests find it
+ * @property {readonly string[]} filters paths of the tests that must pass on this release
+ * @property {() => Promise<Record<string, string>>} environment downloads the release if it is not in the cache; resolves with
+ *   the environment variables by which the tests find it
  */
 
 const run = promisify(execFile);
@@ -55,8 +55,8 @@ function zookeeper(version, slf4j) {
 }
 
 /**
- * A release from the next Debian, with the libraries that it was built against, as the program and the C library of this system
- * may be too old for it. `project`: `redis` or `valkey`.
+ * A release from the next Debian. It comes with the libraries that it was built against, because those of this system, its C
+ * library included, may be too old. `project`: `redis` or `valkey`.
  */
 function redis(name, project) {
   return {
@@ -74,7 +74,7 @@ function redis(name, project) {
   };
 }
 
-/** Makes a folder complete or not at all: an interrupted download leaves nothing that looks finished. */
+/** Makes a folder completely or not at all, so that an interrupted download does not look finished. */
 async function once(folder, fill) {
   if (existsSync(folder)) return;
   await mkdir(cache, { recursive: true });
@@ -87,7 +87,7 @@ async function once(folder, fill) {
   }
 }
 
-/** The packages and all that they need, from the mirror that this system uses, without a change to the system's own packages. */
+/** Unpacks the packages with all that they depend on, from this system's mirror. The system's own packages do not change. */
 async function unpackNextDebian(folder, packages) {
   const apt = await mkdtemp(join(cache, ".apt-"));
   try {
@@ -118,7 +118,7 @@ async function unpackNextDebian(folder, packages) {
   }
 }
 
-/** Where this system gets its Debian packages from. */
+/** The mirror from which this system gets its Debian packages. */
 async function mirror() {
   const wanted = ["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Component: main"];
   const { stdout } = await run("apt-get", [...wanted, "Label: Debian"]);
@@ -127,7 +127,7 @@ async function mirror() {
   return first;
 }
 
-/** `<project>-server`: the server program under the loader and with the libraries of its own system. */
+/** Writes `<project>-server`, which starts the server program with the loader and the libraries of its own Debian release. */
 async function writeStarter(folder, project) {
   const libraries = join("usr/lib", await only(join(folder, "root/usr/lib"), /-linux-gnu$/));
   const loader = join(libraries, await only(join(folder, "root", libraries), /^ld-linux.*\.so/));

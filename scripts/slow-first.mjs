@@ -40,8 +40,8 @@ const slow = [
 ];
 
 /**
- * Begins with the files that take longest: where one of them comes last, the other workers wait for it. Vitest does this
- * by itself only where an earlier run has left it the times.
+ * Starts with the files that take longest: a long file that starts last would keep all other workers waiting. Vitest itself
+ * sorts like this only if an earlier run has left it the times.
  */
 export class SlowFirst extends BaseSequencer {
   /** @param {import("vitest/node").TestSpecification[]} files */

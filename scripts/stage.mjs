@@ -6,7 +6,7 @@ const killAfterMs = 10_000;
 /**
  * Runs one command without input.
  *
- * @param {string} name what the log calls it
+ * @param {string} name as in the log
  * @param {readonly string[]} command program and arguments
  * @param {{ limitMs: number, env?: Record<string, string>, log?: number }} options `Infinity` for no limit; `log`: a file
  *   descriptor that takes the output
@@ -23,7 +23,7 @@ export function runStage(name, command, { limitMs, env = {}, log }) {
       env: { ...process.env, ...env },
     });
     const timers = [];
-    // What the tests have started dies with vitest; here one process is enough to end.
+    // Ending this one process is enough: what the tests have started ends with vitest.
     const end = () => {
       child.kill("SIGTERM");
       timers.push(setTimeout(() => child.kill("SIGKILL"), killAfterMs));
@@ -46,7 +46,7 @@ export function runStage(name, command, { limitMs, env = {}, log }) {
     };
     child.on("error", (error) => settle(`does not start: ${error.message}`));
     child.on("exit", (code, signal) => {
-      // What we ended may well say that all went well: turbo does.
+      // A process that we ended may exit with 0, as turbo does. So `ending` decides first.
       settle(ending ?? (code === 0 ? null : `ended with ${code ?? signal}`));
     });
   });

@@ -4,22 +4,22 @@ import { judge, readReport, redsOf } from "./vitest-report.mjs";
 
 /**
  * The projects of vitest.config.ts in the order in which a mistake is cheapest to find. `limitMinutes` is more than twice what
- * the stage takes on two cores that are busy with other work as well: only a stage that hangs reaches it. `workers`: files at a time.
+ * the stage takes on two busy cores, so only a stage that hangs reaches it. `workers`: files at a time.
  *
  * @type {readonly { project: string, workers: number, fullWorkers?: number, limitMinutes: number }[]}
  */
 export const testStages = [
-  // Some of these files wait for timers; four at a time keep two cores at work.
+  // Some of these files wait for timers; four at a time keep two cores busy.
   { project: "unit", workers: 4, limitMinutes: 8 },
   // Most of these tests wait for sessions and JVMs, so four files at a time fit on two cores.
   { project: "servers", workers: 4, limitMinutes: 16 },
-  // Two files at a time, each with a core: times are what is tested, and a stage full of other tests beside them distorts them.
+  // These tests measure times, which many other tests beside them would distort. Two files at a time have a core each.
   { project: "alone", workers: 2, limitMinutes: 7 },
-  // Of a full run most of these files keep a core busy, and have leases of a second or two.
+  // In a full run most of these files keep a core busy, and their leases are a second or two.
   { project: "redis", workers: 6, fullWorkers: 3, limitMinutes: 12 },
-  // A browser each, which mostly waits to be shown something.
+  // Each file has a browser, which mostly waits for the page.
   { project: "dashboard", workers: 3, limitMinutes: 6 },
-  // The smoke run waits for its faults; the others fit beside it. Of a full run one file has two runs at a time.
+  // The smoke run waits for its faults, so the others fit beside it. In a full run one file has two runs at a time.
   { project: "chaos", workers: 4, fullWorkers: 3, limitMinutes: 8 },
 ];
 
@@ -41,7 +41,7 @@ export async function runTests(stage, options) {
   );
   const outside = `${directory}/${name}.outside.json`;
   await rm(outside, { force: true });
-  // A filter may well leave one of the projects without a test.
+  // A filter may leave a project without any test.
   const partial = filters.length > 0 ? ["--passWithNoTests", ...filters] : [];
   const full = (env?.HOLDFAST_FULL ?? process.env.HOLDFAST_FULL) === "1";
   const atATime = `--maxWorkers=${full ? fullWorkers : workers}`;

@@ -1,4 +1,4 @@
-// What `npm test` runs: everything, in the order in which a mistake is cheapest to find.
+// What `npm test` runs: all checks and tests, in the order in which a mistake is cheapest to find.
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -33,7 +33,7 @@ const summary = [];
 
 if (await nodeIsNewEnough()) {
   const built = await stage("build", [bin("turbo"), "run", "build", "--output-logs=errors-only"], 4);
-  // Then no test brings the built packages up to date again.
+  // Tells the tests that the packages are built, so that no test builds them again.
   if (built) process.env.HOLDFAST_BUILT = "1";
   const checks = ["run", "//#check-types", "typecheck", "--concurrency=2", "--output-logs=errors-only"];
   await stage("types", [bin("turbo"), ...checks], 4);
@@ -88,7 +88,7 @@ async function nodeIsNewEnough() {
   return ok;
 }
 
-/** How many test files vitest.config.ts leaves to full runs. */
+/** The number of test files that vitest.config.ts leaves to full runs. */
 async function fullOnlyFiles() {
   const files = await readdir("e2e", { recursive: true });
   return files.filter((file) => file.endsWith(".full.test.ts")).length;
@@ -118,7 +118,7 @@ async function tests(each, other = {}) {
   return passed;
 }
 
-/** A share of the tests that concern the server, on another release of it. */
+/** Runs a part of the server's tests on another release of it. */
 async function testsOnRelease({ name, project, filters: paths, environment }) {
   try {
     const releaseEnv = await environment();

@@ -1,5 +1,5 @@
-// The folder `tools` has what only releases, the rehearsal and full test runs need. It is no workspace, so that `npm ci` does not wait
-// for it; it has a lock of its own, and is installed on first use.
+// The folder `tools` has the programs that only releases, the rehearsal and full test runs need. It is no workspace, so `npm
+// ci` does not install it. It has its own lock file, and is installed on first use.
 import { spawn } from "node:child_process";
 import { copyFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,12 +10,12 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = join(root, "tools");
 const withinMs = 600_000;
 
-/** The program of a tool, after the installation that the lock asks for. */
+/** The path of a tool's program. Installs the tools first if the lock file has changed. */
 export async function tool(name) {
   const installed = join(folder, "node_modules/.installed-lock.json");
   const texts = await Promise.all([read(join(folder, "package-lock.json")), read(installed)]);
   if (texts[0] !== texts[1]) {
-    // Not `npm ci`: it refuses where the registry lacks an optional package of the lock, such as a binary of another platform.
+    // `npm ci` would fail if the registry lacks an optional package of the lock file, such as a binary for another platform.
     const quiet = ["--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
     await run("npm", ["install", "--no-save", ...quiet], { cwd: folder, withinMs });
     await copyFile(join(folder, "package-lock.json"), installed);

@@ -2,16 +2,18 @@ import { readFile } from "node:fs/promises";
 
 /** @typedef {{ status: string, fullName: string, failureMessages?: string[] }} TestReport */
 /** @typedef {{ name: string, status: string, message?: string, assertionResults: TestReport[] }} FileReport */
-/** @typedef {{ message: string, stack?: string }} OutsideError an error of no test, such as an unhandled rejection */
+/**
+ * @typedef {{ message: string, stack?: string }} OutsideError an error that belongs to no test, such as an unhandled rejection
+ */
 
 /**
- * What vitest's JSON report and exit code come to. Nothing may turn green by not running: a skipped test counts as a
- * failure, a file that failed as a whole (on load, in a hook) as one, and so does a run that failed without saying where.
- * What failed is named, so that the end of a long log says it.
+ * Judges vitest's JSON report and exit code. A test that did not run is never green: a skipped test counts as a failure. So
+ * does a file that failed as a whole (on load, in a hook), and a run that failed without naming a test. Each failure is named
+ * in a remark, so that the end of a long log shows it.
  *
- * @param {{ testResults: FileReport[] } | null} report `null` when there is none
- * @param {string | null} runFailure how vitest ended, when not well
- * @param {boolean} filtered a filter was given: then tests that did not run are only mentioned
+ * @param {{ testResults: FileReport[] } | null} report `null` if there is none
+ * @param {string | null} runFailure how vitest ended; `null` if it ended well
+ * @param {boolean} filtered true if a filter was given: then tests that did not run are only mentioned
  * @param {readonly OutsideError[]} outsideErrors
  * @returns {{ passed: number, failed: number, remarks: string[] }}
  */
@@ -52,10 +54,10 @@ export function judge(report, runFailure, filtered, outsideErrors = []) {
   return verdict;
 }
 
-/** @typedef {{ file: string, test: string | null, error: string }} Red `test` is null where the file failed as a whole */
+/** @typedef {{ file: string, test: string | null, error: string }} Red `test` is null if the file failed as a whole */
 
 /**
- * The tests that failed, the files that failed without one, and the errors of no test.
+ * The tests that failed, the files that failed as a whole, and the errors that belong to no test.
  *
  * @param {{ testResults: FileReport[] } | null} report
  * @param {readonly OutsideError[]} outsideErrors
@@ -84,7 +86,7 @@ function firstLine(messages = []) {
 
 /**
  * @param {string} file
- * @returns {Promise<any>} what the JSON file has; `null` when it is missing or cut short
+ * @returns {Promise<any>} the content of the JSON file; `null` if it is missing or cut short
  */
 export async function readReport(file) {
   try {

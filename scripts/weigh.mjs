@@ -1,4 +1,4 @@
-// What our packages weigh for their users: on disk, with what they depend on, and at import.
+// Measures what our packages cost their users: on disk, with what they depend on, and at import.
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,8 +18,9 @@ and how long it takes to import it beside the client library that it needs.
 const withinMs = 300_000;
 
 /**
- * Kilobytes. "own": the package unpacked, about a fifth above today's. "installed": with everything that it depends on, of which the
- * collectors and the chaos runner need both client libraries and the dashboard a web server.
+ * Limits in kilobytes. "own": the unpacked package; the limit is about a fifth above today's size. "installed": with everything
+ * that it depends on. The collectors and the chaos runner need both client libraries there, and the dashboard needs a web
+ * server.
  */
 export const limits = {
   "@holdfast/chaos": { own: 1_300, installed: 7_000 },
@@ -39,13 +40,13 @@ export const limits = {
   "@holdfast/zk-recipes": { own: 360, installed: 5_000 },
 };
 
-/** What is imported, beside the client library without which it does nothing. */
+/** The packages whose import is measured, each with the client library that it needs and that is measured beside it. */
 export const imports = [
   { name: "@holdfast/redis-recipes", client: "ioredis" },
   { name: "@holdfast/zk-recipes", client: "node-zookeeper-client" },
 ];
 
-/** Kilobytes of a package that is installed in `folder`: alone, and with what it depends on, peers left out. */
+/** Kilobytes of a package that is installed in `folder`: alone, and with what it depends on. Peer dependencies do not count. */
 export async function weigh(folder, name) {
   const packages = await closure(name, folder, new Map());
   const bytes = await Promise.all([...packages.keys()].map(sizeOf));
@@ -57,7 +58,7 @@ export async function weigh(folder, name) {
   };
 }
 
-/** The folders of a package and of all that it depends on, found as Node.js finds them. */
+/** The folders of a package and of all that it depends on, found in the way of Node.js. */
 async function closure(name, from, found) {
   const place = placeOf(name, from);
   if (found.has(place)) return found;
@@ -75,7 +76,7 @@ function placeOf(name, from) {
   }
 }
 
-/** Without the packages inside, which are weighed by themselves. */
+/** Does not count packages inside the folder: each is weighed separately. */
 async function sizeOf(folder) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries
@@ -87,8 +88,8 @@ async function sizeOf(folder) {
 }
 
 /**
- * How long a fresh process takes to import each of `names` from `folder`, in milliseconds of its own: `cpu`, its processor time, and
- * `wall`, what a clock says. One after the other, in turn, so that what else the machine does meets all of them.
+ * How long a fresh process takes to import each of `names` from `folder`, in milliseconds: `cpu` is processor time, `wall` is
+ * elapsed time. The names take turns, so that other work on the machine affects all of them alike.
  */
 export async function importTimes(folder, names, starts) {
   const file = join(folder, "import-time.mjs");

@@ -1,4 +1,4 @@
-// A service whose dependencies are bundled with it: the test runs the bundle where no package can be found.
+// A service that is bundled with its dependencies. The test runs the bundle in a folder from which no package can be found.
 import { memoryLocks } from "@holdfast/core";
 import { lockMetrics } from "@holdfast/metrics";
 

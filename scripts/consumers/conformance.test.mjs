@@ -1,4 +1,4 @@
-// A backend's author runs the suites of the kit.
+// The author of a backend runs a conformance suite against it.
 import { mutexConformance } from "@holdfast/conformance";
 import { MemorySpace, memoryLocks } from "@holdfast/core";
 import { memoryControls } from "@holdfast/core/testing";

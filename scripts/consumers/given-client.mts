@@ -1,4 +1,4 @@
-// A service hands over the ioredis client that it has, whatever the major version of it.
+// A service passes its own ioredis client, of any supported major version.
 import { redisLocks, safeClientOptions } from "@holdfast/redis-recipes";
 import { Cluster, Redis } from "ioredis";
 

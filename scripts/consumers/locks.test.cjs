@@ -1,4 +1,5 @@
-// The same from a CommonJS test. Before Node.js 24.9 jest has no require() of ES modules, and import() with --experimental-vm-modules alone.
+// The same from a CommonJS test. Before Node.js 24.9 jest cannot require() an ES module, and can import() one only with
+// --experimental-vm-modules.
 describe("a service under test, in CommonJS", () => {
   it("holds a lock", async () => {
     const { memoryLocks } = await import("@holdfast/core");

@@ -1,4 +1,4 @@
-// A test of a service with locks in it. vitest and jest both have these as globals here.
+// A test of a service that uses locks. `describe`, `it` and `expect` are globals here in both vitest and jest.
 import { memoryLocks } from "@holdfast/core";
 import { memoryControls } from "@holdfast/core/testing";
 

@@ -1,4 +1,4 @@
-// A service that is CommonJS, whose tests have jest translate our packages.
+// A CommonJS service: jest translates our packages to CommonJS for its tests.
 const { memoryLocks } = require("@holdfast/core");
 
 describe("a CommonJS service under test", () => {

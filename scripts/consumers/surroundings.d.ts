@@ -1,5 +1,5 @@
-// What the examples of readmes and comments leave to the reader: names of an application, and of the text around an example. An
-// example that declares a name itself has its own.
+// Names that the examples in readmes and comments use without declaring them: those of an application, and of the text around
+// an example. An example that declares such a name itself uses its own.
 declare const locks: import("@holdfast/zk-recipes").ZooKeeperLocks;
 declare const lock: import("@holdfast/core").LockHandle;
 declare const order: { readonly id: number };

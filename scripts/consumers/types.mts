@@ -1,4 +1,4 @@
-// What a strict compiler has to know of the packages: verbs, handles, options, errors, and mistakes that it must refuse.
+// What a strict compiler checks of the packages: verbs, handles, options, errors, and mistakes that it must refuse.
 import type { Finding, LockCollector } from "@holdfast/collectors";
 import { redisCollector } from "@holdfast/collectors/redis";
 import { zookeeperCollector } from "@holdfast/collectors/zookeeper";
