@@ -1,22 +1,22 @@
 import { defineConfig } from "vitest/config";
 import { SlowFirst } from "./scripts/slow-first.mjs";
 
-// Siblings resolve to their sources, so that tests need no build.
+// Imports of our own packages resolve to their sources, so that tests need no build.
 const source = { conditions: ["@holdfast/source"] };
 const shared = { resolve: source, ssr: { resolve: source } };
 /**
- * How long a condition may take to come true. None of these is a promise that a test checks: a machine that is busy with
- * other things is slow, and only what never comes true is wrong.
+ * How long a condition may take to come true. No test checks a promise by these limits. A machine that is busy with other work is
+ * slow, and only a condition that never comes true is an error.
  */
 const patience = { expect: { poll: { timeout: 20_000, interval: 20 } }, hookTimeout: 180_000 };
 
 const common = {
   ...patience,
-  // What is said of a failure at the end of a run names what was seen, and not only how many of it.
+  // Vitest's list of failures at the end of a run shows the values that were seen, and not only their number.
   chaiConfig: { truncateThreshold: 1_000 },
 };
 
-/** Files that a worker runs after each other load what they import once: a third of the processor time of these projects. */
+/** Files that one worker runs in turn share what they import, so it is loaded once. This saves a third of the processor time. */
 const together = { isolate: false };
 
 const withServers = [
@@ -24,7 +24,7 @@ const withServers = [
   "apps/*/test/**/*.server.test.ts",
   "e2e/**/*.test.ts",
 ];
-/** What needs real Redis servers. */
+/** Tests that need real Redis servers. */
 const redis = [
   "packages/redis-recipes/test/**/*.server.test.ts",
   "packages/collectors/test/redis/**/*.server.test.ts",
@@ -38,7 +38,7 @@ const redis = [
   "e2e/fence/**/*.test.ts",
   "e2e/upgrade/red*.test.ts",
 ];
-/** What measures times and sizes, or starves servers and processes: a core for each file, and no other stage beside it. */
+/** Tests that measure times and sizes, or starve servers and processes: each file needs a core, and no other stage beside it. */
 const alone = [
   "packages/zk-recipes/test/session/hardening.server.test.ts",
   "e2e/faults/silent/**/*.test.ts",
@@ -55,20 +55,20 @@ const alone = [
 ];
 
 const full = process.env.HOLDFAST_FULL === "1";
-/** What measures times in its full counts only: a share of it fits beside others. */
+/** These measure times in full runs only. The part that other runs have does not need a core of its own. */
 if (full)
   alone.push(
     "e2e/redis/costs/bulk.test.ts",
     "packages/{collectors,redis-recipes}/test/**/crowd.server.test.ts",
   );
 
-/** Matrices and figures that only `npm run test:full` has the time for; `scripts/test.mjs` says how many were left out. */
+/** Long tests and measurements that only `npm run test:full` has time for. `scripts/test.mjs` says how many were left out. */
 const fullOnly = full ? [] : ["e2e/**/*.full.test.ts"];
 
-/** What drives a browser. */
+/** Tests that drive a browser. */
 const dashboard = ["e2e/dashboard/**/*.test.ts"];
 
-/** What breaks clusters on purpose, by the built command line. */
+/** Tests that break clusters on purpose, through the built command line. */
 const chaos = ["e2e/chaos/**/*.test.ts"];
 
 export default defineConfig({

@@ -12,8 +12,8 @@ import { redisLocks } from "@holdfast/redis-recipes";
  * @param {(signal: AbortSignal) => Promise<T>} call
  */
 export function callPartner(locks, call) {
-  // All replicas must name the same limit: another one than the stored one is refused. A replica that dies gives its permits back
-  // when their lease ends.
+  // All replicas must name the same limit: the call is refused if the stored limit differs. If a replica dies, its permits come
+  // back when their lease ends.
   const permits = locks.semaphore("partner-api", 3);
   return permits.withPermit({ waitMs: 10_000 }, (_permit, { signal }) => call(signal));
 }

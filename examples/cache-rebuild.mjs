@@ -1,4 +1,4 @@
-// A cached value that many clients read and one client at a time rebuilds. No client reads it while it is being rebuilt.
+// A cached value that many clients read. One client at a time rebuilds it, and no client reads it meanwhile.
 //
 //   REDIS_URL=redis://127.0.0.1:6379 node cache-rebuild.mjs
 
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { redisLocks } from "@holdfast/redis-recipes";
 
 /**
- * Runs `body` with the present price list, and rebuilds the list first where there is none.
+ * Runs `body` with the present price list. If there is none, rebuilds it first.
  *
  * @template T
  * @param {LockProvider} locks
@@ -23,7 +23,7 @@ export async function withPriceList(locks, cache, rebuild, body) {
     const list = cache.get("price-list");
     if (list !== undefined) return await body(list);
   } finally {
-    // Before the write is asked for: two readers that both want to write would wait for each other.
+    // Released before the write is asked for: two readers that both wait to write would wait for each other.
     await read.release();
   }
 
@@ -36,7 +36,7 @@ export async function withPriceList(locks, cache, rebuild, body) {
       list = await rebuild(write.lost);
       cache.set("price-list", list);
     }
-    // Other readers may come in from here on, and no writer has been in between.
+    // From here on other readers may enter. No other writer came in between.
     held = await write.downgrade();
     return await body(list);
   } finally {

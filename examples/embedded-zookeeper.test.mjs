@@ -1,4 +1,4 @@
-// Tests against a ZooKeeper that runs inside the process of the tests: no Java, no container.
+// Tests against a ZooKeeper that runs inside the test process: no Java, no container.
 //
 //   npx vitest run embedded-zookeeper
 
@@ -24,7 +24,7 @@ describe("the stock on ZooKeeper", () => {
   test("when the session of a holder ends, it learns that, and the next replica gets the lock", async () => {
     const here = replica();
     const lock = await here.mutex("stock/apple").acquire();
-    zk.expireSession(); // of the only client, as after an outage that was longer than the session
+    zk.expireSession(); // ends the only client's session, as after an outage that was longer than the session
     const there = replica();
     const next = await there.mutex("stock/apple").acquire({ waitMs: 5_000 });
     await expect.poll(() => lock.state).toBe("lost");

@@ -1,4 +1,4 @@
-// A row in PostgreSQL that refuses a writer whose lock is over. ZooKeeper's tokens rise over restarts and elections.
+// A row in PostgreSQL that refuses a writer whose lock is over. ZooKeeper's tokens keep rising across restarts and elections.
 //
 //   ZOOKEEPER_CONNECT=127.0.0.1:2181 DATABASE_URL=postgres://127.0.0.1/test node fenced-postgresql.mjs
 
@@ -7,7 +7,7 @@ import { zookeeperLocks } from "@holdfast/zk-recipes";
 import pg from "pg";
 
 /**
- * `false`: a later holder of the lock has written already, so this one must not.
+ * Resolves to `false` if a later holder of the lock has written already: then this one must not write.
  *
  * @param {pg.Pool} database
  * @param {{ id: number, status: string, fence: FencingToken }} change
@@ -30,7 +30,8 @@ await database.query(
   "insert into orders values (42, 'new', 0) on conflict (id) do update set status = 'new', fence = 0",
 );
 
-// The first holder writes, and is then stopped for so long that the lock goes to another client. Here it gives the lock back.
+// In real life the first holder writes, then stops for so long that another client gets the lock. Here it releases the lock
+// instead.
 const first = await locks.mutex("orders/42").acquire({ waitMs: 2_000 });
 const late = first.token;
 console.log(
@@ -44,7 +45,7 @@ await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, async ({ token: fence
   );
 });
 
-// A write of the first holder that arrives now would undo the second one's.
+// If a write of the first holder arrived now, it would undo the second holder's write.
 console.log(
   `the first may write again: ${await writeOrder(database, { id: 42, status: "packed", fence: late })}`,
 );

@@ -1,5 +1,5 @@
-// A row in SQLite that refuses a writer whose lock is over. With node:sqlite (Node.js 22.13 or newer) or better-sqlite3 the statement
-// is the same.
+// A row in SQLite that refuses a writer whose lock is over. The statement is the same for node:sqlite (Node.js 22.13 or newer)
+// and better-sqlite3.
 //
 //   REDIS_URL=redis://127.0.0.1:6379 node fenced-sqlite.mjs
 
@@ -8,7 +8,7 @@ import { redisLocks } from "@holdfast/redis-recipes";
 import sqlite from "node-sqlite3-wasm";
 
 /**
- * `false`: a later holder of the lock has written already, so this one must not.
+ * Returns `false` if a later holder of the lock has written already: then this one must not write.
  *
  * @param {sqlite.Database} database
  * @param {{ id: number, status: string, fence: FencingToken }} change
@@ -28,7 +28,8 @@ database.run(
 );
 database.run("insert into orders values (42, 'new', 0)");
 
-// The first holder writes, and is then stopped for so long that the lock goes to another client. Here it gives the lock back.
+// In real life the first holder writes, then stops for so long that another client gets the lock. Here it releases the lock
+// instead.
 const first = await locks.mutex("orders/42").acquire({ waitMs: 2_000 });
 const late = first.token;
 console.log(`the first holder may write: ${writeOrder(database, { id: 42, status: "packed", fence: late })}`);
@@ -38,7 +39,7 @@ await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, ({ token: fence }) =>
   console.log(`the second holder may write: ${writeOrder(database, { id: 42, status: "sent", fence })}`);
 });
 
-// A write of the first holder that arrives now would undo the second one's.
+// If a write of the first holder arrived now, it would undo the second holder's write.
 console.log(`the first may write again: ${writeOrder(database, { id: 42, status: "packed", fence: late })}`);
 console.log(`the order is ${database.get("select status from orders where id = 42")?.status}`);
 

@@ -7,14 +7,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { redisLocks } from "@holdfast/redis-recipes";
 
 /**
- * What the scheduler of each replica calls at three o'clock. Resolves to `true` where this replica has run the job.
+ * The scheduler of each replica calls this at three o'clock. Resolves to `true` if this replica has run the job.
  *
  * @param {LockProvider} locks
  * @param {(signal: AbortSignal) => Promise<void>} job
  */
 export async function runNightly(locks, job) {
-  // The first replica may be done before the last one asks. So the lock stays taken for a minute after its grant, which is longer
-  // than the clocks differ, and shorter than the time between two runs.
+  // The first replica may be done before the last one asks. So the lock stays taken for a minute after its grant. A minute is
+  // longer than the clocks differ, and shorter than the time between two runs.
   const lock = await locks.mutex("nightly-report").tryAcquire({ holdAtLeastMs: 60_000 });
   if (lock === null) return false; // another replica runs the job, or has just run it
   try {
@@ -40,5 +40,5 @@ await Promise.all(
     );
   }),
 );
-// close() gives the lock back at once: a replica that is shut down within the minute lets a later one run the job again.
+// close() frees the lock at once. So if a replica is shut down within the minute, a later one runs the job again.
 await Promise.all(replicas.map(({ locks }) => locks.close()));

@@ -1,4 +1,4 @@
-// One leader in a fleet, which hands over at once when its process is asked to end. Start it in two terminals.
+// One leader in a fleet. When its process is asked to end, it hands over at once. Start this program in two terminals.
 //
 //   ZOOKEEPER_CONNECT=127.0.0.1:2181 node leader.mjs
 
@@ -12,7 +12,7 @@ const locks = zookeeperLocks({
 });
 
 /**
- * Stands for the work of a leader: what it writes carries the token of its term.
+ * Stands for the work of a leader. What it writes carries the token of its term.
  *
  * @param {{ fence: FencingToken | null, signal: AbortSignal }} how
  */
@@ -21,7 +21,7 @@ async function runDueJobs({ signal }) {
   await sleep(1_000, undefined, { signal });
 }
 
-// On SIGTERM or SIGINT the signal of the body aborts, lead() resolves when the body has ended, and the next candidate leads.
+// On SIGTERM or SIGINT the signal of the body aborts. lead() resolves when the body has ended, and the next candidate leads.
 closeOnSignals(locks, { graceMs: 10_000 });
 const { signal: never } = new AbortController();
 

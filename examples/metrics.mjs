@@ -13,7 +13,7 @@ const sold = new Counter({ name: "shop_sold_total", help: "Items that were sold.
 
 const locks = redisLocks({ url: process.env.REDIS_URL ?? "redis://127.0.0.1:6379" });
 closeOnSignals(locks);
-// "orders/42" and "orders/43" are one group, "orders/*": the name of a lock is never a label.
+// "orders/42" and "orders/43" are counted as one group, "orders/*". The name of a lock is never a label.
 lockMetrics(locks, { registry });
 
 await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, () => sold.inc());

@@ -35,7 +35,7 @@ export async function withBothLocks({ client, locks }, name, body) {
   }
 }
 
-// The two states in which the fleet is during the change: the old release beside deployment 1, and deployment 1 beside deployment 2.
+// During the change the fleet has two states: the old release beside deployment 1, and deployment 1 beside deployment 2.
 const url = process.env.REDIS_URL ?? "redis://127.0.0.1:6379";
 const client = new Redis(url);
 const locks = redisLocks({ url });

@@ -23,7 +23,7 @@ import Redlock from "redlock";
  * @returns {Promise<T>}
  */
 export async function withBothLocks({ redlock, locks }, { key, name }, body) {
-  // using() extends the old lock for as long as the body runs, and its signal says when that has failed.
+  // using() extends the old lock for as long as the body runs. If an extension fails, its signal aborts.
   return await redlock.using([key], 10_000, (/** @type {AbortSignal} */ oldSignal) =>
     locks
       .mutex(name)
@@ -31,11 +31,11 @@ export async function withBothLocks({ redlock, locks }, { key, name }, body) {
   );
 }
 
-// The two states in which the fleet is during the change: the old release beside deployment 1, and deployment 1 beside deployment 2.
+// During the change the fleet has two states: the old release beside deployment 1, and deployment 1 beside deployment 2.
 const url = process.env.REDIS_URL ?? "redis://127.0.0.1:6379";
 const client = new Redis(url);
 const locks = redisLocks({ url });
-// The default of ten tries is not enough where four replicas want the lock all the time.
+// The default of ten tries is not enough when four replicas want the lock all the time.
 const redlock = new Redlock([client], { retryCount: 1_000, retryDelay: 10, retryJitter: 10 });
 const [key, name] = ["locks:orders/42", "orders/42"];
 

@@ -1,4 +1,4 @@
-// An HTTP service that works on each order in one request at a time, in all its replicas together.
+// An HTTP service in which one request at a time works on each order, over all replicas.
 //
 //   REDIS_URL=redis://127.0.0.1:6379 PORT=3000 node orders-service.mjs
 //   curl -X POST http://127.0.0.1:3000/orders/42/pay
@@ -15,7 +15,8 @@ import {
 import Fastify from "fastify";
 
 /**
- * Stands for your payment provider. Hand it the token where it can refuse a smaller one than it has seen, and the signal always.
+ * Stands for your payment provider. Always pass it the signal. Pass it the token too if it can refuse a token that is smaller
+ * than one it has seen.
  *
  * @param {string} order
  * @param {{ fence: FencingToken | null, signal: AbortSignal }} how
@@ -32,17 +33,17 @@ export function ordersService(locks) {
   app.post("/orders/:id/pay", async (request, reply) => {
     const { id } = /** @type {{ id: string }} */ (request.params);
     try {
-      // A client that waits for longer than this has given up: say so early.
+      // A client that has waited longer than this has given up, so answer before that.
       return await locks
         .mutex(`orders/${id}`)
         .withLock({ waitMs: 1_000 }, (lock, { signal }) => charge(id, { fence: lock.token, signal }));
     } catch (error) {
       // Another request works on this order.
       if (error instanceof AcquireTimeoutError) return reply.code(409).send({ error: "the order is busy" });
-      // No server has answered, or this replica shuts down: another replica may serve the request.
+      // No server has answered, or this replica shuts down. Another replica may serve the request.
       if (error instanceof BackendError || error instanceof ProviderClosedError)
         return reply.code(503).header("retry-after", "1").send({ error: "try again" });
-      throw error; // LockLostError too: the charge may have been made, so 500 and a look at it
+      throw error; // LockLostError too: the charge may have been made. Answer 500, and let a person check it
     }
   });
 
@@ -52,7 +53,7 @@ export function ordersService(locks) {
 const locks = redisLocks({ url: process.env.REDIS_URL ?? "redis://127.0.0.1:6379" });
 const app = ordersService(locks);
 
-// On SIGTERM requests that hold a lock finish, others get 503, and then the process ends by the signal.
+// On SIGTERM, requests that hold a lock finish and others get 503. Then the process ends by the signal.
 closeOnSignals(locks, { graceMs: 20_000 });
 process.once("SIGTERM", () => app.close());
 

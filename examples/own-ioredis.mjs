@@ -1,17 +1,17 @@
-// Locks over the ioredis client that a service has already.
+// Locks over the ioredis client that a service already has.
 //
 //   REDIS_URL=redis://127.0.0.1:6379 node own-ioredis.mjs
 
 import { redisLocks, safeClientOptions } from "@holdfast/redis-recipes";
 import { Redis } from "ioredis";
 
-// What locks need of a client. Each option that differs is named in a process warning, with the value to set.
+// `safeClientOptions` has what locks need of a client. A process warning names each option that differs, with the value to set.
 const client = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379", {
   ...safeClientOptions,
-  connectionName: "orders", // and what is your own
+  connectionName: "orders", // and your own options
 });
 const locks = redisLocks({ client });
-await locks.ready(); // without an offline queue, a command of yours fails before this
+await locks.ready(); // the client has no offline queue, so your own commands fail before this
 
 await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, async () => {
   console.log(`the service's own command: ${await client.incr("orders/served")}`);

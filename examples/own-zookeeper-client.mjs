@@ -1,4 +1,4 @@
-// Locks over the client of node-zookeeper-client that a service has already.
+// Locks over the client of node-zookeeper-client that a service already has.
 //
 //   ZOOKEEPER_CONNECT=127.0.0.1:2181 node own-zookeeper-client.mjs
 

@@ -1,4 +1,4 @@
-// A service that sells from a stock. It takes its locks from outside, so that tests can give it locks of their own.
+// A service that sells from a stock. Its caller passes the locks, so tests can pass locks of their own.
 
 /** @import { LockProvider } from "@holdfast/core" */
 

@@ -13,8 +13,8 @@ import { redisLocks } from "@holdfast/redis-recipes";
  * @param {{ from: string, to: string, amount: number }} order
  */
 export async function transfer(locks, balances, { from, to, amount }) {
-  // The parts are taken in the order of their names, whatever the order here. The braces put both into one slot of a Redis
-  // cluster, so that two free locks cost one round trip there as well.
+  // The two locks are taken in the order of their names, whatever their order here. The braces put both into one slot of a Redis
+  // cluster, so that taking two free locks costs one round trip there too.
   const both = multiLock([locks.mutex(`{accounts}/${from}`), locks.mutex(`{accounts}/${to}`)]);
   await both.withLock({ waitMs: 5_000 }, async (held, { signal }) => {
     const left = (balances.get(from) ?? 0) - amount;

@@ -9,7 +9,7 @@ import { Stock } from "./stock.mjs";
 
 /** @type {import("@holdfast/core").LockProvider} */
 let locks;
-// Before the provider is made: it takes the timers that it finds.
+// The fake timers come first: the provider uses the timers that exist when it is made.
 beforeEach(() => {
   vi.useFakeTimers();
   locks = memoryLocks();

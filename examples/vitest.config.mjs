@@ -1,2 +1,2 @@
-// vitest would otherwise find the configuration of the repository above this folder.
+// Without this file vitest would find the configuration of the repository above this folder.
 export default { test: { include: ["*.test.mjs"] } };

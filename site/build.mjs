@@ -1,4 +1,5 @@
-// Builds the site into site/dist: the pages, then the reference of the API from the comments in the sources. Dead links end it with an error.
+// Builds the site into site/dist: first the pages, then the reference of the API from the comments in the sources. A dead link is
+// an error.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { build } from "vitepress";

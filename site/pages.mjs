@@ -1,12 +1,12 @@
-// The pages of the repository as a site has them: the same tree, with links that work there.
+// Turns the pages of the repository into those of the site: the same tree, with links that work there.
 import { copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, extname, join, normalize, relative } from "node:path";
 
 const pictures = new Set([".png", ".svg"]);
 
 /**
- * Copies all pages and their pictures from `root` into the folder `to`, which is made anew. A readme becomes the index of its folder, and an
- * example a page with its program. A link to a file that is no page of the site becomes plain text.
+ * Copies all pages and their pictures from `root` into the folder `to`, which is deleted first. A readme becomes the index of its
+ * folder. An example becomes a page that shows its program. A link to a file that is no page of the site becomes plain text.
  */
 export async function stagePages(root, to) {
   await rm(to, { recursive: true, force: true });
@@ -19,7 +19,7 @@ export async function stagePages(root, to) {
   }
 }
 
-/** Relative to `root`. */
+/** Paths of all pages, pictures and examples, relative to `root`. */
 async function filesOf(root) {
   const top = (await readdir(root)).filter((file) => file.endsWith(".md"));
   const folders = ["docs", "examples"];
@@ -43,7 +43,7 @@ async function filesBelow(root, folder) {
 
 const isExample = (file) => file.startsWith("examples/") && file.endsWith(".mjs");
 
-/** Where a file of the repository is in the site. */
+/** The path in the site of a file of the repository. */
 function placeOf(file) {
   if (isExample(file)) return file.replace(/\.mjs$/, ".md");
   return file.replace(/(^|\/)README\.md$/, "$1index.md").replace(/^README\.zh-CN\.md$/, "zh-cn.md");
@@ -57,7 +57,7 @@ async function textOf(root, file, files) {
   return (await Promise.all(linked)).join("");
 }
 
-/** A text without blocks of code, with its links as they are in the site. */
+/** Rewrites the links of a text for the site. The text must have no blocks of code. */
 async function relinked(root, file, text, files) {
   let result = "";
   let end = 0;
@@ -71,7 +71,7 @@ async function relinked(root, file, text, files) {
   return result + text.slice(end);
 }
 
-/** `null`: it is no part of the site. */
+/** The link's target in the site; `null` if the target is no part of the site. */
 async function targetOf(root, file, link, files) {
   if (/^[a-z]+:|^#/.test(link)) return link;
   const [path, anchor = ""] = link.split("#");

@@ -2,7 +2,7 @@ import { withMermaid } from "vitepress-plugin-mermaid";
 
 const page = (text, link) => ({ text, link });
 
-/** As GitHub makes them, so that a link to a heading works in both. */
+/** Makes the same anchors as GitHub, so that a link to a heading works in both. */
 function anchorOf(heading) {
   return heading
     .trim()
