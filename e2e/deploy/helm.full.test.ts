@@ -13,7 +13,7 @@ const ops = fileURLToPath(new URL("../../apps/dashboard/ops", import.meta.url));
 const cli = fileURLToPath(new URL("../../apps/dashboard/dist/cli.js", import.meta.url));
 const chart = join(ops, "helm/holdfast-dashboard");
 const examples = ["read-only", "everything", "visitors"];
-/** The oldest version that the chart takes and has schemas for, and the newest. */
+/** The oldest version that the chart accepts and that has schemas, and the newest one. */
 const versions = ["1.25", "1.37"];
 
 let helmProgram: string | null;
@@ -41,7 +41,7 @@ const rendered = (program: string, values: string, version = "1.30") =>
 
 async function withValues(values: object): Promise<string> {
   const file = join(directory, "values.yaml");
-  // JSON: Helm reads YAML 1.1, in which `yes` and `on` are true.
+  // Written as JSON: Helm reads YAML 1.1, in which `yes` and `on` mean true.
   await writeFile(file, JSON.stringify(values));
   return file;
 }

@@ -11,7 +11,7 @@ const withinMs = 1_500_000;
 const helmVersion = "3.22.0";
 const kubernetesValidateVersion = "1.37.0";
 
-/** Helm, made by Go on the first use. `null`, and a line that says why, where it cannot be had. */
+/** The path of Helm, which Go builds on the first use. `null`, and a line that says why, if it cannot be made. */
 export async function helm(): Promise<string | null> {
   const made = join(cache, `helm-${helmVersion}`);
   return await had("helm", join(made, "helm"), "go", async () => {
@@ -22,7 +22,10 @@ export async function helm(): Promise<string | null> {
   });
 }
 
-/** The schemas of Kubernetes with what compares manifests with them, from a package for Python on the first use. `null` as of `helm`. */
+/**
+ * The path of a program that compares manifests with the schemas of Kubernetes. It is a Python package, installed on the first
+ * use. `null` as with `helm`.
+ */
 export async function kubernetesValidate(): Promise<string | null> {
   const made = join(cache, `kubernetes-validate-${kubernetesValidateVersion}`);
   return await had("kubernetes-validate", join(made, "bin/kubernetes-validate"), "python3", async () => {

@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const start = (file: string): Program => Program.start(join(folder, file), folder, [], env);
 
-/** The examples that end by themselves, and what they say. */
+/** The examples that end by themselves, and their output. */
 const programs: Readonly<Record<string, readonly string[]>> = {
   "job-once-per-fleet.mjs": [
     "the replica that is 0 ms late has run the job",
@@ -80,7 +80,7 @@ it.each(drawn("examples that end by themselves", Object.entries(programs), 5, ([
   },
 );
 
-/** Where a service of the examples listens. */
+/** The address at which a service of the examples listens. */
 async function addressOf(program: Program): Promise<string> {
   const line = await program.saysWith("listening on ");
   return line.replace("listening on ", "");
@@ -124,7 +124,7 @@ it("metrics.mjs shows the locks of a service beside its own numbers", async () =
 });
 
 const services = ["leader.mjs", "metrics.mjs", "orders-service.mjs"];
-/** Vitest runs them as they are, in the project `unit`: see vitest.config.ts. */
+/** Vitest itself runs these, in the project `unit`: see vitest.config.ts. */
 const tests = ["embedded-zookeeper.test.mjs", "unit-tests.test.mjs"];
 
 it("each example is run by a test, and listed in the readme", () => {

@@ -130,7 +130,7 @@ describe.each(await curatorVersions())("Curator %s", (curator) => {
         written = granted;
       });
       await expect.poll(() => a.participants()).toHaveLength(3);
-      // A reader does not pass a writer that waits.
+      // A reader does not overtake a waiting writer.
       const late = await mine.readWriteLock(path);
       expect(await late.acquire("read", { waitMs: 50 })).toBe(false);
       await a.release("read");
@@ -140,7 +140,7 @@ describe.each(await curatorVersions())("Curator %s", (curator) => {
       expect(written).toBe(true);
       expect(await a.acquire("read", { waitMs: 50 })).toBe(false);
 
-      // The writer becomes a reader: others read beside it as soon as the write lock is back.
+      // The writer becomes a reader: other readers get in as soon as the write lock is released.
       expect(await c.acquire("read")).toBe(true);
       const reader = a.acquire("read");
       await c.release("write");
@@ -218,7 +218,7 @@ describe.each(await curatorVersions())("Curator %s", (curator) => {
       ];
       await expect.poll(() => [...client.watched].sort(), { timeout: 15_000 }).toEqual(missed);
       expect(client.states).not.toContain("LOST");
-      // What nothing happened to is still watched, on the connection that the client has now.
+      // Nodes that did not change are still watched, now on the client's present connection.
       await mine.put(`${plain}/same`, "!");
       await expect.poll(() => client.watched.slice(4)).toEqual([`${plain}/same NodeDataChanged`]);
       await mine.put("/curator/watched-tree/a", "!");

@@ -9,13 +9,13 @@ const peerFile = fileURLToPath(new URL("python/peer.py", import.meta.url));
 const startWithinMs = 30_000;
 const answerWithinMs = 30_000;
 
-/** A Python process with kazoo in it, on this machine. It dies with this process, however that dies. */
+/** Starts a Python process with kazoo on this machine. It ends with this process, even if this process is killed. */
 export async function startKazooPeer(): Promise<KazooPeer> {
   const install = findKazoo();
   if (install === undefined) {
     throw new Error("no kazoo for Python on this machine; run: npx holdfast-servers ensure --only kazoo");
   }
-  // -B: the sources lie in the repository, which is to stay free of compiled files.
+  // -B: Python must write no compiled files, because the sources lie in the repository.
   const lines = new LineProcess(install.python, ["-B", peerFile]);
   try {
     const [version = ""] = await lines.event("start", (event) => event === "started", startWithinMs);
@@ -63,7 +63,7 @@ export class KazooPeer implements AsyncDisposable {
 
 export type NodeVerb = "create" | "create-ephemeral" | "set" | "delete" | "exists" | "children";
 
-/** One `KazooClient`: one session at a time, and a new one when the old is lost. */
+/** A `KazooClient`. It has one session at a time, and opens a new one when a session is lost. */
 export class KazooClient {
   /** The states that its listener got, oldest first: `CONNECTED`, `SUSPENDED`, `LOST`. */
   readonly states: readonly string[];
@@ -95,12 +95,12 @@ export class KazooClient {
     return new KazooLock(this.#lines, name);
   }
 
-  /** A `DataWatch`: resolves when it is set; its first call tells the present state. */
+  /** A `DataWatch`: resolves when it is set; its first call reports the present state. */
   watchData(path: string): Promise<WatchLog> {
     return this.#watch("watchData", "data", path);
   }
 
-  /** A `ChildrenWatch` on a node that is there. */
+  /** A `ChildrenWatch` on an existing node. */
   watchChildren(path: string): Promise<WatchLog> {
     return this.#watch("watchChildren", "children", path);
   }
@@ -109,14 +109,14 @@ export class KazooClient {
     return this.#ask("node", verb, path, data);
   }
 
-  /** See `contender.py`. */
+  /** Runs `contender.py`; see there. */
   async contend(contention: Contention, withinMs: number): Promise<void> {
     const { path, counterFile, logFile, grants, label } = contention;
     const args = [this.#name, path, counterFile, logFile, String(grants), label];
     await this.#lines.request("contend", args, withinMs);
   }
 
-  /** See `tour.py`: what was done, and what came of it. */
+  /** Runs `tour.py`: returns the outcome of each step by its name. */
   async tour(root: string): Promise<Record<string, string>> {
     const said = await this.#ask("tour", root);
     const outcomes: Record<string, string> = {};
@@ -148,7 +148,7 @@ export class KazooClient {
   }
 }
 
-/** What a watcher was called with, oldest first. */
+/** The values of each call of a watcher, oldest first. */
 export interface WatchLog {
   readonly calls: readonly (readonly string[])[];
 }
@@ -163,7 +163,9 @@ export class KazooLock {
     this.#name = name;
   }
 
-  /** `waitMs: 0` does not block. Without it kazoo waits for ever, the request for 60 s. `null` when not granted. */
+  /**
+   * `waitMs: 0` does not block. Without `waitMs` kazoo waits for ever, but this request fails after 60 s. `null` if not granted.
+   */
   async acquire(options: { waitMs?: number } = {}): Promise<HeldNode | null> {
     const { waitMs = -1 } = options;
     const withinMs = waitMs < 0 ? 60_000 : waitMs + answerWithinMs;
@@ -172,7 +174,7 @@ export class KazooLock {
     return granted === "true" ? { path, czxid: BigInt(czxid) } : null;
   }
 
-  /** False if it was not held. */
+  /** False if the lock was not held. */
   async release(): Promise<boolean> {
     return (await this.#lines.request("release", [this.#name], answerWithinMs))[0] === "true";
   }
@@ -182,7 +184,7 @@ export class KazooLock {
     await this.#lines.request("cancel", [this.#name], answerWithinMs);
   }
 
-  /** Identifiers of holder and waiters in kazoo's order. */
+  /** The identifiers of the holder and the waiters, in kazoo's order. */
   contenders(): Promise<string[]> {
     return this.#lines.request("contenders", [this.#name], answerWithinMs);
   }

@@ -141,7 +141,7 @@ describe.each(targetNames)("kazoo with %s", (name) => {
     await seen(calls, ["a", "b"]);
     await theirs.node("delete", `${path}/b`);
     await seen(calls, ["a"]);
-    // A change of data is none of its business.
+    // A watch of children does not report a change of data.
     await theirs.node("set", `${path}/a`, "x");
     await theirs.node("delete", `${path}/a`);
     await seen(calls, []);
@@ -166,13 +166,13 @@ describe.each(targetNames)("kazoo with %s", (name) => {
     expect(await waiter.contenders()).toEqual(["waiter"]);
     await waiter.release();
 
-    // Its watchers come over to the new session.
+    // Its watches continue on the new session.
     await mine.node("create", "/kazoo/outlives", "the session");
     await seen(watched.calls, ["present", "the session", "0"]);
   });
 });
 
-/** Waits until the last call was with these values. */
+/** Waits until the values of the last call are these. */
 async function seen(calls: readonly (readonly string[])[], values: readonly string[]): Promise<void> {
   await eventually(() => JSON.stringify(calls.at(-1)) === JSON.stringify(values), {
     what: `a call with ${JSON.stringify(values)}`,

@@ -16,7 +16,7 @@ import { embeddedSeed } from "./target.js";
 const versions = await curatorVersions();
 const waitMs = 30_000;
 
-/** The same on real servers stands in `e2e/interop`. */
+/** `e2e/interop` tests the same on real servers. */
 describe("Curator and our mutex in one queue on the embedded server", () => {
   let server: EmbeddedZooKeeper;
   let peers: JavaPeer[];

@@ -12,7 +12,7 @@ interface Stage {
   readonly target: Target;
 }
 
-/** One holder and one waiter of each kind, on a lock of its own. */
+/** One holder and one waiter of one kind of client, on their own lock. */
 interface Pair {
   readonly what: string;
   readonly path: string;
@@ -41,7 +41,7 @@ describe("holders and waiters of kazoo and Curator", () => {
     await Promise.all([...targets.values()].map((target) => target[Symbol.asyncDispose]()));
   });
 
-  /** The same on every target; at the same time, since it is mostly waiting. */
+  /** Runs `body` on every target, at the same time, since it mostly waits. */
   async function onEach(body: (stage: Stage) => Promise<void>): Promise<void> {
     const runs = await Promise.allSettled(
       [...targets].map(async ([name, target]) => {
@@ -93,7 +93,7 @@ describe("holders and waiters of kazoo and Curator", () => {
     return Promise.all(kinds.map((kind) => pairOf(stage, kind, sessionTimeoutMs)));
   }
 
-  /** The queue stands as it did, and moves on at the release. */
+  /** The queue is as before, and moves on at the release. */
   async function expectUnmoved(pair: Pair): Promise<void> {
     expect(await pair.waiter.queued(pair.path), pair.what).toBe(2);
     expect(pair.granted(), pair.what).toBe(false);
@@ -115,7 +115,7 @@ describe("holders and waiters of kazoo and Curator", () => {
     clients: readonly ForeignClient[],
     condition: () => boolean,
   ): Promise<void> {
-    // It waits for as long as their sessions last.
+    // The limit is as long as the longest sessions last.
     await eventually(condition, { what, withinMs: 75_000, detail: () => statesOf(clients) });
   }
 
@@ -184,7 +184,7 @@ describe("holders and waiters of kazoo and Curator", () => {
       const clients = all.flatMap(both);
       const before = await ids(clients);
       await target.pause();
-      // A client gives its connection up after two thirds of the session without a word from the server.
+      // A client gives up its connection when the server has been silent for two thirds of the session.
       await until("the first suspended", clients, () => clients.some(isSuspended));
       target.resume();
       await until("all back", clients, () =>
@@ -212,7 +212,8 @@ describe("holders and waiters of kazoo and Curator", () => {
         clients,
         () => performance.now() - pausedAtMs > 3_000,
       );
-      // A server that resumes may hear a client before it ends expired sessions, and keep its session: all clients stay out until then.
+      // When a server resumes, it may read a client's request before it ends expired sessions, and keep that session. So all
+      // clients are kept out until the sessions have ended.
       await target.keepOut();
       target.resume();
       await using witness = zookeeperLocks({ connect: target.connectString });

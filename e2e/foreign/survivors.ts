@@ -12,9 +12,9 @@ export interface ForeignLock {
 export interface ForeignClient {
   session(): Promise<SessionKey>;
   lock(path: string): Promise<ForeignLock>;
-  /** How many stand in the queue, the holder included. */
+  /** The length of the queue, the holder included. */
   queued(path: string): Promise<number>;
-  /** `CONNECTED` at first, then `SUSPENDED`, `LOST`, and `CONNECTED` or `RECONNECTED`, oldest first. */
+  /** Oldest first: `CONNECTED`, then `SUSPENDED`, `LOST`, and `CONNECTED` or `RECONNECTED`. */
   readonly states: readonly string[];
 }
 

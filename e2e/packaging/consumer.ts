@@ -8,19 +8,19 @@ import { run } from "../support/process/run.js";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const withinMs = 120_000;
 
-/** A user's project, outside this repository, with our packages installed as from a registry. */
+/** A user's project outside this repository, with our packages installed as from a registry. */
 export interface Consumer extends AsyncDisposable {
   readonly folder: string;
-  /** The tarballs by the name of the package. */
+  /** The tarballs by package name. */
   readonly tarballs: ReadonlyMap<string, string>;
-  /** The manifest that was packed. */
+  /** The manifest of the packed package. */
   manifest(name: string): Promise<Manifest>;
   write(file: string, text: string): Promise<string>;
-  /** Type-checks files without skipping the declarations of the packages; rejects with what the compiler says. */
+  /** Type-checks files, and also the declarations of the packages; rejects with the compiler's output. */
   typeCheck(...files: string[]): Promise<void>;
 }
 
-/** Builds, packs and installs. Third-party dependencies come from the registry, or npm's cache of it. */
+/** Builds, packs and installs. Dependencies that are not ours come from the registry or npm's cache. */
 export async function makeConsumer(): Promise<Consumer> {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-consumer-"));
   let tarballs: ReadonlyMap<string, string>;

@@ -38,7 +38,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** What the first example of the guide leaves to the reader. */
+/** Declares the names that the first example of the guide uses without declaring them. */
 const surroundings = `
 const order = { id: 42 };
 async function charge(what: typeof order, how: { fence: bigint | null; signal: AbortSignal }): Promise<void> {
@@ -57,7 +57,7 @@ async function guideExample(): Promise<string> {
   return example.replaceAll("127.0.0.1:2181", server.connectString);
 }
 
-/** The types that only the compiler needs, taken out: enough for the guide's example. */
+/** Removes the types, so that JavaScript can run the text. It knows only the types of the guide's example. */
 const withoutTypes = (text: string): string =>
   text.replace(/: (typeof order|\{ fence: [^}]*\}|Promise<void>|AbortSignal)/g, "");
 
@@ -97,7 +97,7 @@ describe("the installed packages", () => {
     expect(dead).toEqual([]);
   });
 
-  // One compiler for all: most of its time goes into the declarations that they share.
+  // One compiler run for all: most of its time goes into the declarations that they share.
   it("type-check, declarations included, in each example of their readmes, in the guide's first one, and with the errors and options that they export", async () => {
     const ofReadmes = await readFile(
       new URL("../../scripts/consumers/surroundings.d.ts", import.meta.url),
@@ -141,7 +141,7 @@ zookeeperLocks({ connect: "h:1", sesionTimeoutMs: 5 });
 export const wrong = any.mutex("x").withLock(async () => {}, { waitMs: 5 });
 `,
     );
-    // A CommonJS module may require ESM from Node.js 20.19 on, and the compiler knows.
+    // A CommonJS module may require an ES module from Node.js 20.19 on, and the compiler allows it.
     await consumer.write(
       "types.cts",
       'import recipes = require("@holdfast/zk-recipes");\nexport const f: Function = recipes.zookeeperLocks;\n',
@@ -170,7 +170,7 @@ export function told(error: unknown): string {
 redisLocks({ url: "redis://h", leaseMS: 5 });
 `,
     );
-    // Strict alone: an example shows the first of a list without asking whether there is one.
+    // Strict, but without this option: an example uses the first element of a list without checking that it exists.
     await consumer.typeCheck(
       "--noUncheckedIndexedAccess",
       "false",
@@ -200,7 +200,7 @@ redisLocks({ url: "redis://h", leaseMS: 5 });
     const program = Program.start(file, consumer.folder);
     expect(await program.end(), program.errors).toMatchObject({ code: 0, signal: null });
     expect(program.lines).toEqual(output);
-    // No warning that require() of an ES module is an experiment.
+    // Node.js must not warn that require() of an ES module is experimental.
     expect(program.errors).toBe("");
   });
 
@@ -221,7 +221,7 @@ redisLocks({ url: "redis://h", leaseMS: 5 });
 })();
 `,
     );
-    // Conformance suites need vitest, and the apps are programs.
+    // Left out: the conformance suites need vitest, and the apps are programs.
     const libraries = packages.filter((name) => !/conformance|chaos|cli|dashboard/.test(name));
     const loaded = (...flags: string[]): Promise<string> =>
       run(process.execPath, [...flags, file, ...libraries], { cwd: consumer.folder, withinMs: 20_000 });
@@ -241,7 +241,7 @@ redisLocks({ url: "redis://h", leaseMS: 5 });
     }));
     const at = blocks.findIndex(({ kind, code }) => kind === "js" && code.includes(factory));
     const [commands = "", code = ""] = [blocks[at - 1]?.code, blocks[at]?.code];
-    // The promise of a quick start: three commands and fifteen lines.
+    // A quick start has at most three commands and fifteen lines.
     expect(commands.trim().split("\n").length).toBeLessThanOrEqual(3);
     expect(code.trim().split("\n").length).toBeLessThanOrEqual(15);
     const [, install = ""] = /^npm install ([^#\n]*)/.exec(commands) ?? [];
@@ -261,7 +261,7 @@ redisLocks({ url: "redis://h", leaseMS: 5 });
     const command = join(consumer.folder, "node_modules/.bin/holdfast-zookeeper");
     const child = spawn(command, ["--port", `${port}`], { stdio: ["ignore", "pipe", "pipe"] });
     onTestFinished(() => void child.kill("SIGKILL"));
-    // The address is its first line, printed once it listens.
+    // Its first line is the address, printed once it listens.
     expect(`${await once(child.stdout, "data")}`).toContain(`127.0.0.1:${port}\n`);
     const locks = await connected(`127.0.0.1:${port}`);
     expect(await locks.mutex("orders/42").tryAcquire()).not.toBeNull();
@@ -296,7 +296,7 @@ describe("the weight of the installed packages", () => {
       const files = await readdir(join(consumer.folder, "node_modules", name), { recursive: true });
       expect(files.filter((file) => /\.map$|(?<!\.d)\.[mc]?ts$|^src/.test(file))).toEqual([]);
       const entries = Object.values(exports).map(({ default: file }) => file?.replace("./dist/", ""));
-      // Commands and workers are programs, and the page of the dashboard is not imported by Node.js.
+      // These files are no entries: commands and workers are programs, and Node.js does not import the page of the dashboard.
       const programs = /^(cli|workload|service|history|page)\b/;
       const others = (await modules(name)).filter((file) => file.endsWith(".js") && !entries.includes(file));
       expect(others.filter((file) => !/^shared-[\w-]+\.js$/.test(file) && !programs.test(file))).toEqual([]);
@@ -325,7 +325,10 @@ describe("the weight of the installed packages", () => {
     ]);
   });
 
-  /** Twice what `node scripts/weigh.mjs` shows: a busy machine adds to both sides, and a bundle that fell apart adds more. */
+  /**
+   * The limit is twice what `node scripts/weigh.mjs` shows. A busy machine slows both sides; a bundle that fell apart adds more
+   * than this.
+   */
   it("import in little more processor time than their client library", async () => {
     const times = await importTimes(
       consumer.folder,
@@ -609,7 +612,7 @@ setInterval(() => {}, 1_000);
       const tookMs = performance.now() - startedMs;
       expect(await program.end(), program.errors).toMatchObject({ code: null, signal });
       console.log(`${signal}: the next holder was in after ${Math.round(tookMs)} ms`);
-      // The session would have lasted for ten seconds.
+      // Without a release the lock would stay taken until the session ends, after ten seconds.
       expect(tookMs).toBeLessThan(9_000);
       await lock.release();
     },
@@ -658,7 +661,7 @@ process.once("SIGTERM", async () => {
     expect(await program.end()).toMatchObject({ signal: "SIGTERM" });
     const locks = await connected(server.connectString);
     expect(await locks.mutex("/signalled").tryAcquire()).toBeNull();
-    // And comes with it.
+    // The lock becomes free when the session ends.
     await using lock = await locks.mutex("/signalled").acquire({ waitMs: 20_000 });
     expect(lock.state).toBe("held");
   });

@@ -5,11 +5,11 @@ import { onTestFinished } from "vitest";
 export interface Ending {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** From its last line of output to its end. */
+  /** The time from its last line of output to its end. */
   readonly afterLastLineMs: number;
 }
 
-/** One Node.js process with a file of its own. It is killed with the test if it has not ended by then. */
+/** One Node.js process that runs a file. If it has not ended by the end of the test, it is killed. */
 export class Program {
   readonly child: ChildProcess;
   readonly ended: Promise<Ending>;
@@ -48,7 +48,7 @@ export class Program {
     await this.#saysOne((each) => each === line, line);
   }
 
-  /** The first line that begins like that. */
+  /** Resolves with the first line that begins with `start`. */
   async saysWith(start: string): Promise<string> {
     return await this.#saysOne((each) => each.startsWith(start), start);
   }
@@ -61,7 +61,7 @@ export class Program {
     });
   }
 
-  /** Rejects when it does not end by itself within the limit. */
+  /** Waits for its end; rejects if it does not end by itself within the limit. */
   async end(withinMs = 20_000): Promise<Ending> {
     let ending: Ending | null = null;
     this.ended.then(

@@ -8,7 +8,7 @@ import { run } from "../support/process/run.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** A run of this repository's own configuration over one test. */
+/** Runs vitest with this repository's own configuration over one test. */
 async function testRun(body: string): Promise<{ failed: boolean; output: string }> {
   await using scratch = await scratchInside();
   const folder = join(scratch.dir, "packages/victim/test");

@@ -41,10 +41,10 @@ test("bench peers measures each workload with each peer on both backends, and sa
   for (const { backend, workload, peer, figures } of samples) {
     const what = `${backend} ${workload} ${peer}`;
     if (workload === "pair") expect(figures.handOffRate, what).toBeNull();
-    // Each owner in a queue has the lock once.
+    // Each owner in a queue gets the lock once.
     if (workload === "queue-200") expect(figures.handOffRate, what).toBe(figures.rate);
   }
-  // A pair cannot be had for less than what the shortest exchange asks of the server.
+  // A pair needs at least as many requests as the shortest exchange with the server.
   for (const { backend, workload, peer, figures } of samples) {
     if (workload !== "pair" || peer !== "shortest") continue;
     expect(figures.requests, backend).toBeGreaterThanOrEqual(backend === "redis" ? 2 : 3);

@@ -9,7 +9,7 @@ const inPages = allPages.flatMap(({ path, url }) => examplesInPage(path, readFil
 beforeAll(() => buildPackages("@holdfast/*"), 180_000);
 
 describe("examples in the comments of published packages and in pages", () => {
-  // One compiler for all of them: most of its time goes into the declarations that they share.
+  // One compiler run for all examples: most of its time goes into the declarations that they share.
   it("each compiles in strict mode or says why it is a fragment, and one that calls what is not there is named by its file and line", async () => {
     const examples = await publishedExamples();
     expect(examples.map(({ file }) => file)).toContain("packages/core/src/api/acquiring.ts");

@@ -4,7 +4,7 @@ import { allPages, anchorOf, deadLinks, root, withoutBlocks } from "./support/pa
 
 const read = (path: string): string => readFileSync(new URL(path, root), "utf8");
 
-/** The sources of all packages: a page about one way through them names a file by the end of its path. */
+/** The sources of all packages. A page that describes a path through them names a file by the end of its path only. */
 const sources = ["packages", "apps"].flatMap((folder) =>
   readdirSync(new URL(folder, root)).flatMap((name) =>
     readdirSync(new URL(`${folder}/${name}/src`, root), { recursive: true, encoding: "utf8" }).map(
@@ -17,8 +17,8 @@ const isThere = (path: string): boolean =>
   existsSync(new URL(path, root)) || sources.some((source) => source.endsWith(`/${path}`));
 
 /**
- * What a page names as a file or folder of the repository: all that begins with one of its folders, and all source files. Of a
- * pattern such as `e2e/redis*` the folder in front of it counts.
+ * What a page names as a file or folder of the repository: each word that begins with one of its folders, and each source file.
+ * Of a pattern such as `e2e/redis*` only the folder in front of the pattern counts.
  */
 function pathsIn(text: string): string[] {
   const words = [...withoutBlocks(text).matchAll(/`([^`\s]+)`/g)].map(([, word = ""]) => word);
@@ -39,7 +39,7 @@ it("an anchor is the heading in small letters, without marks, links and code", (
   expect(anchorOf("`HF_QUORUM`: [`QuorumError`](errors.md)")).toBe("hf_quorum-quorumerror");
 });
 
-/** Pages about the whole repository name paths of it; a readme of a package names files of its users too. */
+/** Pages about the whole repository name its paths. A readme of a package also names files of its users, so it is not checked. */
 const ofRepository = allPages.filter(({ path }) => path.startsWith("docs/"));
 
 it.each(ofRepository)("$path names only files and folders that exist", ({ path }) => {
@@ -50,7 +50,7 @@ it.each(allPages)("$path links only to files and headings that exist", (page) =>
   expect(deadLinks(page)).toEqual([]);
 });
 
-/** All packages that can be reached from each package. */
+/** For each package: all packages that can be reached from it. */
 function reachable(arrows: readonly (readonly [from: string, to: string])[]): Map<string, string[]> {
   const next = new Map<string, Set<string>>();
   for (const [from, to] of arrows) next.set(from, (next.get(from) ?? new Set()).add(to));
@@ -62,7 +62,7 @@ function reachable(arrows: readonly (readonly [from: string, to: string])[]): Ma
   return new Map([...next.keys()].sort().map((from) => [from, reached(from)]));
 }
 
-/** What each `package.json` depends on of ours, by the names of folders. */
+/** Our packages that each `package.json` depends on, by the names of folders. */
 const imports = ["packages", "apps"].flatMap((folder) =>
   readdirSync(new URL(folder, root)).flatMap((name) => {
     const { dependencies = {} } = JSON.parse(read(`${folder}/${name}/package.json`)) as {

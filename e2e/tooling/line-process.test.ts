@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { emit } from "../support/process/emit.js";
 import { LineProcess, processState } from "../support/process/line-process.js";
 
-/** A stand-in for the JVM: echoes each request as its answer. */
+/** Stands in for the JVM: answers each request with the request itself. */
 const echo = ["-c", 'while read -r id command rest; do echo "$id ok $command $rest"; done'];
 
 const gone = (pid: number): boolean => [null, "Z"].includes(processState(pid));
@@ -48,7 +48,7 @@ describe("a process steered by lines", () => {
     const pid = Number(line);
     expect(gone(pid)).toBe(false);
     if (how === "stopped") {
-      // The process that guards it is not there before that.
+      // The process that guards it is started before this process becomes `sleep`.
       await expect.poll(() => readFile(`/proc/${pid}/comm`, "utf8")).toBe("sleep\n");
       process.kill(pid, "SIGSTOP");
       await expect.poll(() => processState(pid)).toBe("T");

@@ -20,7 +20,7 @@ async function expectWhole(): Promise<void> {
   expect(await readFile(join(finished, "file"), "utf8")).toBe("whole");
 }
 
-/** Only once the maker is done: it takes its mark away behind the folder. */
+/** Call this only after the maker is done: it deletes its mark after it has made the folder. */
 async function expectNothingElse(): Promise<void> {
   expect(await readdir(join(scratch, "cache"))).toEqual(["finished"]);
 }

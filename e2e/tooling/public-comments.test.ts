@@ -8,10 +8,10 @@ import { type PublicMember, publicMembers } from "./support/public-members.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** `zk-protocol` names the fields of ZooKeeper's own records, which ZooKeeper documents. */
+/** Not checked: `zk-protocol` names the fields of ZooKeeper's own records, which ZooKeeper documents. */
 const exempt = "@holdfast/zk-protocol";
 
-/** What users of locks call first. */
+/** The calls that users of locks meet first. */
 const verbs = [
   ...["Acquirable.acquire", "Acquirable.tryAcquire", "Acquirable.withLock"],
   ...["Semaphore.acquire", "Semaphore.tryAcquire", "Semaphore.withPermit", "WriteHandle.downgrade"],
@@ -25,7 +25,7 @@ const bare = (members: readonly PublicMember[]): string[] =>
     .filter(({ documented }) => !documented)
     .map(({ file, line, name }) => `${file}:${line} ${name} has no comment`);
 
-/** Sources that a package might have, of which `index.ts` is what users import. */
+/** Writes `sources` as a package, of which users import `index.ts`; returns its public members without a comment. */
 async function bareIn(sources: Readonly<Record<string, string>>): Promise<string[]> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), "holdfast-comments-"));
   try {

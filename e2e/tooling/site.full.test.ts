@@ -8,7 +8,7 @@ const site = fileURLToPath(new URL("../../site", import.meta.url));
 const dist = join(site, "dist");
 const withinMs = 600_000;
 
-// The site has packages and a lock file of its own, among them the TypeScript that its reference is made with.
+// The site has its own packages and lock file. Among the packages is the TypeScript that makes its reference.
 beforeAll(async () => {
   await run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: site, withinMs });
   await run("npm", ["run", "build"], { cwd: site, withinMs });
@@ -28,7 +28,7 @@ it("has the pages of docs, the examples and the reference of the API", () => {
   ];
   expect(files).toEqual(expect.arrayContaining(expected));
   expect(files.filter((file) => file.includes("LockHandle"))).not.toEqual([]);
-  // The pictures of a guide are drawn in the browser from what stands in the page.
+  // The pictures of a guide are drawn in the browser from text in the page.
   expect(readFileSync(join(dist, "docs/guide/queue.html"), "utf8")).toContain('class="mermaid"');
 });
 

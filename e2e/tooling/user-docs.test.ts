@@ -6,7 +6,7 @@ import { allPages, linksIn, root, withoutBlocks } from "./support/pages.js";
 
 const read = (path: string): string => readFileSync(new URL(path, root), "utf8");
 
-/** Blocks of code without what a translation may change: comments. */
+/** The blocks of code without their comments, which a translation may change. */
 const blocksOf = (text: string): string[] =>
   [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)].map(([, language, code = ""]) =>
     code.replace(language === "sh" ? / +#.*$/gm : /^\/\/.*$| +\/\/.*$/gm, ""),
@@ -48,7 +48,7 @@ it("docs/troubleshooting.md explains every error class and every code, and no ot
   expect([...new Set(text.match(/HF_[A-Z_]+/g))].sort()).toEqual(codesInSources());
 });
 
-/** The fields of an interface of core, by its source. */
+/** The field names of an interface of core, read from its source. */
 function fieldsOf(file: string, name: string): string[] {
   const [, body = ""] =
     new RegExp(`^export interface ${name} \\{\\n([\\s\\S]*?)^\\}`, "m").exec(
@@ -73,7 +73,10 @@ it.each([
   expect(rows.sort()).toEqual(fields.sort());
 });
 
-/** The titles of tests that a text quotes behind their file, which are not in it; what it is called where it quotes none. */
+/**
+ * Titles of tests that a text quotes after a file and that this file does not have. `called` names the text in the error if it
+ * quotes no title.
+ */
 function missingTitles(text: string, called: string): string[] {
   const files = [...text.matchAll(/`([^`]+\.ts)`:\s+((?:"[^"]+"(?:, )?)+)/g)];
   if (files.length === 0) return [`${called} names no test`];

@@ -1,6 +1,6 @@
-// What users can import of a package and how it is declared, as one text that stands in `api/`, so that each change of it shows in a
-// review. Read from the declarations that were built, since those have no bodies. Of a name that is exported stands its declaration without
-// comments; of a name that it uses and that is not exported, too.
+// Writes as one text what users can import of a package and how it is declared. The text is kept in `api/`, so that a review
+// shows each change of it. It is read from the built declarations, since those have no bodies. Each exported name appears with
+// its declaration, without comments. So does each name that such a declaration uses and that is not exported.
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,11 +11,11 @@ export interface Entries {
   readonly name: string;
   /** The absolute path of the built package. */
   readonly dist: string;
-  /** Paths of declarations below `dist` by the entry that they belong to. */
+  /** Paths of declaration files below `dist`, by entry. */
   readonly files: ReadonlyMap<string, string>;
 }
 
-/** The reports by the name of the package. One compiler reads all of them. */
+/** The reports by package name. One compiler reads all of them. */
 export function apiReports(root: string, packages: readonly Entries[]): Map<string, string> {
   const folder = mkdtempSync(join(realpathSync(tmpdir()), "holdfast-api-"));
   const config = join(folder, "tsconfig.json");
@@ -41,9 +41,9 @@ export function apiReports(root: string, packages: readonly Entries[]): Map<stri
 class Report {
   readonly #project: Project;
   readonly #entries: Entries;
-  /** Declarations that stand in the text already, or will. */
+  /** Declarations that are in the text already, or will be. */
   readonly #seen = new Set<number>();
-  /** What a declaration names and no entry before it exports. */
+  /** Names that a declaration uses and that no entry exports so far. */
   readonly #named = new Map<number, NamedSymbol>();
 
   constructor(project: Project, entries: Entries) {
@@ -82,7 +82,7 @@ class Report {
     return symbol.flags & SymbolFlags.Alias ? this.#project.checker.getAliasedSymbol(symbol) : symbol;
   }
 
-  /** The declarations of a name. What another package declares is in the report of that one. */
+  /** The declarations of a name. If another package declares it, they are in the report of that package. */
   #declared(symbol: NamedSymbol, name: string): string {
     const nodes = symbol.declarations.map((handle) => handle.resolve(this.#project));
     const own = nodes.filter((node): node is Node => node !== undefined && this.#isOwn(node));
@@ -113,7 +113,7 @@ class Report {
   }
 }
 
-/** A constant is declared by its whole statement. */
+/** The declaration of a constant is its whole statement. */
 function statementOf(node: Node): Node {
   return node.kind === SyntaxKind.VariableDeclaration ? node.parent.parent : node;
 }

@@ -1,5 +1,5 @@
-// The examples in comments of published packages and in pages, as files that a compiler can check. What an example leaves to its
-// reader is declared where the examples of the readmes have it: in scripts/consumers/surroundings.d.ts.
+// Collects the examples in comments of published packages and in pages, as files that a compiler can check. Names that an example
+// uses without declaring them are declared in scripts/consumers/surroundings.d.ts, as for the examples of the readmes.
 import { spawnSync } from "node:child_process";
 import { copyFile, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,11 +10,11 @@ import { published } from "../../../scripts/pack.mjs";
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
 export interface DocExample {
-  /** Relative to the root. */
+  /** Relative to the root of the repository. */
   readonly file: string;
   /** The line of the tag `@example`, from 1. */
   readonly line: number;
-  /** `null`: the tag is not followed by a block of TypeScript. */
+  /** `null` if no block of TypeScript follows the tag. */
   readonly code: string | null;
 }
 
@@ -33,7 +33,7 @@ export function examplesIn(file: string, text: string): DocExample[] {
 /** A block of JavaScript or TypeScript in a page. */
 export interface PageExample extends DocExample {
   readonly code: string;
-  /** Why it is not compiled, as its fence says: "ts fragment: the program has the rest". `null`: it is. */
+  /** The reason why it is not compiled, from its fence: "ts fragment: the program has the rest". `null` if it is compiled. */
   readonly fragment: string | null;
 }
 
@@ -62,7 +62,7 @@ export async function publishedExamples(): Promise<DocExample[]> {
   return found;
 }
 
-/** An example without imports, and what stands for them. */
+/** Declarations of names that examples without imports use. */
 const withoutImports = `
 declare const memoryLocks: typeof import("@holdfast/core").memoryLocks;
 declare class Shop {
@@ -71,7 +71,9 @@ declare class Shop {
 }
 `;
 
-/** What a strict compiler says of the examples, each under the name of its file and line. Imports find what was built. */
+/**
+ * The errors of a strict compiler in the examples, each with the example's file and line. Imports resolve to the built packages.
+ */
 export async function compilerErrors(examples: readonly DocExample[]): Promise<string[]> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), "holdfast-examples-"));
   try {
@@ -88,7 +90,7 @@ export async function compilerErrors(examples: readonly DocExample[]): Promise<s
       extends: join(root, "tsconfig.base.json"),
       compilerOptions: {
         noEmit: true,
-        // The same as for readmes: an example shows the first of a list without asking whether there is one.
+        // As for the readmes: an example uses the first element of a list without checking that it exists.
         noUncheckedIndexedAccess: false,
         noUnusedLocals: false,
         noUnusedParameters: false,

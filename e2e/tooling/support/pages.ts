@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 
 export const root: URL = new URL("../../../", import.meta.url);
 
-/** A page in Markdown that a reader may meet. */
+/** A Markdown page that a reader may open. */
 export interface Page {
   /** Relative to the root of the repository. */
   readonly path: string;
@@ -16,7 +16,7 @@ function pagesBelow(folder: string): string[] {
     .map((file) => `${folder}/${file}`);
 }
 
-/** The pages of the root, of `docs` and `examples`, and of each package its readme and its own `docs`. */
+/** The pages of the root, of `docs` and `examples`; of each package its readme, and the pages of its `docs` and `ops`. */
 export const allPages: readonly Page[] = [
   ...readdirSync(root).filter((file) => file.endsWith(".md")),
   ...pagesBelow("docs"),
@@ -31,7 +31,7 @@ export const allPages: readonly Page[] = [
 
 export const withoutBlocks = (text: string): string => text.replace(/^ *```[\s\S]*?^ *```/gm, "");
 
-/** The anchor that GitHub, and our site, give to a heading. */
+/** The anchor that GitHub and our site give to a heading. */
 export function anchorOf(heading: string): string {
   return heading
     .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
@@ -41,7 +41,7 @@ export function anchorOf(heading: string): string {
     .replaceAll(/\s/g, "-");
 }
 
-/** Where a page links to inside the repository: file, and anchor where it names one. */
+/** The links of a page to places inside the repository: the file, and the anchor if there is one. */
 export function linksIn(text: string): { readonly file: string; readonly anchor: string }[] {
   const found = withoutBlocks(text).matchAll(/\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"/g);
   return [...found]
@@ -53,7 +53,7 @@ export function linksIn(text: string): { readonly file: string; readonly anchor:
     });
 }
 
-/** The links of a page that lead nowhere, as they are written. */
+/** The dead links of a page, as the page writes them. */
 export function deadLinks({ url }: Page): string[] {
   return linksIn(readFileSync(url, "utf8")).flatMap(({ file, anchor }) => {
     const target = file === "" ? url : new URL(file, url);

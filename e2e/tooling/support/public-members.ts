@@ -1,6 +1,6 @@
-// What users can name of a package, as the compiler resolves it: a member is found where it is declared, through any number of
-// files that export it again and of types that inherit it. The compiler's interface is not stable yet: its version is fixed in the
-// root's package.json.
+// Finds what users can name of a package, as the compiler resolves it. A member is found where it is declared, through any number
+// of files that export it again and of types that inherit it. The compiler's interface is not stable yet, so the root's
+// package.json fixes its version.
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -17,19 +17,22 @@ import {
 export interface PublicMember {
   /** Relative to the root. */
   readonly file: string;
-  /** From 1. */
+  /** Starts at 1. */
   readonly line: number;
-  /** The name behind that of the type it belongs to: `LockHandle.release`. */
+  /** Its name after the name of its type: `LockHandle.release`. */
   readonly name: string;
-  /** It needs no comment, or has one of its own. Each overload needs one, since an editor shows each with its own. */
+  /** True if it has a comment or needs none. Each overload needs its own, since an editor shows each with its own comment. */
   readonly documented: boolean;
   /** Its comment has an `@example`. */
   readonly hasExample: boolean;
 }
 
-/** Everything that `entries`, paths relative to `root`, export and that is declared below `root`, with its public members. */
+/**
+ * Everything that `entries` export and that is declared below `root`, with its public members. `entries` are paths relative to
+ * `root`.
+ */
 export function publicMembers(root: string, entries: readonly string[]): PublicMember[] {
-  // A file of its own: a compiler that is given its files by call-backs asks for each of them.
+  // The configuration is a file on disk. If the compiler got its files through call-backs, it would ask for each of them.
   const folder = mkdtempSync(join(realpathSync(tmpdir()), "holdfast-members-"));
   const config = join(folder, "tsconfig.json");
   const sources = entries.map((entry) => join(root, entry));
@@ -84,7 +87,7 @@ class Reading {
     this.#seen.add(symbol.id);
     const declarations = this.#declarations(symbol);
     if (declarations.length === 0) return;
-    // The type of a discriminant, as `kind: "redis"`, says all there is to say.
+    // A discriminant such as `kind: "redis"` needs no comment: its type says everything.
     const says = declarations.every(hasComment) || this.#isLiteral(symbol);
     for (const node of declarations) {
       const source = node.getSourceFile();
@@ -117,7 +120,7 @@ class Reading {
     return this.#checker.getTypeOfSymbol(symbol)?.isLiteralType() === true;
   }
 
-  /** The members of a type without a name that is written in the declaration itself, as in `target: { host: string }`. */
+  /** The members of an unnamed type that is written in the declaration itself, as in `target: { host: string }`. */
   #writtenInside(type: Type | undefined, declarations: readonly Node[], name: string): void {
     if (!type) return;
     for (const part of type.isUnionType() || type.isIntersectionType() ? type.getTypes() : [type]) {
@@ -139,7 +142,7 @@ class Reading {
     }
   }
 
-  /** The declarations of ours that users can see: each overload, and not the body behind them. */
+  /** The declarations in our own sources that users can see: each overload, but not the implementation behind them. */
   #declarations(symbol: NamedSymbol): Node[] {
     const nodes = symbol.declarations
       .map((handle) => handle.resolve(this.#project))
@@ -154,7 +157,7 @@ class Reading {
   }
 }
 
-/** The compiler calls a member `[Symbol.dispose]` `__@dispose@882`. */
+/** Turns the compiler's name `__@dispose@882` into `[Symbol.dispose]`. */
 function shown({ name }: NamedSymbol): string {
   return name.replace(/^__@(\w+)@\d+$/, "[Symbol.$1]");
 }
