@@ -21,7 +21,7 @@ let scene: Scene;
 beforeAll(async () => {
   world = await startLiveWorld({ longHoldMs: 10_000 });
   scene = await playScene(world);
-  // A chart with nothing in it makes a poor picture.
+  // Pictures need charts with some points in them.
   if (photographed)
     await eventually(async () => (await world.dashboard.get<Overview>("overview")).series.length > 6, {
       what: "some points for the charts",
@@ -57,7 +57,7 @@ it("a deadlock's circle names, for each in it, the lock at which he waits, which
 });
 
 describe.each(themes)("in the %s theme", (theme) => {
-  // In a share of the run each page is looked at in one of the themes.
+  // A run of a share checks each page in one of the two themes only.
   const shown = share(`pages in the ${theme} theme`, Math.floor(pages.length / 2), pages.length);
   const looked = pages.filter(
     (_, at) => shown === pages.length || photographed || at % 2 === themes.indexOf(theme),

@@ -17,7 +17,7 @@ beforeAll(async () => {
   server = await startEmbeddedZooKeeper();
   locks = zookeeperLocks({ connect: server.connectString, identity: true });
   await locks.mutex("/files/orders").acquire({ label: "billing & pay/..?" });
-  // Its holder says no name.
+  // The holder of this lock publishes no name.
   nameless = zookeeperLocks({ connect: server.connectString });
   await nameless.mutex("/files/nameless").acquire();
   dashboard = await Dashboard.start({

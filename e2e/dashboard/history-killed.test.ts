@@ -10,11 +10,11 @@ import { buildPackages } from "../support/process/emit.js";
 import { share } from "../support/share.js";
 
 const kills = share("kills of a process that writes a history", 4, 100);
-/** What is younger may be lost: half a second until it is written, and some for a machine that is busy. */
+/** Younger changes may be lost. A change is written within half a second; the rest allows for a busy machine. */
 const mayBeLostMs = 1_000;
 const writer = fileURLToPath(new URL("support/history-writer.mjs", import.meta.url));
 
-/** What the writer said that it has added until it was killed. */
+/** Runs the writer and kills it after `afterMs`; resolves with the entries that it reported as added. */
 async function writtenUntilKilled(
   file: string,
   run: number,
@@ -37,7 +37,7 @@ async function writtenUntilKilled(
   await new Promise((resolve) => setTimeout(resolve, afterMs));
   child.kill("SIGKILL");
   await ended;
-  // The last line may be a part of one.
+  // The last line may be cut off.
   const lines = text.split("\n").slice(0, -1);
   return lines.map((line) => {
     const [entry = "", atMs = ""] = line.split(" ");
@@ -60,7 +60,8 @@ it("a history whose writer is killed at any moment opens again, and has all that
       const history = await LastingHistory.open({ file, maxMegabytes: 64 });
       try {
         const kept = await entriesOf(history, run);
-        // On a machine that is busy the kill may come long after the writer was last scheduled, and that time gave it no chance to write.
+        // On a busy machine the kill may come long after the writer last ran. So the age counts from its last line, not from the
+        // kill.
         const lastMs = told.at(-1)?.atMs ?? 0;
         const due = told.filter(({ atMs }) => atMs < lastMs - mayBeLostMs);
         const lost = due.filter(({ entry }) => !kept.has(entry));

@@ -12,8 +12,8 @@ const locks = share("locks in a history that is asked", 10_000, 100_000);
 const changesFor = share("ms of 1,000 changes a second", 3_000, 20_000);
 const boundMs = 300;
 /**
- * The share of a core for the thread and for what the dashboard does for it. That is ten times what it takes on a quiet machine, and this process
- * also makes the changes: `bench dashboard` measures what the history takes.
+ * The most of a core that the thread, and the dashboard's work for it, may take. It is ten times what they take on a quiet
+ * machine, because this process also makes the changes. `bench dashboard` measures what the history takes.
  */
 const mostOfACore = 0.5;
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   for (let n = 0; n < locks; n += 500) {
     for (let each = n; each < Math.min(n + 500, locks); each++)
       for (const change of turn(each)) history.add(change);
-    // Its queue has a bound, so no more is given than is written.
+    // The history's queue is bounded, so wait until it has written what was added.
     const last = Math.min(n + 500, locks) - 1;
     if (n % 20_000 === 0 || last === locks - 1)
       await eventually(async () => (await story(last)).holds.length > 0, {
@@ -66,7 +66,7 @@ function turn(n: number): Change[] {
 const range = { fromMs: Date.now() - 86_400_000, toMs: Date.now() + 86_400_000, limit: 100, after: null };
 const story = (n: number) => history.ask({ ask: "story", cluster: "zoo", key: `/locks/job/${n}`, ...range });
 
-/** The middle one of five. */
+/** The median of five calls. */
 async function tookMs(ask: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let n = 0; n < 5; n++) {

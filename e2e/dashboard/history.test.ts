@@ -146,7 +146,7 @@ it("says why holds ended, on both backends: released, forced from here, at the e
       ],
       history: { file },
     });
-    // A hold that is there before all has been looked for is found, and its grant is not counted.
+    // The dashboard must have read everything first: a hold that exists before that is found, but its grant is not counted.
     await eventually(
       async () =>
         (await dashboard.get<{ clusters: ClusterRow[] }>("clusters")).clusters.every(
@@ -181,7 +181,7 @@ it("says why holds ended, on both backends: released, forced from here, at the e
     const ids = new Map<string, string>();
     for (const key of [...Object.keys(handles), "/end/killed", "end:killed"])
       ids.set(key, await identified(key));
-    // Its lease was seen to be raised, and so it can be seen that it is raised no more.
+    // The dashboard must have seen a renewal of its lease. Only then can it see that the renewals stop.
     await dashboard.row("end:killed", ({ holders }) => holders[0]?.lease === "renewing");
     for (const child of killed) child.kill("SIGKILL");
     await Promise.all([handles["/end/released"].release(), handles["end:released"].release()]);

@@ -25,15 +25,15 @@ afterEach(() => tab?.[Symbol.asyncDispose]());
 
 interface Truth {
   readonly key: string;
-  /** Sessions of ZooKeeper, owners of Redisson. */
+  /** A session of ZooKeeper, or an owner of Redisson. */
   readonly holder: string;
   /** In queue order. Empty for a plain lock of Redisson, whose waiters are not known. */
   readonly waiters: readonly string[];
-  /** The number of waiters, as the page gives it. */
+  /** The number of waiters, as the page shows it. */
   readonly count: string;
 }
 
-/** What the servers say, without anything of the dashboard's in between. */
+/** Reads holders and waiters from the servers, without any code of the dashboard. */
 async function truth(): Promise<Truth[]> {
   const session = await operatorSession(world.zookeeper.connectString);
   const owner = async (path: string): Promise<string> => {
@@ -62,7 +62,7 @@ async function truth(): Promise<Truth[]> {
   return await Promise.all([...onZooKeeper, ...onRedis]);
 }
 
-/** The holders when the scene was set. */
+/** The holders at the start of the scene. */
 async function asPlayed(): Promise<string[]> {
   const sessions = await Promise.all(scene.curator.map((each) => each.session()));
   return [...sessions.map(({ id }) => `0x${id.toString(16)}`), ...scene.redisson.map(({ id }) => id)];
@@ -71,7 +71,7 @@ async function asPlayed(): Promise<string[]> {
 const at = (path: string): string => `${world.dashboard.url}${path}`;
 const uuidOf = (owner: string): string => owner.replace(/:\d+$/, "");
 
-/** Rows of a table of locks: by key who holds, as its tooltip says it, and how many wait. */
+/** The rows of a table of locks. `holder` is the tooltip's text. */
 async function lockRows(table: string): Promise<{ key: string; holder: string; count: string }[]> {
   const rows = tab.page.getByRole("table", { name: table }).locator("tbody tr");
   await rows.nth(4).waitFor();
@@ -84,7 +84,7 @@ async function lockRows(table: string): Promise<{ key: string; holder: string; c
   );
 }
 
-/** A page abbreviates uuids. */
+/** True if the page shows this holder. A page abbreviates UUIDs. */
 function namesHolder(shown: string, holder: string): boolean {
   return shown.includes(holder) || shown.includes(holder.replace(/^([0-9a-f]{8})-[0-9a-f-]+/, "$1…"));
 }
@@ -128,7 +128,7 @@ describe("while Curator and Redisson alone contend", () => {
   it("the page of waits has each circle, and who waits for whom beside it", async () => {
     const circles = tab.page.locator(".cycle");
     await tab.page.goto(at("waits"));
-    // One is seen twice, some seconds apart, before it counts.
+    // A circle counts only when it was seen twice, some seconds apart.
     await circles.nth(1).waitFor();
     const shown = await circles.evaluateAll((all) =>
       all.map((circle) => ({

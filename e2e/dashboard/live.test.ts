@@ -18,7 +18,7 @@ import { LockView, type Standing } from "./support/lock-view.js";
 
 const curator = (await curatorVersions()).at(-1);
 const [redisson] = (await redissonVersions()).filter(({ missing }) => missing === null);
-/** A visible row is to follow within 1 s. Each may be late on a loaded machine, all of them only when the page is. */
+/** A visible row must follow within 1 s. On a loaded machine single rows may be late; if all are late, the page is slow. */
 const latestMs = 1_000;
 const handOffs = 5;
 
@@ -178,7 +178,7 @@ describe("the page of a lock on Redis that Redisson and we contend for", () => {
 interface Side {
   readonly key: (name: string) => string;
   client(): Promise<LockProvider>;
-  /** The text by which the page shows a token of ours. */
+  /** The text by which the page shows a token of our client. */
   token(token: bigint | null): string;
 }
 
@@ -263,7 +263,7 @@ describe.each(drawn("backends before the page", Object.entries(sides), 1, ([titl
       await view.open(await world.dashboard.urlOf(key));
       const before = side.token(held.token);
       await view.fact("Token").filter({ hasText: before }).waitFor();
-      // The lock changes hands after the click and before the request arrives, which the page cannot know.
+      // The lock changes hands after the click and before the request arrives. The page cannot know that.
       await tab.page.route("**/actions", async (route) => {
         await held.release();
         await next;
@@ -284,7 +284,7 @@ describe.each(drawn("backends before the page", Object.entries(sides), 1, ([titl
       const now = await next;
       expect(holders[1]).toContain(side.token(now.token));
       expect(now.state).toBe("held");
-      // The refusal itself is in the browser's log; nothing else is.
+      // The browser's log has the refusal itself, and no other error.
       expect(tab.trouble(/^409 .*actions$/)).toEqual([]);
       await now.release();
     });

@@ -43,7 +43,7 @@ async function open(name: string, width = 390, height = 844): Promise<Page> {
   return page;
 }
 
-/** Ids that take more than one line, by their text. */
+/** The texts of ids that take more than one line. */
 const brokenIds = `[...document.querySelectorAll(".id")].filter((each) => each.offsetParent !== null &&
   each.getBoundingClientRect().height > 1.8 * Number.parseFloat(getComputedStyle(each).fontSize)).map((each) => each.textContent)`;
 

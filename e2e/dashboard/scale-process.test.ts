@@ -11,7 +11,7 @@ const locks = share("locks on each backend behind the dashboard's own process", 
 const streams = share("streams in front of it, a tenth of them stalled", 50, 500);
 const phaseMs = share("ms of each phase", 2_000, 20_000);
 
-/** 500 MB with all of them, of which a good third is the program itself and what streams and answers take for a while. */
+/** 500 MB with all locks. A good third of that is the program itself, and what streams and answers take for a while. */
 const rssBound = (180 + (320 * locks) / full) * 2 ** 20;
 const stallBoundMs = 100;
 
@@ -39,10 +39,10 @@ it("keeps the dashboard's own process small and its event loop turning, with man
   const [, ...serving] = report.phases;
   for (const { what, rssBytes, highestBytes, longestWorkMs } of serving) {
     expect(Math.max(rssBytes, highestBytes), what).toBeLessThan(rssBound);
-    // This is its own processor time: the clock also counts what others on this machine take.
+    // Its own processor time is measured. Elapsed time would include what other processes on this machine take.
     expect(longestWorkMs, what).toBeLessThan(stallBoundMs);
   }
-  // The clients that read did get something, while contenders came and went.
+  // The reading clients must have received events while contenders came and went.
   expect(report.streams?.pairs).toBeGreaterThan(phaseMs / 100);
   expect(report.streams?.least).toBeGreaterThan(3);
 });

@@ -12,7 +12,7 @@ const locks = share("locks behind the dashboard, on each backend", 10_000, 100_0
 const limitMs = 300;
 const asked = 20;
 
-/** Holders as Redisson's: one client for each thousand locks. */
+/** Makes holds as Redisson does, with one client for each thousand locks. */
 const fill = `
 for i = tonumber(ARGV[1]), tonumber(ARGV[2]) do
   local owner = string.format('%08x-3b0a-4c5d-9e6f-112233445566:%d', math.floor(i / 1000), i)
@@ -74,7 +74,7 @@ it("gives the first page of many locks on both backends at once, and the page sh
       `${2 * locks} locks: known after ${JSON.stringify(Object.fromEntries(knownMs))} ms\n${told.join("\n")}`,
     );
 
-    // The figure to read is the printed one, on a quiet machine; what is asserted also holds beside other processes.
+    // The printed figure is the one to read, on a quiet machine. The asserted limit must also hold beside other processes.
     for (const [query, times] of Object.entries(took)) {
       const sorted = [...times].sort((a, b) => a - b);
       expect(sorted[asked >> 1], query).toBeLessThan(10 * limitMs);

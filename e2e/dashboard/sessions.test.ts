@@ -124,7 +124,7 @@ describe("a server whose AdminServer is open to everyone", () => {
   });
 });
 
-/** How many locks a session holds and waits for, by the numbers of the nodes: the first node of each lock is the holder's. */
+/** How many locks a session holds and waits for. The node with the lowest number of each lock is the holder's. */
 function sharesOf(session: ToldSession, all: ToldSessions): { holds: string; waits: string } {
   const lockOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));
   const everything = [...all.values()].flatMap(({ ephemerals }) => ephemerals);

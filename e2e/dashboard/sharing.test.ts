@@ -16,7 +16,9 @@ import { LockView, type Standing } from "./support/lock-view.js";
 
 const curator = (await curatorVersions()).at(-1);
 const [redisson] = (await redissonVersions()).filter(({ missing }) => missing === null);
-/** A hand-off is to be seen within 1 s. Each may be late on a loaded machine, all of this file only when the page is. */
+/**
+ * A hand-off must be visible within 1 s. On a loaded machine single ones may be late; if all of this file are, the page is slow.
+ */
 const latestMs = 1_000;
 const waitMs = 60_000;
 
@@ -39,7 +41,7 @@ beforeEach(async () => {
 });
 afterEach(() => tab?.[Symbol.asyncDispose]());
 
-/** Times how long the page takes from the grant until it shows the holders and the queue as the server has them. */
+/** Measures the time from the grant until the page shows the holders and the queue as the server has them. */
 async function passes(granted: Promise<unknown>, truth: () => Promise<Standing>): Promise<Standing> {
   await granted;
   const grantedMs = performance.now();
@@ -67,7 +69,7 @@ describe("on ZooKeeper, where Curator and we share", () => {
   });
   afterAll(() => peer?.close());
 
-  /** Names of nodes in the order of their numbers. */
+  /** Makes a function that lists the nodes of a lock in the order of their numbers. */
   async function children(): Promise<(path: string) => Promise<string[]>> {
     const session = await operatorSession(world.zookeeper.connectString);
     return async (path) => {
@@ -141,7 +143,8 @@ describe("on ZooKeeper, where Curator and we share", () => {
     expect(all.queue).toHaveLength(2);
     await view.page.getByText("the newest of these is not granted yet").waitFor();
     await theirs.release(lease ?? "");
-    // Curator, first in the queue now, makes its lease before there is room for it: what the server has is shown all the same.
+    // Curator is now first in the queue, and makes its lease node before there is room for it. The page must show what the server
+    // has.
     const second = await passes(next, truth);
     expect(second.queue).toEqual(all.queue.slice(1));
     const [held = ""] = (await next).permitIds;
@@ -180,7 +183,7 @@ describe("on ZooKeeper, where Curator and we share", () => {
     ]);
     await view.page.locator(".holder-card", { hasText: "their candidate" }).waitFor();
     await view.page.getByRole("row", { name: /our candidate/ }).waitFor();
-    // The dashboard saw the grant before it had read the token, and the row of the event has the token all the same.
+    // The dashboard saw the grant before it read the token. The row of the event must have the token nevertheless.
     const token = (await view.fact("Token").textContent()) ?? "none";
     await view.page.getByRole("row").filter({ hasText: "granted" }).filter({ hasText: token }).waitFor();
     await latch.close();
@@ -212,7 +215,7 @@ describe("on Redis, where Redisson and we share", () => {
 
   const firstWords = (lines: readonly string[]): string[] => lines.map((line) => line.split(" ")[0] ?? "");
 
-  /** The number of connections, of all clients, that subscribe to the channel of the lock. */
+  /** The number of connections that subscribe to the channel of the lock, over all clients. */
   const connections = async (key: string): Promise<number> =>
     Number((await list("PUBSUB", "NUMSUB", `redisson_sc:{${key}}`))[1]);
 
@@ -274,7 +277,7 @@ describe("on Redis, where Redisson and we share", () => {
     const all = await view.shows(truth);
     expect(new Set(all.holders)).toEqual(new Set([id, ...permit.permitIds]));
     await view.page.getByRole("heading", { name: "Holders (2 of 2)" }).waitFor();
-    // One permit for another changes nothing that the stream tells of: the page has to ask, and oftener than elsewhere.
+    // When one permit replaces another, the stream reports no change. So the page has to ask, and more often than elsewhere.
     const askedMs: number[] = [];
     for (let asked = 0; asked < 4; asked++) {
       await view.page.waitForResponse((response) => /\/locks\/[^/]+$/.test(response.url()));
@@ -301,7 +304,7 @@ describe("on Redis, where Redisson and we share", () => {
     const shows = async (free: number): Promise<void> => {
       expect(await world.redis.command("GET", key)).toBe(`${free}`);
       const words = free === 1 ? "1 permit is free." : `${free} permits are free.`;
-      // The hidden text for screen readers says the same when the number changes.
+      // Only the main part: the hidden text for screen readers says the same when the number changes.
       await view.page
         .locator("#main")
         .getByText(`${words} Who has taken others, and how many, is not in the backend.`)

@@ -169,7 +169,7 @@ describe("a keyboard alone", () => {
     await keyboard.press("/");
     const field = (await focused()) ?? "";
     expect(field).not.toBe("BODY");
-    // Each of these letters is a command elsewhere.
+    // Outside of a field, each of these letters is a command.
     await keyboard.type("gp?jk");
     expect(await page.locator(`#${field}`).inputValue()).toBe("gp?jk");
     expect(await page.locator("dialog[open]").count()).toBe(0);
@@ -307,7 +307,7 @@ describe("a backend that goes away while a page is open", () => {
     const key = "live:kept";
     const redis = await world.redisClient();
     const zookeeper = await world.zookeeperClient();
-    // The server's end takes this lock with it, and the client with that.
+    // Not released at the end: this lock is lost with the killed server.
     const held = await redis.mutex(key).acquire();
     const before = await zookeeper.mutex("/live/before").acquire();
     await world.dashboard.row(key);
@@ -351,7 +351,7 @@ describe("a backend that goes away while a page is open", () => {
     await row.waitFor();
     await page.getByText("live", { exact: true }).first().waitFor();
     await page.context().setOffline(true);
-    // A stream that is open stays open offline: a new one is asked for after this.
+    // An open stream stays open while the browser is offline. So Pause and Resume make the page open a new one.
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("reconnecting", { exact: true }).waitFor();

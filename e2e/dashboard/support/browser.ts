@@ -14,10 +14,10 @@ const flags = [
   "--disable-sync",
   "--no-first-run",
 ];
-/** Allows for the delays of a loaded machine. It is no bound for what the page may take. */
+/** Allows for the delays of a loaded machine. It is no limit for what the page may take. */
 const patienceMs = 30_000;
 
-/** A Chromium with a profile of its own. */
+/** A Chromium with its own profile. */
 export class Browser implements AsyncDisposable {
   readonly #context: BrowserContext;
   readonly #profile: string;
@@ -42,7 +42,7 @@ export class Browser implements AsyncDisposable {
     return new Browser(context, profile);
   }
 
-  /** A tab, and what went wrong in it. */
+  /** Opens a tab, which collects its errors. */
   async tab(theme: Theme = "light"): Promise<Tab> {
     const page = await this.#context.newPage();
     await page.emulateMedia({ colorScheme: theme });
@@ -63,7 +63,7 @@ export class Tab implements AsyncDisposable {
     this.page = page;
     page.on("pageerror", (error) => this.#trouble.push(`script: ${error.message}`));
     page.on("console", (message) => {
-      // A failed load is noted with its address below.
+      // A failed load is recorded below, with its address.
       if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
         this.#trouble.push(`console: ${message.text()}`);
     });
@@ -76,7 +76,10 @@ export class Tab implements AsyncDisposable {
     });
   }
 
-  /** Errors of scripts, of the content security policy, and answers that say no, but for those that belong to the test. */
+  /**
+   * Errors of scripts and of the content security policy, dialogs, and answers with an error status. Leaves out those that match
+   * `expected`.
+   */
   trouble(expected = /^404 .*\/api\/v1\/locks\/[^/]+(\/history)?$/): string[] {
     return this.#trouble.filter((each) => !expected.test(each));
   }

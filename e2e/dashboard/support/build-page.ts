@@ -15,7 +15,7 @@ declare module "vitest" {
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-/** Builds the page from its sources, once for all files, into a place of its own: what is tested is what is in the tree. */
+/** Builds the page from its sources once for all test files, into its own folder. So the tests see the page of this tree. */
 export default async function buildPage(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-page-"));
   const page = here("../../../apps/dashboard/page");

@@ -10,7 +10,7 @@ import type {
   Me,
 } from "../../../apps/dashboard/src/contract/api.js";
 
-/** The dashboard on a free port, with the page as it is in the tree. Every request from this machine may do everything. */
+/** The dashboard on a free port, with the page of this tree. Every request from this machine has all rights. */
 export class Dashboard implements AsyncDisposable {
   readonly #running: RunningDashboard;
 
@@ -41,7 +41,7 @@ export class Dashboard implements AsyncDisposable {
     return (await response.json()) as T;
   }
 
-  /** The row of a lock, once it is as wished; of whichever cluster has it, unless one is named. */
+  /** Waits until the row of a lock is as `wished`. Without `cluster`, the row may be of any cluster. */
   async row(key: string, wished: (row: LockRow) => boolean = () => true, cluster?: string): Promise<LockRow> {
     let seen: LockRow | undefined;
     return await eventually(
@@ -54,7 +54,7 @@ export class Dashboard implements AsyncDisposable {
     );
   }
 
-  /** Asks for an action as the page does. */
+  /** Requests an action in the same way as the page. */
   async act(id: string, body: Omit<ActionBody, "expectedVersion">): Promise<ActionAnswer> {
     const [me, { lock }] = await Promise.all([this.get<Me>("me"), this.detail(id)]);
     const response = await fetch(`${this.url}api/v1/locks/${id}/actions`, {

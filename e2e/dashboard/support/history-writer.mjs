@@ -1,4 +1,4 @@
-// Writes holds of one lock into a history, as fast as a busy cluster does, and a line for each, until it is killed.
+// Writes holds of one lock into a history, as fast as a busy cluster does, until it is killed. Prints a line for each.
 import { LastingHistory } from "../../../apps/dashboard/dist/history/lasting-history.js";
 
 const [, , file, run] = process.argv;

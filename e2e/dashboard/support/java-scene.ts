@@ -5,8 +5,8 @@ import { redissonVersions } from "../../support/redisson/redisson-versions.js";
 import type { LiveWorld } from "./live-world.js";
 
 /**
- * Two clients of Curator and two of Redisson, and none of ours: on both backends each client (on Redis, one thread of it) holds
- * what the other waits for, and on Redis one thread waits for a lock whose waiters have no queue.
+ * Two clients of Curator and two of Redisson, and none of ours. On both backends each client (on Redis, one thread of it) holds
+ * what the other waits for. On Redis one thread also waits for a lock whose waiters have no queue.
  */
 export interface JavaScene extends AsyncDisposable {
   readonly curator: readonly [CuratorClient, CuratorClient];
@@ -48,7 +48,7 @@ export async function playJavaScene(world: LiveWorld): Promise<JavaScene> {
   }
   await (await redisson[0].lock(plain)).lock();
   waits.push((await redisson[1].lock(plain)).tryLock({ waitMs }));
-  // Their processes end before they are answered.
+  // Their processes end before these waits are answered.
   for (const wait of waits) wait.catch(() => {});
   await Promise.all(
     [...paths, ...keys, plain].map((key) => world.dashboard.row(key, ({ waiterCount }) => waiterCount === 1)),

@@ -10,18 +10,18 @@ import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from 
 import { Browser } from "./browser.js";
 import { Dashboard } from "./dashboard.js";
 
-/** A ZooKeeper and a Redis with clients of ours, the dashboard that looks at both, and a browser that looks at it. */
+/** A ZooKeeper and a Redis with clients of ours, a dashboard that watches both, and a browser for its page. */
 export interface LiveWorld extends AsyncDisposable {
   readonly zookeeper: EmbeddedZooKeeper;
   readonly redis: RedisNode;
   readonly dashboard: Dashboard;
   readonly browser: Browser;
-  /** A client of its own, which publishes its identity unless the options say otherwise; it is closed with the world. */
+  /** Makes a client that publishes its identity unless the options say otherwise. It is closed with the world. */
   zookeeperClient(options?: Pick<ZooKeeperLocksOptions, "identity">): Promise<ZooKeeperLocks>;
   redisClient(options?: Pick<RedisLocksOptions, "identity">): Promise<RedisLocks>;
 }
 
-/** `thresholds`: from when on the dashboard calls a hold long; its default where it is left out. */
+/** `thresholds` says from which age on the dashboard calls a hold long; default: the dashboard's own. */
 export async function startLiveWorld(thresholds?: DashboardConfig["thresholds"]): Promise<LiveWorld> {
   const [zookeeper, redis, browser] = await Promise.all([
     startEmbeddedZooKeeper({ tickTimeMs: 500, words: "all" }),

@@ -1,7 +1,7 @@
 import { eventually } from "@holdfast/test-servers";
 import type { Locator, Page } from "playwright-core";
 
-/** Holders and waiters, next first, by the names under which the backend has them. */
+/** Holders and waiters by the names that the backend gives them. The first of the queue is next. */
 export interface Standing {
   readonly holders: readonly string[];
   readonly queue: readonly string[];
@@ -19,7 +19,7 @@ export class LockView {
     return this.page.locator(".holder-card");
   }
 
-  /** The dialog that asks before something is done. */
+  /** The dialog that asks for confirmation of an action. */
   get dialog(): Locator {
     return this.page.locator("dialog[open]");
   }
@@ -51,7 +51,7 @@ export class LockView {
     return { holders, queue };
   }
 
-  /** How they share, in the same order: `shared` or `exclusive`. */
+  /** The mode of each holder and waiter, in the order of `standing()`: `shared` or `exclusive`. */
   async modes(): Promise<Standing> {
     const cards = await this.#cards.allTextContents();
     const cells = this.page.getByRole("table", { name: "Queue, next first" }).locator("tbody td.mode");
@@ -65,7 +65,7 @@ export class LockView {
     return (await this.page.getByRole("heading", { name: /^Queue/ }).textContent()) ?? "";
   }
 
-  /** Waits until the page shows what `truth` gives; both are read anew each time. */
+  /** Waits until the page shows what `truth` returns. Both are read again for each comparison. */
   async shows(truth: () => Promise<Standing>): Promise<Standing> {
     let seen: unknown;
     return await eventually(
@@ -82,7 +82,7 @@ export class LockView {
   async ask(action: string): Promise<void> {
     await this.page.locator(".holder-card").getByRole("button", { name: action }).first().click();
     await this.dialog.waitFor();
-    // What it would do, as just read.
+    // The effects of the action, as just read from the backend.
     await this.dialog.locator(".effects li").first().waitFor();
   }
 

@@ -3,7 +3,7 @@ import { eventually } from "@holdfast/test-servers";
 import type { Findings, Sessions } from "../../../apps/dashboard/src/contract/api.js";
 import type { LiveWorld } from "./live-world.js";
 
-/** Each page, one of a kind. */
+/** All kinds of pages. */
 export const pageNames = [
   "overview",
   "locks",
@@ -18,15 +18,15 @@ export const pageNames = [
   "about",
 ] as const;
 
-/** What there is to see, and under which paths. */
+/** The things that the pages show, and the paths of the pages. */
 export interface Scene extends AsyncDisposable {
-  /** Name of the page and its path below the dashboard's base. */
+  /** Paths below the dashboard's base, by the name of the page. */
   readonly pages: Readonly<Record<string, string>>;
   /** A lock that is held and waited for. */
   readonly contended: string;
 }
 
-/** Schedules, whose last runs the dashboard shows. */
+/** Scheduled jobs; the dashboard shows their last runs. */
 const jobs = {
   "nightly-report": async (): Promise<void> => {},
   "invoice-run": async (): Promise<void> => {
@@ -34,9 +34,13 @@ const jobs = {
   },
 };
 
-/** Something of everything: contention, sharing, an election, a deadlock that ends when the scene does, and a row in the audit log. */
+/**
+ * Something of everything: contention, sharing, runs of schedules, a deadlock that ends with the scene, and a row in the audit
+ * log.
+ */
 export async function playScene(world: LiveWorld): Promise<Scene> {
-  // Only one of each backend says who it is: all flows of one named process would count as in each other's way.
+  // Only one client of each backend publishes its identity. All clients here are in one process: under its name, the dashboard
+  // would count their waits as blocking one another.
   const nameless = { identity: false };
   const [one, two, three, four, five] = await Promise.all([
     world.zookeeperClient(),
@@ -48,7 +52,7 @@ export async function playScene(world: LiveWorld): Promise<Scene> {
   const over = new AbortController();
   const { signal } = over;
   const waits: Promise<unknown>[] = [];
-  /** They wait until the scene is over. */
+  /** For acquires that wait until the scene is over. */
   const wait = (acquire: Promise<unknown>): void => {
     waits.push(acquire.catch(() => {}));
   };

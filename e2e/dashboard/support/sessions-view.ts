@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 
-/** A row of the page's table, as it stands there. */
+/** A row of the page's table, with the texts that it shows. */
 export interface ShownSession {
   readonly name: string;
   readonly address: string;
@@ -21,7 +21,7 @@ export class SessionsView {
     this.page = page;
   }
 
-  /** Opens the page with the sessions of one cluster alone. */
+  /** Opens the page with the sessions of one cluster only. */
   async open(url: string, cluster: string): Promise<void> {
     await this.page.goto(`${url}sessions?cluster=${cluster}`);
     await this.page.locator("tbody tr").first().waitFor();

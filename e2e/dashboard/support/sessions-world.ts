@@ -5,17 +5,17 @@ import { Browser } from "./browser.js";
 import { Dashboard } from "./dashboard.js";
 
 /**
- * Real servers, on which Curator holds a lock for which two clients of ours wait, one of them without a name and the holder of
- * something else. One server tells of its sessions by its AdminServer alone, the other by four-letter words alone.
+ * Two real servers. On each, Curator holds a lock for which two clients of ours wait. One of these two has no name and also holds
+ * a second lock. One server reports its sessions by its AdminServer only, the other by four-letter words only.
  */
 export interface SessionsWorld extends AsyncDisposable {
   readonly admin: ZooKeeperNode;
   readonly words: ZooKeeperNode;
-  /** Clusters `admin` and `words`, and `neither`: the first server again, with a wrong port for its AdminServer. */
+  /** It has the clusters `admin` and `words`, and `neither`: the first server again, with a wrong port for its AdminServer. */
   readonly dashboard: Dashboard;
   readonly wrongPort: number;
   readonly browser: Browser;
-  /** Below it are the locks: `orders`, which all want, and `own`. */
+  /** The locks are below it: `orders`, which all clients want, and `own`. */
   readonly root: string;
 }
 

@@ -1,6 +1,6 @@
 import type { ZooKeeperNode } from "@holdfast/test-servers";
 
-/** What a server says of one session of its own. */
+/** What a server reports of one of its sessions. */
 export interface ToldSession {
   readonly address: string;
   readonly timeoutMs: number;
@@ -12,11 +12,11 @@ export type ToldSessions = ReadonlyMap<string, ToldSession>;
 
 const hex = (id: string): string => `0x${BigInt(id).toString(16)}`;
 
-/** Straight from the AdminServer. */
+/** Read from the AdminServer itself. */
 export async function toldByAdmin({ host, adminPort }: ZooKeeperNode): Promise<ToldSessions> {
   const ask = async (command: string) => {
     const answer = await (await fetch(`http://${host}:${adminPort}/commands/${command}`)).text();
-    // Session ids are too long for a number.
+    // Session ids are too large for a number, so they are read as strings.
     return JSON.parse(answer.replaceAll(/: (\d{16,})/g, ': "$1"'));
   };
   const [{ connections }, dump] = [await ask("connections"), await ask("dump")];
@@ -32,7 +32,7 @@ export async function toldByAdmin({ host, adminPort }: ZooKeeperNode): Promise<T
   );
 }
 
-/** Straight by the words `cons` and `dump`. */
+/** Read by the words `cons` and `dump`. */
 export async function toldByWords(server: ZooKeeperNode): Promise<ToldSessions> {
   const [cons, dump] = [await server.fourLetter("cons"), await server.fourLetter("dump")];
   const ephemerals = new Map<string, string[]>();
