@@ -17,12 +17,12 @@ import type {
   SourceStatus,
 } from "@holdfast/collectors";
 
-/** A collector without a backend: what it shows is what a test has put there. */
+/** A collector without a backend. It shows what a test has put into it. */
 export class FakeCollector implements LockCollector {
   readonly backend: "zookeeper" | "redis";
   readonly details: Map<string, ObservedLockDetail> = new Map();
   readonly asked: ActionRequest[] = [];
-  /** The keys that were attended to last. */
+  /** The keys that are attended to at present. */
   attended: readonly string[] = [];
   detailReads = 0;
   sourceList: SourceStatus[] = [
@@ -41,10 +41,10 @@ export class FakeCollector implements LockCollector {
   serverList: ObservedServer[] = [];
   findingList: Finding[] = [];
   discoveryList: Discovery[] = [];
-  /** The holds that a forced release ends; by default the one that was named, or all. */
+  /** The holds that a forced release ends; by default the named one, or all. */
   ends: (request: ActionRequest, before: ObservedLock) => readonly string[] = ({ entry }, { holders }) =>
     entry === null ? holders.map((each) => each.entry) : [entry];
-  /** When set, whatever asks the backend fails with it. */
+  /** If set, every request to the backend fails with this error. */
   failure: Error | null = null;
   closed = false;
   readonly #listeners: Set<(event: CollectorEvent) => void> = new Set();
@@ -57,9 +57,9 @@ export class FakeCollector implements LockCollector {
     return this.details.size;
   }
 
-  /** Puts a lock there, or changes it, and emits the event. */
+  /** Adds or changes a lock, and emits the event. */
   put(lock: Partial<ObservedLockDetail> & { key: string }): ObservedLockDetail {
-    // Counts, state and version follow from the new holders and waiters.
+    // Counts, state and version are derived again from the new holders and waiters.
     const { state, holderCount, waiterCount, version, ...before } =
       this.details.get(lock.key) ?? fakeLock(lock);
     const detail = fakeLock({ ...before, backend: this.backend, ...lock });
@@ -199,7 +199,7 @@ export function fakeParticipant(one: Partial<ObservedParticipant> & { entry: str
   };
 }
 
-/** Counts and state follow from who is there, unless they are given. */
+/** Counts and state are derived from the holders and waiters unless they are given. */
 export function fakeLock(lock: Partial<ObservedLockDetail> & { key: string }): ObservedLockDetail {
   const holders = lock.holders ?? [];
   const waiters = lock.waiters ?? [];

@@ -28,11 +28,11 @@ let directory: string;
 let zookeeper: EmbeddedZooKeeper;
 let redis: RedisNode;
 let secure: RedisNode;
-/** TLS in front of ZooKeeper, for clients that show the certificate. */
+/** A TLS server in front of ZooKeeper, for clients with the certificate. */
 let terminator: Server;
 const links = new Set<{ destroy(): void }>();
 
-/** The rights that the README names: what looking takes, and no more. */
+/** The rights that the README names for looking, and no more. */
 const reading = [
   ...["+@read", "+@connection", "+scan", "+info", "+time", "+dbsize", "+multi", "+exec", "+eval_ro"],
   ...["+pubsub|channels", "+pubsub|numsub", "+pubsub|shardchannels", "+pubsub|shardnumsub"],
@@ -110,7 +110,7 @@ test("the last runs of schedules are shown where a cluster has the key, with no 
     "resetchannels",
     ...reading,
   );
-  // The first look at a schedule only begins its time, so that its first run is due a moment later.
+  // The first call for a schedule only starts its time. Its first run is due a moment later.
   const run = (locks: LockProvider, name: string, job: () => Promise<void>) =>
     eventually(() => runDue(locks, name, { every: 50, by: "replica-1" }, job), { what: `a run of ${name}` });
   await run(zoo, "report", async () => {});
@@ -171,7 +171,7 @@ test("TLS with files of the configuration: authorities for Redis, and a certific
         zookeeper: { connect, roots: ["/tls"], adminPort: 0, tls: { ca: "cert.pem", ...pair } },
       },
       { name: "red", redis: { url: secure.url, patterns: ["*"], tls: { ca: "cert.pem" } } },
-      // A dashboard without the authority, or one that does not show the certificate, cannot connect.
+      // A dashboard without the authority, or one that presents no certificate, cannot connect.
       { name: "distrust", redis: { url: secure.url, patterns: ["*"], tls: {} } },
       {
         name: "nobody",

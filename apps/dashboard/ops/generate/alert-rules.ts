@@ -2,25 +2,25 @@ import { wentUp } from "./promql.js";
 import { recorded } from "./recording-rules.js";
 import type { AlertRule } from "./rules.js";
 
-/** A group of locks with a limit of its own has it in this series, which operators record by a rule of theirs. */
+/** The series with the wait limits of single groups of locks. Operators record it by a rule of their own. */
 export const waitLimit = "lock_group:holdfast_lock_wait_limit_seconds";
 export const dashboardJob = "holdfast-dashboard";
 
 const usualWaitLimitSeconds = 1;
 const timeoutRatioLimit = 0.05;
-/** A tenth of a lease of 30 s, which is the default where there is no session. */
+/** A tenth of a lease of 30 s, which is the default lease on a backend without sessions. */
 const usualMarginLimitSeconds = 3;
 const lagLimitBytes = 1_048_576;
 
 const stuck = { kind: "stuck_with_waiters" };
 const certainDeadlock = { kind: "deadlock_suspected", severity: "critical" };
 const possibleDeadlock = { kind: "deadlock_suspected", severity: "warning" };
-/** That there is such a finding, which is the same one where several dashboards see it. */
+/** True for each cluster with such a finding. Several dashboards that see the same finding count as one. */
 const found = (labels: Readonly<Record<string, string>>): string => {
   const matchers = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
   return `max by (cluster) (holdfast_dashboard_findings{${matchers.join()}}) > 0`;
 };
-/** Addresses of the pages of the locks that it is about, where the dashboard has the option `externalUrl`; else nothing. */
+/** Addresses of the pages of the locks with this finding. Empty unless the dashboard has the option `externalUrl`. */
 const pagesOf = (labels: Readonly<Record<string, string>>): string => {
   const matchers = ["cluster", ...Object.keys(labels)].map((label) => `${label}=%q`);
   const values = ["$labels.cluster", ...Object.values(labels).map((value) => `"${value}"`)];
@@ -28,7 +28,7 @@ const pagesOf = (labels: Readonly<Record<string, string>>): string => {
 };
 
 const voters = `sum by (cluster) (holdfast_dashboard_zookeeper_server_role{role=~"leader|follower"})`;
-// A server that does not answer does not report that it is an observer: what it was within the last day counts.
+// A server that does not answer does not report either that it is an observer. So its role within the last day counts.
 const ensembleSize = `count by (cluster) (holdfast_dashboard_zookeeper_server_role{role="leader"}) - sum by (cluster) (max_over_time(holdfast_dashboard_zookeeper_server_role{role="observer"}[1d]))`;
 const marginOf = `${recorded.renewalMarginP01} < on (job, instance, backend) group_left () (0.1 * min by (job, instance, backend) (holdfast_session_timeout_seconds > 0))`;
 const marginWithoutSession = `(${recorded.renewalMarginP01} unless on (job, instance, backend) (holdfast_session_timeout_seconds > 0)) < ${usualMarginLimitSeconds}`;
@@ -46,7 +46,8 @@ export const alertRules: readonly AlertRule[] = [
   },
   {
     alert: "LockStuckWithWaiters",
-    // By the finding, which is of one lock: a group may have a leader that holds for hours and a short wait for another of its locks.
+    // Uses the finding, which is about one lock. The figures of a group would mix locks: it may have a leader that holds for
+    // hours, and a short wait for another lock.
     expr: found(stuck),
     for: "1m",
     severity: "page",
@@ -103,7 +104,7 @@ export const alertRules: readonly AlertRule[] = [
   },
   {
     alert: "DeadlockPossible",
-    // Locks that are much asked for have such cycles in ordinary times too, each for a moment.
+    // Much used locks have such cycles in ordinary times too, each for a moment.
     expr: found(possibleDeadlock),
     for: "10m",
     severity: "warn",
@@ -129,8 +130,8 @@ export const alertRules: readonly AlertRule[] = [
   },
   {
     alert: "CollectorBlind",
-    // Not by the age of the last success: a watch on a quiet tree hears nothing for hours and is well. Each source
-    // calls itself stale where it should have heard. The comparison with the backend has not begun for minutes.
+    // Does not use the age of the last success: a watch on a quiet tree receives nothing for hours and works well. Each source
+    // itself reports when it is stale. The source "compare" is left out, because its comparison starts only after minutes.
     expr:
       'holdfast_dashboard_collector_up{source!="compare"} == 0\n' +
       `or up{job="${dashboardJob}"} == 0\n` +

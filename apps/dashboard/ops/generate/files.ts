@@ -4,7 +4,7 @@ import { prometheusFile } from "./prometheus.js";
 import { recordingRules } from "./recording-rules.js";
 import { alertFile, recordingFile } from "./rules.js";
 
-/** What is made here, by its path below `ops`. */
+/** The generated files, by their paths below `ops`. */
 export function madeFiles(): ReadonlyMap<string, string> {
   return new Map([
     ["prometheus/prometheus.yml", prometheusFile()],

@@ -6,10 +6,10 @@ import type {
   Options as TimeSeriesOptions,
 } from "@grafana/schema/dist/esm/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen.js";
 
-// Grafana's own model of a dashboard, in the version that the Compose file runs, for what JSON can say: enumerations as the
-// words and numbers that they stand for.
+// Grafana's own model of a dashboard, in the version that the Compose file runs, in the form that JSON has: an enumeration is the
+// word or number that it stands for.
 
-/** As it is written in JSON. */
+/** The type as JSON has it. */
 export type Plain<T> = T extends string
   ? `${T}`
   : T extends number
@@ -22,10 +22,10 @@ export type Plain<T> = T extends string
         ? { readonly [K in keyof T]: Plain<T[K]> }
         : T;
 
-/** Panels have their place when they are laid out. */
+/** A panel gets its id and place only when the panels are laid out. */
 type Unplaced<P> = Omit<P, "id" | "gridPos">;
 
-/** The `expr` queries of the data source for Prometheus, whose types Grafana does not publish. */
+/** A query of the data source for Prometheus by `expr`. Grafana does not publish its type. */
 export interface PrometheusTarget {
   readonly refId: string;
   readonly datasource: { readonly type: "prometheus"; readonly uid: string };

@@ -7,7 +7,8 @@ import type {
   TimeSeriesPanel,
 } from "./grafana-types.js";
 
-// Panels as Grafana's dashboard model (schemaVersion 39) has them. What it calls required is there, also where it has a default.
+// Panels in the form of Grafana's dashboard model (schemaVersion 39). All fields that it calls required are set, even those with
+// a default.
 
 export interface Query {
   readonly expr: string;
@@ -18,26 +19,26 @@ export interface PanelOptions {
   readonly title: string;
   readonly description: string;
   readonly queries: readonly Query[];
-  /** As Grafana calls it: `s`, `bytes`, `percentunit`, `ops`, `short`. */
+  /** A unit by its name in Grafana: `s`, `bytes`, `percentunit`, `ops`, `short`. */
   readonly unit: string;
-  /** Of 24 columns. */
+  /** The number of columns, of 24. */
   readonly width: number;
   readonly height: number;
 }
 
 export interface StatOptions extends PanelOptions {
-  /** From this value on it is red; never, when left out. */
+  /** From this value on the panel is red. If left out, it never is. */
   readonly badFrom?: number;
 }
 
-/** What a panel is before it has its place. */
+/** A panel that has no place yet. */
 export interface Draft {
   readonly width: number;
   readonly height: number;
   readonly panel: AnyPanel;
 }
 
-/** The variable by which people choose which Prometheus to ask. */
+/** The variable by which a viewer chooses the Prometheus server to ask. */
 // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana puts in the one that was chosen.
 export const datasource = { type: "prometheus", uid: "${datasource}" } as const;
 
@@ -61,7 +62,7 @@ function common({ title, description, queries }: PanelOptions, instant: boolean)
 
 export function stat(options: StatOptions): Draft {
   const { unit, badFrom, width, height } = options;
-  // The first holds from wherever; the schema wants a number, and nothing that is shown here is below zero.
+  // The first step applies below its value too. The schema wants a number, and no value shown here is negative.
   const steps = [
     { color: "green", value: 0 },
     ...(badFrom === undefined ? [] : [{ color: "red", value: badFrom }]),
@@ -107,11 +108,11 @@ export function timeSeries(options: PanelOptions): Draft {
 const cellValue = "${__value.raw}";
 
 export interface TableOptions extends PanelOptions {
-  /** Of the column whose values are addresses. */
+  /** The name of the column whose values are addresses. */
   readonly addresses?: string;
 }
 
-/** One row for each series, the largest value first. */
+/** A table with one row for each series, the largest value first. */
 export function table(options: TableOptions): Draft {
   const { unit, width, height, addresses } = options;
   const overrides =
@@ -145,7 +146,7 @@ export function row(title: string): Draft {
   return { width: 24, height: 1, panel: { type: "row", title, collapsed: false, panels: [] } };
 }
 
-/** Ids from 1, and places from left to right, a new line where one is full. */
+/** Gives each panel an id, from 1, and a place. Panels are placed from left to right; a full row starts a new one. */
 export function placed(drafts: readonly Draft[]): GrafanaDashboard["panels"] {
   let x = 0;
   let y = 0;

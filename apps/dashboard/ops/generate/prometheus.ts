@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { dashboardJob } from "./alert-rules.js";
 import { generatedNote } from "./rules.js";
 
-/** For the containers of compose.yaml: names are those of its services. */
+/** The configuration for the containers of compose.yaml: host names are the names of its services. */
 export function prometheusFile(): string {
   const config = {
     global: { scrape_interval: "15s", evaluation_interval: "15s" },

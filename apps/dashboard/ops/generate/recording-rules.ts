@@ -1,7 +1,7 @@
 import { backendShare, meanWaiting, renewalMarginP01, saturation, timeoutRatio, waitP99 } from "./promql.js";
 import type { RecordingRule } from "./rules.js";
 
-/** Names as Prometheus wants them: level, metric, operation. */
+/** Names in the convention of Prometheus: level, metric, operation. */
 export const recorded = {
   meanWaiting: "lock_group:holdfast_lock_waiting:mean5m",
   waitP99: "lock_group:holdfast_lock_wait_seconds:p99_5m",

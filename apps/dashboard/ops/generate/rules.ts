@@ -8,15 +8,15 @@ export interface RecordingRule {
 export interface AlertRule {
   readonly alert: string;
   readonly expr: string;
-  /** How long it must be so; left out: at once. */
+  /** How long the condition must be true before the alert fires. If left out, it fires at once. */
   readonly for?: string;
   /** `page`: an operator acts at once, also at night. `warn`: an operator acts today. `info`: an operator only needs to know it. */
   readonly severity: "page" | "warn" | "info";
   readonly summary: string;
   readonly description: string;
-  /** What to do first. */
+  /** The first thing that the operator should do. */
   readonly advice: string;
-  /** Where to look, in the dashboard. */
+  /** The page of the dashboard on which to look. */
   readonly page?: string;
 }
 

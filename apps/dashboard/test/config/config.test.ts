@@ -193,7 +193,7 @@ clusters:
     const check = () => checkDashboard(config, { directory, env: {} });
     const start = () => startDashboard(config, { directory });
     await put("notes.txt", "these are notes, and no database");
-    // One after the other: a rejection that waits for its turn to be looked at counts as unhandled.
+    // One after the other: a rejection that is not awaited yet would count as unhandled.
     for (const tried of [check, start]) {
       const refused = expect.objectContaining({
         name: "ConfigError",
@@ -435,7 +435,7 @@ describe("starting", () => {
     expect(await ready("down", null)).toBe(503);
     expect(await ready("denied", null)).toBe(503);
     expect(await ready("ok", 1_000)).toBe(200);
-    // An outage later is no reason to take the dashboard away: it is what shows the outage.
+    // A later outage does not make the dashboard unready, because it shows the outage.
     expect(await ready("stale", 1_000)).toBe(200);
     other.sourceList = [];
     expect((await fetch(`${dashboard.url}readyz`)).status).toBe(200);

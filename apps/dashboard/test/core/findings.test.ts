@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Observatory } from "../../src/core/observatory.js";
 import { FakeCollector, fakeParticipant } from "../fake-collector.js";
 
-/** Counts the walks over all of its locks. */
+/** Counts how often all of its locks are read. */
 class WalkedCollector extends FakeCollector {
   walks = 0;
 

@@ -112,7 +112,7 @@ describe("the overview", () => {
   it("lets others have their turn while very many locks are counted, and is in order though they change meanwhile", async () => {
     using scene = new Scene();
     for (let n = 0; n < 3_000; n++) scene.contend(scene.zoo, `/${n}`, 1 + (n % 5), 1);
-    // The clock says that a millisecond has passed whenever it is looked at.
+    // Each reading of this clock adds a millisecond.
     let clockMs = 0;
     const clock = vi.spyOn(performance, "now").mockImplementation(() => ++clockMs);
     onTestFinished(() => clock.mockRestore());
@@ -121,7 +121,7 @@ describe("the overview", () => {
     let going = true;
     const turn = (): void => {
       turns += 1;
-      // The first that was counted as hot has cooled down.
+      // The first lock that was counted as hot has fewer waiters now.
       if (turns === 1) scene.contend(scene.zoo, "/4", 2, 1);
       if (going) setImmediate(turn);
     };

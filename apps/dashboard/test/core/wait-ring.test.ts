@@ -59,7 +59,7 @@ describe("the way around a circle of waits", () => {
     const [row] = cyclesOf([...around, ...across]).map(cycleRowOf);
     const { user, system } = process.cpuUsage(before);
     expect(row?.actors).toHaveLength(people / 2);
-    // A walk through all waits at each step would take five seconds and more.
+    // If each step walked through all waits, this would take five seconds or more.
     expect((user + system) / 1_000).toBeLessThan(2_000);
   });
 });

@@ -16,7 +16,7 @@ class Scene {
     { now: () => this.nowMs },
   );
 
-  /** `holder` holds `key`, `waiter` waits for it. */
+  /** Lets `holder` hold `key`, and `waiter` wait for it. */
   contend(
     collector: FakeCollector,
     key: string,
@@ -33,7 +33,7 @@ class Scene {
     });
   }
 
-  /** Two looks, 2 s apart. */
+  /** Refreshes the graph twice, 2 s apart. */
   async look(between: () => void = () => {}): Promise<void> {
     await this.observatory.graph.refresh(0);
     between();
@@ -53,7 +53,7 @@ class Scene {
 
 const a = { actor: "0xa", session: "0xa" };
 const b = { actor: "0xb", session: "0xb" };
-/** A thread of a Redisson client, whose id is `client`. */
+/** A thread of the Redisson client with the id `client`. */
 const threadOf = (client: string, thread: number) => ({
   actor: `${client}:${thread}`,
   session: client,
@@ -223,7 +223,7 @@ describe("waits and deadlocks", () => {
     const { cycles, actors } = await scene.observatory.waits();
     expect(cycles).toMatchObject([{ certainty: "possible" }]);
     expect(scene.findings()).toMatchObject([{ severity: "warning" }]);
-    // In the words of the finding.
+    // The participants have the same names as in the finding.
     expect(new Set(actors.map(({ label }) => label))).toEqual(new Set(["pay (h pid 1)", "pay (h pid 2)"]));
     expect(scene.findings()[0]?.evidence).toContain("pay (h pid 1) waits for ");
   });
@@ -299,7 +299,7 @@ describe("waits and deadlocks", () => {
     expect(edges).toHaveLength(1);
     expect(nowMs).toBe(scene.nowMs);
     scene.nowMs += 990;
-    // What was read is kept for a while, and no longer.
+    // The edges are kept for 1 s after they were read, and not longer.
     scene.zoo.remove("/1");
     expect((await scene.observatory.waits()).edges).toHaveLength(1);
     scene.nowMs += 10;

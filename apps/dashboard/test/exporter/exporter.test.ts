@@ -164,7 +164,7 @@ describe("the exporter", () => {
     expect(await value("lock_oldest_wait_seconds", orders)).toBeCloseTo(9, 0);
     expect(await value("lock_oldest_hold_seconds", orders)).toBeCloseTo(60, 0);
     expect(await value("top_lock_waiters", { ...inMain, lock: "/locks/order-1" })).toBe(3);
-    // The beginning of this hold is unknown: no age is made up.
+    // The start of this hold is unknown, so there must be no age.
     expect(await value("top_lock_hold_seconds", { ...inMain, lock: "/locks/order-2" })).toBeUndefined();
     keeper.all = [
       observedLock("/unknown/1", { state: "contended", waiterCount: 1 }),
@@ -287,7 +287,7 @@ describe("the exporter", () => {
     const deadlocks = (cluster: string, severity: string) =>
       value("findings", { cluster, kind: "deadlock_suspected", severity });
     expect(await deadlocks("main", "warning")).toBe(1);
-    // Possible ones alone: the alert that pages asks for the others.
+    // This finding is only a possible deadlock. The alert that pages asks for the critical ones.
     expect(await deadlocks("main", "critical")).toBe(0);
     expect(await deadlocks("cache", "warning")).toBe(0);
     expect(
@@ -400,7 +400,7 @@ describe("the exporter", () => {
     );
     redis.all = Array.from({ length: 100_000 }, (_, i) => observedLock(`cart:${i}`, { backend: "redis" }));
     await registry.metrics();
-    // In time of this process: other processes of a busy machine stall it too.
+    // Measured in processor time of this process: on a busy machine, other processes stall it too.
     const usedMs = () => (process.cpuUsage().user + process.cpuUsage().system) / 1000;
     let longestMs = 0;
     let lastMs = usedMs();
@@ -420,7 +420,7 @@ describe("the exporter", () => {
     expect(text).toContain(
       'holdfast_dashboard_locks{cluster="main",backend="zookeeper",recipe="mutex",state="held"} 100000',
     );
-    // 100 ms where nothing else runs: a slow or shared processor takes longer for the same work.
+    // It is 100 ms on a quiet machine. A slow or shared processor takes longer for the same work.
     expect(longestMs).toBeLessThan(1_000);
   });
 });

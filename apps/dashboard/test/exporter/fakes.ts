@@ -37,7 +37,7 @@ export function observedLock(key: string, more: Partial<ObservedLock> = {}): Obs
   };
 }
 
-/** What the exporter reads of a collector, set by hand. */
+/** The members of a collector that the exporter reads, set by the test. */
 export class ScrapedCollector {
   readonly backend: LockCollector["backend"];
   all: ObservedLock[] = [];

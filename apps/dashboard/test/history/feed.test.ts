@@ -9,7 +9,7 @@ let collector: FakeCollector;
 let changes: Change[];
 let feed: HistoryFeed;
 
-/** A new feed, and what it reports. */
+/** Makes a new feed that writes its changes into `changes`. */
 function follow(followed: FakeCollector): void {
   changes = [];
   const history = { add: (change: Change) => changes.push(change) } as unknown as LastingHistory;
@@ -49,7 +49,7 @@ function release(end?: "unknown"): void {
   collector.emit({ type: "released", ...told, ...(end === undefined ? {} : { end }) });
 }
 
-/** What was found out after the end. */
+/** The explanation that the feed added after the end of the hold. */
 async function explained(): Promise<unknown> {
   await vi.advanceTimersByTimeAsync(40_000);
   return changes.find(({ type }) => type === "explained");
@@ -120,7 +120,7 @@ it("holds from before the feed listened are reported, and after them that all ho
   expect(changes[0]).toMatchObject({ key: "/early", entry: "h1", found: true, owner: { session: "0x2" } });
 });
 
-/** With a lock of seven holders, h0 to h6, of which its row shows five. */
+/** A collector with a lock of seven holders, h0 to h6. The lock's row shows five of them. */
 function withCrowded(): FakeCollector {
   const crowded = new FakeCollector();
   const holders = Array.from({ length: 7 }, (_, at) => fakeParticipant({ entry: `h${at}` }));

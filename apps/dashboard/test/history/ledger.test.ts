@@ -121,7 +121,7 @@ describe("the history of a lock", () => {
       holds: [{ endMs: t0 + 10 }],
       steps: [{ ends: 1 }],
     });
-    // It would be half a million lookups.
+    // A lookup for each hour of these years would be half a million lookups.
     expect(performance.now() - fromMs).toBeLessThan(1_000);
   });
 
@@ -275,7 +275,7 @@ describe("after a restart", () => {
       kept.record(t0, begun("/gone"), begun("/other"));
     }
     using kept = new Kept(t0 + 1_000);
-    // A younger hold of the same entry is not the same grant.
+    // A younger hold of the same entry is another grant.
     kept.record(t0 + 1_000, begun("/other", { found: true, exact: false, sinceMs: t0 + 1_000 }));
     kept.record(t0 + 2_000, { type: "complete", cluster: "zoo", atMs: t0 + 2_000 });
     for (const key of ["/gone", "/other"])
@@ -367,7 +367,7 @@ describe("the size of the store", () => {
     const batches = 100;
     using kept = new Kept(t0, maxBytes);
     let most = 0;
-    // Several times what fits, over a day, with names of their own for most locks.
+    // Several times what fits, over a day. Most locks have their own names.
     for (let batch = 0; batch < batches; batch++) {
       const nowMs = t0 + batch * (hourMs / 4);
       const changes: Change[] = [];
@@ -385,9 +385,9 @@ describe("the size of the store", () => {
     const { holdsSinceMs, hoursSinceMs } = kept.ledger.status;
     const now = t0 + (batches - 1) * (hourMs / 4);
     expect(holdsSinceMs).toBeGreaterThan(t0);
-    // Groups, which are few, are kept for longest.
+    // Groups are few, so they are kept longest.
     expect(hoursSinceMs).toBeLessThanOrEqual(t0);
-    // The newest is there.
+    // The newest hold is kept.
     expect(kept.story("/job/3", { fromMs: now - 1, toMs: now + hourMs }).holds).toHaveLength(1);
   });
 
@@ -458,7 +458,7 @@ describe("a disk that is full", () => {
     record(ended("/full", t0 + 10), begun("/full", { entry: "e2" }));
     expect(ledger.status.failure).toBe("there is no room: the disk is full");
     expect(story().open).toMatchObject([{ entry: "e2" }]);
-    // More holds than may wait.
+    // More holds than the ledger keeps for a later write.
     for (let n = 0; n < 55_000; n += 1_000) record(...thousand((entry) => ended("/full", t0, { entry }), n));
     expect(ledger.status.dropped).toBeGreaterThan(5_000);
     expect(ledger.status.dropped).toBeLessThan(7_000);
@@ -559,7 +559,7 @@ describe("a file", () => {
     db.exec("PRAGMA application_id=1");
     closeDatabase(db);
     const bytes = readFileSync(file);
-    // With these two it has a log that is written first.
+    // These two bytes say that the database has a write-ahead log.
     bytes.fill(2, 18, 20);
     writeFileSync(file, bytes);
     chmodSync(file, 0o644);
@@ -576,7 +576,7 @@ describe("a file", () => {
     kept.record(t0, begun("/one"));
     const left = join(folder, "left.db");
     const bytes = readFileSync(file);
-    // Those builds had the number of the program in the log alone until then.
+    // Those builds had the number of the program only in the log until it was written back.
     bytes.fill(0, 68, 72);
     writeFileSync(left, bytes);
     copyFileSync(`${file}-wal`, `${left}-wal`);
@@ -586,7 +586,7 @@ describe("a file", () => {
       expect(open).toThrow(new RefusedFileError(sentence));
     expect(readFileSync(left).equals(bytes)).toBe(true);
     expect(readFileSync(`${left}-wal`).equals(log)).toBe(true);
-    // Without a log nothing of an earlier build is left to be had.
+    // Without the log, the content of an earlier build is lost anyway.
     rmSync(`${left}-wal`);
     expect(() => checkDatabase(left)).toThrow(/it is a database of another program; name another file$/);
   });

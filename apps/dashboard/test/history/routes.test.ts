@@ -35,7 +35,7 @@ async function json(dashboard: Serving, url: string, status = 200) {
   return answer.json();
 }
 
-/** A hold that has lasted for a second. */
+/** Reports a hold that has lasted for a second. */
 function turn({ zookeeper }: Serving, key: string, entry = "e1"): void {
   const atMs = Date.now();
   zookeeper.emit({
@@ -199,7 +199,7 @@ describe("a second dashboard", () => {
 });
 
 it("without the package that has SQLite the start says which one, and how to do without", async () => {
-  // Beside no node_modules, as where npm has left an optional dependency out.
+  // Copied to a folder without node_modules, as if npm had left the optional dependency out.
   const alone = join(folder, "database.mjs");
   const built = readFileSync(new URL("../../dist/history/database.js", import.meta.url), "utf8");
   writeFileSync(alone, built.replace(/\n\/\/# sourceMappingURL=.*/, ""));

@@ -1,12 +1,12 @@
-/** A world in which an alert must fire, or must not. */
+/** A case in which an alert must fire, or must not. */
 export interface AlertCase {
   readonly alert: string;
-  /** What is the case, as a sentence. */
+  /** The situation, as a sentence. */
   readonly when: string;
-  /** Samples every 15 s, as promtool writes them. */
+  /** Samples every 15 s, in the notation of promtool. */
   readonly series: Readonly<Record<string, string>>;
   readonly at: string;
-  /** Labels of the alerts that fire, without `alertname` and `severity`; empty: none fires. */
+  /** Labels of the alerts that fire, without `alertname` and `severity`. Empty if none fires. */
   readonly fires: readonly Readonly<Record<string, string>>[];
 }
 

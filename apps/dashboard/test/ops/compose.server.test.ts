@@ -33,7 +33,7 @@ let takes: (file: unknown) => boolean;
 let wrongIn: (file: unknown) => string[];
 
 beforeAll(() => {
-  // Not that of ISO 8601, which JSON Schema means: Compose writes 1m30s.
+  // JSON Schema would take "duration" as that of ISO 8601. Compose writes 1m30s.
   Format.Set("duration", (text) => /^(\d+(\.\d+)?(us|ms|s|m|h))+$/.test(text));
   const schema = Compile(JSON.parse(readFileSync(requireComposeSchema(), "utf8")) as object);
   takes = (file) => schema.Check(file);
@@ -43,7 +43,7 @@ beforeAll(() => {
 test("the file is what the schema of Compose files describes", () => {
   expect(wrongIn(compose)).toEqual([]);
   expect(takes(compose)).toBe(true);
-  // The schema refuses what is wrong.
+  // The schema must be able to refuse a wrong file.
   expect(takes({ ...compose, services: { a: { imagge: "x" } } })).toBe(false);
   expect(takes({ ...compose, services: { a: { image: "x", healthcheck: { interval: "often" } } } })).toBe(
     false,
@@ -80,7 +80,7 @@ test.each(services)(
     for (const [name, { condition }] of Object.entries(service.depends_on ?? {})) {
       const other = compose.services[name];
       expect(other, name).toBeDefined();
-      // The dashboard's check is in its image.
+      // The dashboard's health check is in its image.
       if (condition === "service_healthy" && name !== "dashboard")
         expect(other?.healthcheck, name).toBeDefined();
     }
@@ -126,7 +126,7 @@ test("the image is built in stages, ends as a user that is not root, and says wh
   expect(last.some((line) => line.startsWith("HEALTHCHECK "))).toBe(true);
   expect(compose.services.dashboard?.build?.dockerfile).toBe("apps/dashboard/ops/Dockerfile");
   expect(existsSync(path(`${compose.services.dashboard?.build?.context}/package-lock.json`))).toBe(true);
-  // Every workspace that the dashboard needs, and those that they need, is named.
+  // The Dockerfile must name every workspace that the dashboard needs, directly or indirectly.
   const needed = new Set<string>();
   const collect = (folder: string): void => {
     const { dependencies = {} } = JSON.parse(

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(directory, { recursive: true }));
 
-/** `--check` of the built command, with folders of this test in the places of those that the platform makes. */
+/** Runs the built command with `--check`. Folders of this test replace those that the platform makes. */
 async function check(name: string, config: string, secrets: string): Promise<string> {
   const file = join(directory, `${name}.yaml`);
   const here = config
@@ -58,7 +58,7 @@ describe("the unit of systemd", () => {
       console.log(`not judged: systemd-analyze cannot be run (${version.error.message})`);
       return;
     }
-    // Only the program is another one: what is not installed here cannot be found.
+    // Only the program is replaced: systemd-analyze cannot find a program that is not installed here.
     const unit = (await read("systemd/holdfast-dashboard.service")).replace(
       "/usr/bin/holdfast-dashboard",
       process.execPath,
@@ -79,7 +79,7 @@ describe("the unit of systemd", () => {
       });
       return Number(/Overall exposure level[^:]*: ([0-9.]+)/.exec(stdout)?.[1]);
     };
-    // The scale ends at 10, which is a service without limits; below 2 is what systemd calls OK.
+    // The scale ends at 10, which is a service without limits. systemd calls a value below 2 OK.
     expect(exposure(join(directory, "holdfast-dashboard.service"))).toBeLessThan(2);
     const open = unit.replace(/^(Protect|Private|Restrict|System|NoNew|Capab|Dynamic).*\n/gm, "");
     await writeFile(join(directory, "open.service"), open);

@@ -5,7 +5,7 @@ interface PanelOfDashboard {
   readonly targets?: readonly { readonly expr: string }[];
 }
 
-/** Every query of the Grafana dashboard with the title of its panel; Grafana's own variables as they could be. */
+/** Every query of the Grafana dashboard with the title of its panel. Grafana's own variables have a possible value. */
 export function panelExpressions(): [string, string][] {
   const { panels } = grafanaDashboard() as { panels: readonly PanelOfDashboard[] };
   return panels.flatMap(({ title, targets = [] }) =>

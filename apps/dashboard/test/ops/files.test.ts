@@ -21,14 +21,14 @@ describe("the files of Prometheus and Grafana", () => {
         writeFileSync(file, content);
       }
       const is = readFileSync(file, "utf8");
-      // The formatter has its own mind about where lines of JSON end.
+      // The formatter breaks lines of JSON in its own way, so only the content is compared.
       if (path.endsWith(".json")) expect(JSON.parse(is)).toEqual(JSON.parse(content));
       else expect(is).toBe(content);
     },
   );
 });
 
-/** All series that can be asked for, with their labels. */
+/** All series that a query may name, with their labels. */
 function knownSeries(): Map<string, ReadonlySet<string>> {
   const known = new Map<string, ReadonlySet<string>>();
   for (const { prefix, entries } of [lockCatalogue, exporterCatalogue]) {
@@ -118,7 +118,7 @@ test("ops/README.md lists every alert (HOLDFAST_WRITE_DOCS=1 writes it)", () => 
   const from = is.indexOf(begin) + begin.length;
   const shouldBe = `${is.slice(0, from)}${table}${is.slice(is.indexOf(end))}`;
   if (process.env.HOLDFAST_WRITE_DOCS === "1") writeFileSync(file, shouldBe);
-  // The formatter has its own mind about the width of columns and empty lines.
+  // The formatter chooses the width of columns and the empty lines, so these are not compared.
   const plain = (text: string): string =>
     text
       .replace(/ *\| */g, "|")

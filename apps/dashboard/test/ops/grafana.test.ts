@@ -81,7 +81,7 @@ const Variable = Type.Object({
   type: Type.Enum(["datasource", "query"]),
   query: Text,
 });
-/** The part of Grafana's dashboard model that is used, and nothing that is not known. */
+/** The part of Grafana's dashboard model that we use. It refuses every other field. */
 const Dashboard = Type.Object(
   {
     uid: Type.String({ pattern: "^[a-zA-Z0-9_-]{1,40}$" }),
@@ -119,7 +119,7 @@ test("the dashboard is of Grafana's model", () => {
   expect(
     Errors(Dashboard, dashboard).map(({ instancePath, message }) => `${instancePath} ${message}`),
   ).toEqual([]);
-  // The schema can refuse.
+  // The schema must be able to refuse.
   expect(Errors(Dashboard, { ...dashboard, panls: [] })).not.toEqual([]);
 });
 

@@ -23,7 +23,7 @@ let all: { ok: boolean; told: string };
 
 beforeAll(() => {
   scratch = mkdtempSync(join(tmpdir(), "holdfast-rules-"));
-  // One start of promtool for all; each by itself only when one of them is not as it should be.
+  // One start of promtool for all cases. Single cases are run only if one of them fails.
   all = play("all.yml", cases.map(worldOf));
 });
 

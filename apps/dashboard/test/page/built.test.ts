@@ -11,10 +11,10 @@ let directory = "";
 let html = "";
 let assets: readonly { name: string; bytes: Buffer }[] = [];
 
-// Built as the package's build does it, but into a directory of its own: the dist of the package is left alone.
+// Built in the same way as in the package's build, but into its own directory: the `dist` of the package is left alone.
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "holdfast-page-"));
-  // Vite believes NODE_ENV before the mode, and would build for tests.
+  // For Vite, NODE_ENV counts more than the mode. With "test" it would build for tests.
   vi.stubEnv("NODE_ENV", "production");
   await build({
     configFile: fileURLToPath(new URL("../../page/vite.config.ts", import.meta.url)),
@@ -68,7 +68,8 @@ describe("the built page", () => {
   });
   it("never makes markup of text", () => {
     const entry = assets.find(({ name }) => name === entries()[0])?.bytes.toString() ?? "";
-    // The router and the renderer have none of these of ours: Preact's own way to set innerHTML needs a prop that no file of ours names.
+    // The entry also contains the router and the renderer. Preact's own way to set innerHTML needs a prop that no file of ours
+    // names, so it is not searched for.
     expect(entry).not.toMatch(/insertAdjacentHTML|outerHTML|document\.write|\beval\(|new Function/);
   });
   it("carries nothing of the stand-in server", () => {

@@ -1,6 +1,6 @@
 import type { Timers } from "../../page/src/live/live-stream.js";
 
-/** Time that goes on only when a test says so. */
+/** A clock that a test moves forward. */
 export class TestClock implements Timers {
   #nowMs = 0;
   #serial = 0;

@@ -45,7 +45,7 @@ describe("a frozen list", () => {
   it("keeps its order and its rows, and counts what waits", () => {
     const list = relist(before, rows("dabe", 2), true);
     expect(shown(list)).toBe("abcd");
-    // d, a and b stand elsewhere, e is new, c goes.
+    // d, a and b have other places, e is new, and c goes.
     expect(list.pending).toBe(5);
     expect(shown(apply(list))).toBe("dabe");
     expect(apply(list).pending).toBe(0);

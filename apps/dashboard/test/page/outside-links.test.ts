@@ -49,7 +49,7 @@ describe("a link that leads out of the dashboard", () => {
   ])("%s is refused", (url, why) => {
     const problem = linkProblem({ title: "a", url, on: "owner" });
     expect(problem).toContain(why);
-    // A password is not repeated.
+    // The message must not repeat a password.
     expect(problem).not.toContain("secret");
   });
 

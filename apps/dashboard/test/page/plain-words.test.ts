@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
 const unclear = /\b(?:some|no|any)body\b|\bwhoever\b|\bwhomever\b|\btold\b/i;
-/** Texts in quotes and between tags; comments are taken out first. */
+/** Matches texts in quotes and between tags. Comments are removed before. */
 const texts = /"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|>[^<>{}`"]*</g;
 
 async function unclearIn(folder: string): Promise<string[]> {

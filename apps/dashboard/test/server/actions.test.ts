@@ -301,7 +301,7 @@ describe("actions", () => {
       await act(dashboard, "admin", { reason: "second" });
       expect((await audit(dashboard)).map(({ reason }) => reason)).toContain("first");
     }
-    // The line behind the half one is whole.
+    // The new line after the incomplete one must be complete.
     await using dashboard = await staged({ audit: { file } });
     expect((await audit(dashboard)).map(({ reason }) => reason)).toEqual(["second", "first"]);
     const lines = (await readFile(file, "utf8")).split("\n");
@@ -368,7 +368,7 @@ describe("actions", () => {
     const holders = ["r1", "r2", "r3"].map((entry) => fakeParticipant({ entry, mode: "shared" }));
     const lostBy = async (kind: "read-write-lock" | "permit-semaphore"): Promise<number> => {
       const key = `a ${kind}`;
-      // Its row shows the first of its readers only.
+      // The lock's row shows only the first readers.
       dashboard.redis.ends = ({ entry }) =>
         kind === "read-write-lock" ? Array.from({ length: 7 }, (_, at) => `r${at}`) : [entry ?? ""];
       dashboard.redis.put({ key, kind, holders, holderCount: 7 });

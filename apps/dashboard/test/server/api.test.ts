@@ -182,7 +182,7 @@ describe("REST", () => {
     await using dashboard = await serving();
     furnish(dashboard);
     expect((await json(dashboard, `locks/${idOf("/locks/a")}`)).fromMemory).toBe(false);
-    // A reading is shared for a moment, until the lock changes.
+    // A read detail is kept for a moment, until the lock changes.
     dashboard.zookeeper.put({ key: "/locks/a" });
     dashboard.zookeeper.failure = new Error("connection refused");
     const detail = await json(dashboard, `locks/${idOf("/locks/a")}`);
@@ -237,7 +237,7 @@ describe("REST", () => {
     zookeeper.put({ key: "/locks/a", holders: [fakeParticipant({ entry: "h1" })] });
     const crowd = await Promise.all(Array.from({ length: 50 }, () => holder("viewer")));
     expect(new Set(crowd)).toEqual(new Set(["h1"]));
-    // One where nothing else runs.
+    // A quiet machine needs one read.
     expect(zookeeper.detailReads).toBeLessThan(10);
     const { actions } = (await app.inject({ url, headers: as("admin") })).json();
     expect(actions).not.toEqual([]);
@@ -392,9 +392,9 @@ describe("REST", () => {
       const { user, system } = process.cpuUsage(since);
       took[query] = Math.round((user + system) / 1_000);
     }
-    // Processor time of the whole process: the wall clock would tell of other tests too.
+    // Processor time of the whole process: elapsed time would include other tests.
     console.log(`first page of ${count} locks, ms`, took);
-    // 300 ms where nothing else runs. A slow or shared processor takes longer for the same work, so that the bound is tenfold.
+    // It is 300 ms on a quiet machine. A slow or shared processor takes longer for the same work, so the limit is tenfold.
     expect(Math.max(...Object.values(took))).toBeLessThan(3_000);
   });
 });
@@ -411,7 +411,7 @@ function fill(collector: FakeCollector, count: number): void {
     });
 }
 
-/** The same schema, refusing what it does not name. */
+/** The same schema, but it refuses fields that it does not name. */
 function closed(schema: unknown): TSchema {
   if (Array.isArray(schema)) return schema.map(closed) as unknown as TSchema;
   if (typeof schema !== "object" || schema === null) return schema as TSchema;

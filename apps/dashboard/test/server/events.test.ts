@@ -152,7 +152,7 @@ describe("server-sent events", () => {
     const sinceMs = performance.now();
     await dashboard.app.close();
     await soon(() => reader.ended).toBe(true);
-    // At once; but not after the heartbeat or the patience with slow clients, which are longer than this.
+    // The stream ends at once. The limit is generous, but shorter than the heartbeat and the time allowed for slow clients.
     expect(performance.now() - sinceMs).toBeLessThan(10_000);
   });
 
@@ -229,7 +229,7 @@ describe("server-sent events", () => {
     });
     expect(least).toBeGreaterThan(10);
     expect(highest).toBeLessThan(150e6);
-    // 100 ms where nothing else runs: a slow or shared processor takes longer for the same work.
+    // It is 100 ms on a quiet machine. A slow or shared processor takes longer for the same work.
     expect(longestWorkMs).toBeLessThan(1_000);
   }, 300_000);
 });

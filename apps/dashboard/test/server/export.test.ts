@@ -11,7 +11,7 @@ import { soon } from "../soon.js";
 import { watchLoop } from "./loop-stalls.js";
 import { as, changing, type Serving, serving } from "./serving.js";
 
-/** RFC 4180, by the letter. */
+/** Parses CSV strictly by RFC 4180. */
 function parsed(csv: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -40,7 +40,7 @@ function parsed(csv: string): string[][] {
   return rows;
 }
 
-/** Each row by the names of its columns. */
+/** The rows, each with its values by column name. */
 function table(csv: string): Record<string, string>[] {
   const [head = [], ...rows] = parsed(csv);
   return rows.map((row) => Object.fromEntries(head.map((name, at) => [name, row[at] ?? ""])));
@@ -51,7 +51,7 @@ const get = ({ app }: Serving, path: string, headers: Record<string, string> = a
 
 const lists = ["locks", "sessions", "findings", "audit", "waits"];
 
-/** Something in each list. */
+/** Puts something into each list. */
 async function furnish(dashboard: Serving): Promise<void> {
   const { zookeeper, redis, app } = dashboard;
   zookeeper.put({
@@ -119,7 +119,7 @@ describe("the export of a list", () => {
           notes: [],
         },
       });
-      // The list of sessions leaves their order to the page.
+      // The list of sessions is not sorted; the page sorts it.
       const byId = (a: { id?: string }, b: { id?: string }) => ((a.id ?? "") < (b.id ?? "") ? -1 : 1);
       expect(rows.sort(byId)).toMatchObject(wanted.sort(byId as never) as object[]);
       const csv = await get(dashboard, `export/${list}?format=csv`);
@@ -327,7 +327,7 @@ describe("what a name may do to a reader who opens the file", () => {
   });
 });
 
-/** An answer that is not read until it is asked for. */
+/** An answer that is read only when the test asks for it. */
 class Download {
   readonly #response: IncomingMessage;
 
@@ -385,7 +385,7 @@ describe("an export as work", () => {
         `${format} of 100,000 locks: longest stall ${longestWorkMs} ms of work, ${longestWallMs} ms by the clock`,
       );
       expect(lines).toBe(format === "csv" ? 100_001 : 100_002);
-      // Ten times what it is where nothing else runs; in one piece it takes a second.
+      // Ten times what it is on a quiet machine. Without turns for others it would take a second.
       expect(longestWorkMs).toBeLessThan(250);
     }
   });
@@ -410,7 +410,7 @@ describe("an export as work", () => {
     expect([first, second, third, others].map(({ status }) => status)).toEqual([200, 200, 429, 200]);
     expect(JSON.parse(await third.text())).toMatchObject({ error: "too-many-exports" });
     second.leave();
-    // Seldom: there are twenty in a minute.
+    // Asks seldom, because only twenty exports are allowed in a minute.
     await expect
       .poll(
         async () => {
@@ -427,7 +427,7 @@ describe("an export as work", () => {
       new Promise((resolve, reject) =>
         server.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
       );
-    // Only the connection of another caller is left: a client that does not read does not see the end.
+    // Only Bob's connection is left on the server. A client that does not read does not see the end of its own.
     await soon(connections).toBe(1);
     await expect(first.text()).rejects.toThrow("aborted");
     expect(JSON.parse(await others.text()).rows).toHaveLength(1_500);

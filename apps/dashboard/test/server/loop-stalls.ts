@@ -1,13 +1,13 @@
 export interface LoopStalls {
-  /** The longest that this process worked between two turns of its event loop. */
+  /** The longest time for which this process worked between two turns of its event loop. */
   readonly longestWorkMs: number;
-  /** The longest between two turns by the wall clock, what other processes took included. */
+  /** The longest elapsed time between two turns, including the time that other processes took. */
   readonly longestWallMs: number;
 }
 
 /**
- * Watches the event loop. What counts is the processor time within one gap, garbage collection included: on a machine that is busy with
- * other things, the wall clock would count those too.
+ * Watches the event loop. It measures the processor time within each gap, garbage collection included. On a busy machine, elapsed
+ * time would include the work of other processes.
  */
 export function watchLoop(): { end(): LoopStalls } {
   let lastMs = performance.now();
@@ -19,7 +19,7 @@ export function watchLoop(): { end(): LoopStalls } {
     const nowMs = performance.now();
     const wallMs = nowMs - lastMs;
     longestWallMs = Math.max(longestWallMs, wallMs);
-    // Helper threads may add up to more than the gap was long.
+    // Helper threads may use more processor time than the gap was long.
     longestWorkMs = Math.max(longestWorkMs, Math.min(wallMs, (user + system) / 1_000));
     lastMs = nowMs;
     lastCpu = process.cpuUsage();

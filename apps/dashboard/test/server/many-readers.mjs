@@ -1,4 +1,4 @@
-// A process of its own, so that reading does not stall the loop that is measured. Every tenth reader takes nothing.
+// A separate process, so that reading does not stall the measured event loop. Every tenth reader reads nothing.
 import { request } from "node:http";
 
 const [, , url, count, authorization] = process.argv;

@@ -14,7 +14,7 @@ interface Route {
   readonly url: string;
   readonly needs: "public" | Role;
   readonly api: boolean;
-  /** Once the request is let in. */
+  /** The status if the request is let in. */
   readonly status: number;
   readonly payload?: object;
 }
@@ -49,7 +49,7 @@ const routes: readonly Route[] = [
   ]),
   get("/api/v1/export/nothing?format=csv", 404),
   get("/api/v1/history", 200),
-  // There is no history here; test/history/routes.test.ts asks these with one.
+  // This dashboard has no history; test/history/routes.test.ts asks these routes with one.
   get("/api/v1/ranking", 404),
   get(`/api/v1/locks/${idOf("/locks/a")}/story`, 404),
   get("/api/v1/discover?cluster=zoo", 200, "operator"),
@@ -85,11 +85,11 @@ const heads: readonly Record<string, string>[] = [
   { host: own, "x-real-ip": "10.0.0.1" },
   { host: own, forwarded: "for=10.0.0.1;host=localhost" },
   { host: own, via: "1.1 proxy" },
-  // What a page whose name was rebound to this machine can send.
+  // A page whose name was rebound to this machine (DNS rebinding) can send this.
   { host: "evil.example", "x-forwarded-host": "localhost" },
 ];
 
-/** A caller that signs in may come by any name and through any proxy: a few of them will do. */
+/** A caller with credentials may use any host name and any proxy, so a few of these headers are enough. */
 const headsOf = (local: boolean) =>
   local
     ? heads
@@ -102,7 +102,7 @@ function isSite(origin: string): boolean {
   return origin === "another site";
 }
 
-/** What must come of it, from the rules alone. */
+/** The expected status, derived from the rules only. */
 function expected(
   route: Route,
   role: Role | null,
@@ -126,7 +126,7 @@ let address = 0;
 async function walk(dashboard: Serving, role: Role | null, local: boolean, signIn: Record<string, string>) {
   const { app, zookeeper } = dashboard;
   zookeeper.put({ key: "/locks/a", holders: [fakeParticipant({ entry: "h1" })] });
-  // Collectors answer so for what lies outside of their roots.
+  // Collectors answer like this for a key outside their roots.
   const act = zookeeper.act.bind(zookeeper);
   zookeeper.act = async (request) =>
     request.key.startsWith("/locks/")
@@ -142,7 +142,7 @@ async function walk(dashboard: Serving, role: Role | null, local: boolean, signI
         const answer = await app.inject({
           method: route.method,
           url: route.url,
-          // Own addresses, so that no limit for one caller is met.
+          // Each request has its own address, so that no limit for one caller is reached.
           remoteAddress: `10.0.${++address >> 8}.${address & 255}`,
           headers: { ...page, ...head, ...signIn, ...(route.method === "POST" ? csrf : {}) },
           ...(route.payload === undefined ? {} : { payload: route.payload }),
@@ -175,7 +175,7 @@ describe("each route, from each origin, with each header and host", () => {
     await walk(dashboard, role, true, {});
   });
 
-  // A proxy may add no header, but nginx passes requests on by HTTP/1.0.
+  // A proxy may add no header. But nginx passes requests on by HTTP/1.0.
   it.each([
     ["1.1", true, 200],
     ["1.0", true, 403],

@@ -18,7 +18,7 @@ afterEach(async () => await rm(directory, { recursive: true }));
 
 const put = (name: string, text: string): Promise<void> => writeFile(join(directory, name), text);
 
-/** Writes beside the file and then moves that into its place, as editors do. */
+/** Writes another file and then renames it to this name, as editors do. */
 async function swap(name: string, text: string): Promise<void> {
   await put(`${name}.new`, text);
   await rename(join(directory, `${name}.new`), join(directory, name));
@@ -89,7 +89,7 @@ describe("the users' file while the dashboard runs", () => {
     await using running = await started({ basic: { file: "users" } });
     using hers = await running.stream(basic("ada", ada));
     using his = await running.stream(basic("bob", bob));
-    // Neither another name nor another size: the password alone.
+    // Bob is removed. Of the line of Ada only the hash differs, not the name and not the length.
     await put("users", `ada:admin:${other}\n`);
     await soon(() => [hers.ended, his.ended]).toEqual([true, true]);
     expect(await running.status(basic("ada", ada))).toBe(401);
@@ -239,7 +239,7 @@ describe("a password that is being checked", () => {
   it("does not let in when its user is taken out during the check", async () => {
     const hash = await hashPassword("correct horse");
     let users: readonly BasicUser[] = [];
-    // Taken out in the moment in which the check reads the hash, before scrypt is at work on it.
+    // Removes the user at the moment in which the check reads the hash, before scrypt runs on it.
     const ada: BasicUser = {
       name: "ada",
       role: "admin",

@@ -5,7 +5,7 @@ import { fastifyHoldfast, longestParameter } from "../../src/index.js";
 import { FakeCollector, fakeParticipant } from "../fake-collector.js";
 import { as, changing, serving, tokens } from "./serving.js";
 
-/** The roles that routes need: the whole table, so that a new route without a line here turns the test red. */
+/** The roles that routes need. The table must be complete: a new route without a line here makes the test fail. */
 const table: Readonly<Record<string, "public" | "viewer" | "operator">> = {
   "GET /healthz": "public",
   "GET /readyz": "public",

@@ -16,7 +16,7 @@ export interface Serving extends AsyncDisposable {
   readonly redis: FakeCollector;
 }
 
-/** A host with the dashboard at `prefix`, on two fake clusters: `zoo` and `red`. Not listening. */
+/** A host with the dashboard at `prefix`, for two fake clusters: `zoo` and `red`. It does not listen. */
 export async function serving(
   options: Partial<HoldfastOptions> & {
     readonly prefix?: string;
@@ -54,7 +54,7 @@ export function as(role: Role): { authorization: string } {
   return { authorization: `Bearer ${tokens[role]}` };
 }
 
-/** Headers with which a page of ours changes something. */
+/** The headers with which our page sends a change. */
 export async function changing(app: FastifyInstance, role: Role, base = ""): Promise<Record<string, string>> {
   const me = await app.inject({ url: `${base}/api/v1/me`, headers: as(role) });
   return { ...as(role), "x-csrf-token": me.json().csrfToken, "sec-fetch-site": "same-origin" };

@@ -8,7 +8,7 @@ import { StreamClient } from "../../src/server/stream-client.js";
 import { StreamHub } from "../../src/server/stream-hub.js";
 import { FakeCollector } from "../fake-collector.js";
 
-/** A client that wants the overview, flushed by the test alone. */
+/** A client that wants the overview. Only the test flushes it. */
 function scene(): {
   readonly client: StreamClient;
   flushed(due: boolean, counted: boolean): Promise<string>;
@@ -59,7 +59,7 @@ describe("the hub of the streams", () => {
     const beats: number[] = [];
     for (let atMs = 250; atMs <= 16_000; atMs += 250) {
       await vi.advanceTimersByTimeAsync(250);
-      // Findings and flush of one moment are in turns of their own.
+      // The findings and the flush of one moment run in separate turns.
       for (let turn = 0; turn < 3; turn++) await setImmediate();
       if (String(response.read() ?? "").includes("event: hello")) beats.push(atMs);
     }
