@@ -18,7 +18,7 @@ async function ask(path: string, init: RequestInit): Promise<{ status: number; b
   let text: string;
   try {
     response = await fetch(apiUrl(path), { credentials: "same-origin", ...init });
-    // The head of an answer may come and the rest of it never.
+    // The head of an answer may come without the rest of it.
     text = await response.text();
   } catch (error) {
     if (init.signal?.aborted === true && init.signal.reason?.name !== "TimeoutError") throw error;
@@ -49,7 +49,7 @@ function failure(status: number, body: unknown): ApiFailure {
   );
 }
 
-/** GET, as JSON. @throws {ApiFailure} */
+/** Sends a GET; resolves with the JSON of the answer. @throws {ApiFailure} */
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   const patience = AbortSignal.timeout(patienceMs);
   const both = signal === undefined ? patience : AbortSignal.any([signal, patience]);

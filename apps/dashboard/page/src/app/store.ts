@@ -56,7 +56,7 @@ type Hears = {
 };
 const listeners = new Set<Partial<Hears>>();
 
-/** Calls these functions with what the stream brings. The returned function ends that. */
+/** Calls these functions with what the stream brings. The returned function ends this. */
 export function listen(hears: Partial<Hears>): () => void {
   listeners.add(hears);
   return () => listeners.delete(hears);

@@ -2,8 +2,8 @@ import type { LockDetail, LockRow, Participant } from "../../../src/contract/api
 import { span } from "./duration.js";
 
 /**
- * Says that the connection of a holder is lost, and by when its hold ends; `null` if it is not lost, or that is not
- * known.
+ * Says that the connection of a holder is lost, and by when its hold ends. `null` if the connection is not lost, or if its loss
+ * is not known.
  */
 export function lostContact(
   { session }: Participant,

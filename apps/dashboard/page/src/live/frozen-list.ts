@@ -49,7 +49,7 @@ export function lose(list: FrozenList, ids: readonly string[]): FrozenList {
 /** Shows now what was waiting. */
 export const apply = (list: FrozenList): FrozenList => ({ ...emptyList, rows: list.next ?? list.rows });
 
-// An answer may overtake an event, so the row that was read later is taken.
+// The stream may have brought a newer row than this answer has, so the row that was read later is taken.
 function newer(shown: LockRow, fresh: LockRow | undefined): LockRow {
   return fresh !== undefined && fresh.readMs >= shown.readMs ? fresh : shown;
 }

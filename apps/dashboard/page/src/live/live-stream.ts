@@ -14,7 +14,7 @@ export interface Timers {
 }
 
 export interface StreamListeners {
-  /** The stream is connected, perhaps again. Whatever was missed meanwhile has to be asked for. */
+  /** The stream is connected, perhaps again. What was missed meanwhile has to be asked for. */
   opened(): void;
   /** A message has come, with the server's time if it has one. */
   heard(nowMs: number | null): void;
@@ -29,7 +29,7 @@ export interface StreamListeners {
   poll(): void;
 }
 
-/** `polling`: three tries failed, so the page asks every 10 s, and goes on trying. */
+/** `polling`: three tries failed, so the page asks every 10 s. It also goes on trying to connect. */
 export type StreamState = "connecting" | "live" | "reconnecting" | "polling" | "paused";
 
 export interface Interest {
