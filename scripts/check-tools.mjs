@@ -1,5 +1,5 @@
-// Checks of full test runs by other tools. attw: do compilers of all kinds find the types of the packed packages? knip: is
-// there a file or a dependency that nothing uses?
+// Checks of full test runs by other tools. attw checks that compilers of all kinds find the types of the packed packages. knip
+// checks that no file and no dependency is left that nothing uses.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -86,8 +86,8 @@ const vitestAndBundles = {
 };
 
 /**
- * `packages`: which of our packages are installed (default: all), with those that they depend on. `inShare`: also run by `npm
- * test`.
+ * `packages`: which of our packages are installed (default: all). The list must also name those that they depend on. `inShare`:
+ * also run by `npm test`.
  */
 export const consumers = [
   vitest("1"),

@@ -188,7 +188,7 @@ async function built(path) {
   return await import(pathToFileURL(join(root, path)).href);
 }
 
-/** The source files with a function that runs in one acquire and release. An acquire before it has made what is made once. */
+/** The source files with a function that runs in one acquire and release. An earlier acquire has made what is made once. */
 async function filesOf(mutex, pattern) {
   await (await mutex.acquire()).release();
   const session = new Session();

@@ -13,7 +13,7 @@ const changesFor = share("ms of 1,000 changes a second", 3_000, 20_000);
 const boundMs = 300;
 /**
  * The most of a core that the thread, and the dashboard's work for it, may take. It is ten times what they take on a quiet
- * machine, because this process also makes the changes. `bench dashboard` measures what the history takes.
+ * machine. This process also makes the changes; `bench dashboard` measures what the history alone takes.
  */
 const mostOfACore = 0.5;
 
