@@ -299,7 +299,7 @@ describe("waits and deadlocks", () => {
     expect(edges).toHaveLength(1);
     expect(nowMs).toBe(scene.nowMs);
     scene.nowMs += 990;
-    // The edges are kept for 1 s after they were read, and not longer.
+    // The edges are kept for 2 s after the first reading, and not longer.
     scene.zoo.remove("/1");
     expect((await scene.observatory.waits()).edges).toHaveLength(1);
     scene.nowMs += 10;
