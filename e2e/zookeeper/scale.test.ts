@@ -23,7 +23,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Waits until `provider` has lost contact and has it back. */
+/** Causes the fault and waits until `provider` has lost contact and has it again. */
 async function through(provider: LockProvider, fault: () => Promise<unknown>): Promise<void> {
   let suspended = 0;
   using _ = provider.events.on("session-state", ({ state }) => {
@@ -34,7 +34,7 @@ async function through(provider: LockProvider, fault: () => Promise<unknown>): P
   await backAgain(provider);
 }
 
-/** Not `ready()`, which takes a server that refuses for long enough at its word. */
+/** Does not use `ready()`, which rejects if a server refuses connections for long enough. */
 async function backAgain(provider: LockProvider): Promise<void> {
   await eventually(() => provider.state === "connected", { withinMs: 30_000, what: "contact again" });
 }
@@ -72,7 +72,7 @@ describe("many locks", () => {
     await through(locks, () => server.restart());
     await allHeld(handles);
 
-    // The watches came through both: a node that goes is noticed, whichever it is.
+    // The watches survived both faults: the deletion of any node is noticed.
     const victim = handles[Math.floor(count / 2)] as LockHandle;
     const snapshot = await locks.mutex(victim.name).inspect();
     expect(snapshot.held[0]?.token).toBe(victim.token);
@@ -115,7 +115,7 @@ describe("many waiters on one lock", () => {
     }
     const queued = async () => (await operator.mutex(name).inspect({ maxPending: 1 })).pendingTotal === count;
     await eventually(queued, { withinMs: 60_000, what: "all in the queue" });
-    // One request for the own node and the two ahead of each.
+    // Each waiter watches its own node and the two ahead of it by one request.
     await eventually(() => proxy.counts().byOp.setWatches === count, {
       withinMs: 60_000,
       what: "all watches",

@@ -9,7 +9,7 @@ import { makeLocks } from "./nodes.js";
 const count = 10_000;
 const rounds = 24;
 
-/** The collector watches everything below the root, also the locks that are measured: it hears of each of their changes. */
+/** The collector watches everything below the root, also the measured locks, so it gets an event for each of their changes. */
 const program = `
 import { zookeeperCollector } from "@holdfast/collectors/zookeeper";
 const [, connect, viewer] = process.argv;
@@ -48,6 +48,6 @@ it("leaves most of the lock path alone without a viewer, and says what it and a 
   console.log(
     `cost of a collector to the lock path on ZooKeeper: ${percent(nobody)} with nobody looking, ${percent(viewer)} with 100 rows on a screen`,
   );
-  // The figure to read is the printed one, on a quiet machine; what is asserted also holds beside other processes.
+  // The figure that counts is the printed one, on a quiet machine. The asserted limit also holds while other processes run.
   expect(nobody).toBeGreaterThan(0.5);
 });

@@ -3,7 +3,7 @@ import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 
 const perMulti = 400;
 
-/** A parent for each lock and a contender in it, as Curator makes them. */
+/** Makes a parent for each lock and `contenders` queue nodes in it, as Curator makes them. */
 export async function makeLocks(
   session: ZooKeeperSession,
   root: string,

@@ -46,7 +46,7 @@ describe.each(targetNames)("a collector on %s", (name) => {
     entry: string | null = null,
   ): Promise<Awaited<ReturnType<ZooKeeperCollector["act"]>>> {
     const expectedVersion = (await collector.detail(key, { maxWaiters: 0 }))?.version ?? "";
-    // An empty parent does not tell whose it was.
+    // An empty parent does not show which library made it.
     const unknownLibrary = action === "clean-orphan";
     return collector.act({ action, key, entry, expectedVersion, dryRun: false, unknownLibrary });
   }

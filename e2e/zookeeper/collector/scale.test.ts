@@ -109,7 +109,7 @@ describe("a collector and many locks on a real server", () => {
   });
 });
 
-/** 32 clients that each make and delete contenders in some of the locks, as the seed has it. The result is how many. */
+/** 32 clients make and delete queue nodes in locks that the seed chooses. Returns the number of pairs of create and delete. */
 async function churn(
   root: string,
   seed: number,
@@ -143,7 +143,7 @@ async function churn(
   return pairs;
 }
 
-/** The longest time for which the event loop did nothing else. */
+/** Returns a function that stops the watch and returns the longest time in ms for which the event loop ran no timer. */
 function watchStalls(): () => number {
   let last = performance.now();
   let longest = 0;

@@ -4,12 +4,12 @@ import { type CuratorClient, type JavaPeer, startJavaPeer } from "../../support/
 
 const withinMs = 20_000;
 
-/** A JVM with Curator, there for the tests of one file. */
+/** A JVM with Curator that runs during the tests of one file. */
 export interface Curator {
   connect(connectString: string): Promise<CuratorClient>;
 }
 
-/** Takes what is at a path. */
+/** Takes the lock or the leadership at a path. */
 export type Take = (client: CuratorClient, path: string) => Promise<{ release(): Promise<void> }>;
 
 export function startCurator(): Curator {
@@ -44,7 +44,7 @@ export const takeWriteLock: Take = async (client, path) => {
   return { release: () => lock.release("write") };
 };
 
-/** The only one that there is. */
+/** Takes the only permit of a semaphore. */
 export const takePermit: Take = async (client, path) => {
   const semaphore = await client.semaphore(path, 1);
   const leases = await semaphore.acquireSeveral(1, { waitMs: withinMs });

@@ -12,7 +12,7 @@ onBothServers((fixture, chosen) => {
   leaderElectionConformance("ZooKeeper, LeaderSelector", selector, { foreign: true, chosen });
 });
 
-/** Elections of this provider are in the other of the two forms, unless they say which. */
+/** Makes `selector` the default layout of this provider's elections. */
 function standAsSelectors(provider: ZooKeeperLocks): void {
   const leaderElection = provider.leaderElection.bind(provider);
   provider.leaderElection = (name, options) => leaderElection(name, { layout: "selector", ...options });

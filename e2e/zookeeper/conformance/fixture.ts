@@ -5,21 +5,21 @@ import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
 import { encodeSegment } from "@holdfast/zk-recipes/internal";
 import type { Curator, Take } from "./curator.js";
 
-/** Short, since several cases wait for the end of a session, or block the event loop for as long. */
+/** Short, because several cases wait for the end of a session, or block the event loop for as long. */
 const sessionTimeoutMs = 2_000;
 
 export interface FixtureParts {
-  /** Curator beside us, and how it takes what the suite is about. */
+  /** Curator beside our clients, and how it takes the lock or leadership of the suite. */
   readonly foreign?: { readonly curator: Curator; readonly take: Take };
-  /** The lock's waiters have no nodes: the links count them. */
+  /** The lock's waiters have no nodes, so the traces of the links are used to count them. */
   readonly waitersHidden?: boolean;
-  /** What each provider has beside its connection. */
+  /** The options of each provider beside its connection. */
   readonly options?: ProviderOptions;
   /** Changes each provider before it is used. */
   readonly adapt?: (provider: ZooKeeperLocks) => void;
 }
 
-/** One provider with a link of its own, to be cut. */
+/** One provider with its own link, which a case can cut. */
 interface Client {
   readonly provider: ZooKeeperLocks;
   readonly link: ZooKeeperProxy;
@@ -31,7 +31,7 @@ interface Asking {
   readonly sinceMs: number;
 }
 
-/** Links show the ids and passwords of the sessions that pass, with which a hold can be lost. */
+/** The links show the ids and passwords of the sessions; `loseHold` ends a session with them. */
 export async function linkedFixture(connectString: string, parts: FixtureParts = {}): Promise<Fixture> {
   const { foreign, waitersHidden = false, adapt, options } = parts;
   const clients: Client[] = [];
@@ -52,7 +52,7 @@ export async function linkedFixture(connectString: string, parts: FixtureParts =
       if (session === undefined) throw new Error(`nobody here holds ${handle.name}`);
       await expireSession({ connectString, ...session });
     },
-    // Asleep: a loop that spins for as long would take a core from the tests beside it.
+    // Sleeps, because a busy loop would take a core from the tests that run beside this one.
     blockLoop(forMs) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
     },
@@ -87,7 +87,7 @@ function pathOf(name: string): string {
   return `/holdfast/${encodeSegment(name)}`;
 }
 
-/** The owners whose call has no answer yet, each with what it asks for, and since when by the clock of the links. */
+/** The owners whose acquire is not settled, each with the lock's name and the start time by the clock of the links. */
 function followAsking({ events }: LockProvider): ReadonlyMap<Owner, Asking> {
   const asking = new Map<Owner, Asking>();
   events.on("acquire-started", ({ name, owner }) => {
@@ -99,7 +99,7 @@ function followAsking({ events }: LockProvider): ReadonlyMap<Owner, Asking> {
   return asking;
 }
 
-/** How many calls wait: those that have set a watch on the one node since they began, and since that node was last seen to go. */
+/** Counts the calls that wait: those that set a watch on the lock's node after they began and after it was last deleted. */
 function waiting({ link, asking }: Client, name: string): number {
   const path = pathOf(name);
   const { trace } = link;

@@ -4,14 +4,14 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { sharePrinted } from "../../support/share-of-cases.js";
 import { type FixtureParts, linkedFixture } from "./fixture.js";
 
-/** What makes the fixtures of one server's suites, once its hooks have run. */
+/** Gives the fixtures of one server's suites. A fixture can be made once the suite's hooks have run. */
 export type FixtureOf = (parts?: FixtureParts) => () => Promise<Fixture>;
 
-/** Whether a case is in this run. */
+/** Says whether a case is part of this run. */
 export type Chosen = (title: string) => boolean;
 type Suites = (fixture: FixtureOf, chosen: Chosen) => void;
 
-/** The same suites on a real ZooKeeper 3.8.0 and on the embedded one; in a run that is not full, by a part of their cases each. */
+/** Registers the suites on a real ZooKeeper 3.8.0 and on the embedded one; in a run that is not full, a part of their cases. */
 export function onBothServers(suites: Suites): void {
   on("a real server", () => startZooKeeper({ maxClientCnxns: 0 }), 0.1, suites);
   on("the embedded server", () => startEmbeddedZooKeeper({ containerCheckIntervalMs: 100 }), 0.06, suites);

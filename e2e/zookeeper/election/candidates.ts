@@ -7,7 +7,7 @@ import { connected } from "../../support/providers.js";
 
 export const waitMs = 20_000;
 
-/** Short, since several tests wait for the end of a session. */
+/** Short, because several tests wait for the end of a session. */
 export const sessionTimeoutMs = 2_500;
 
 /** A provider behind a link of its own, which a test can cut. */
@@ -43,7 +43,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
     : new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-/** A `lead()` that goes on until it is stopped, with a diary. */
+/** A `lead()` that runs until it is stopped and records its terms. */
 export class Leading {
   /** The handle of each term, in order. */
   readonly terms: LeadershipHandle[] = [];
@@ -51,7 +51,7 @@ export class Leading {
   readonly #done: Promise<void>;
   #resign: () => void = () => {};
 
-  /** `elected` runs in each term; without it a term lasts until `resign()` or its end from outside. */
+  /** `elected` runs at the beginning of each term. A term lasts until `resign()` or until it ends from outside. */
   constructor(election: LeaderElection, label: string, elected: (term: LeadershipHandle) => void = () => {}) {
     const { signal } = this.#stop;
     this.#done = election.lead({ signal, label, waitMs: Number.POSITIVE_INFINITY }, async (term, context) => {
@@ -62,7 +62,7 @@ export class Leading {
         context.signal.addEventListener("abort", () => resolve(), { once: true });
       });
     });
-    // `stop` awaits it.
+    // `stop()` returns this promise; an earlier rejection must not count as unhandled.
     this.#done.catch(() => {});
     onTestFinished(() => this.stop());
   }
@@ -79,7 +79,7 @@ export class Leading {
     this.#resign();
   }
 
-  /** Resolves as `lead()` does. */
+  /** Ends `lead()` and settles as it does. */
   stop(): Promise<void> {
     this.#stop.abort(new Error("stopped by the test"));
     return this.#done;

@@ -122,7 +122,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
       clients.map(async (locks) => {
         const election = locks.leaderElection(path);
         for (let round = 0; round < 20; round++) {
-          // Each for itself: while the path is not there yet, the second of one client may come before its first.
+          // Each call checks itself: while the path does not exist yet, a client's second campaign may overtake its first.
           await Promise.all([lead(election), lead(election)]);
         }
       }),
@@ -144,7 +144,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
     await eventually(async () => (await operator.children(path)).length === 2, {
       what: "the follower's node",
     });
-    // The listing is older than that: it was read right behind the create.
+    // The held listing still shows the leader: the server read it right after the follower's create.
     await eventually(() => listing.hits.length === 1, { what: "the listing to be held back" });
     await term.release();
     listing.release();
@@ -182,7 +182,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
     expect(() => term.assertHeld()).toThrow(
       expect.objectContaining({ code: "HF_LOCK_LOST", reason: "suspended" }),
     );
-    // Locks are kept: the policy is about leaders.
+    // The mutex is not lost: the connection policy applies to leaders only.
     expect(mutex.state).toBe("uncertain");
     expect(await operator.exists(node), "the session lives on").toBe(true);
     await link.setMode("ok");
@@ -225,7 +225,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
     await refused;
     const late = zookeeperLocks({ connect: link.connectString, sessionTimeoutMs: 4_000 });
     const leading = new Leading(late.leaderElection(path), "late");
-    // The candidate gets the same error, and tries again.
+    // The candidate gets the same error and tries again.
     await expect(late.ready()).rejects.toMatchObject({ code: "HF_BACKEND" });
     expect(leading.terms).toEqual([]);
     await link.setMode("ok");
@@ -242,7 +242,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
     for (let round = 0; round < 30; round++) {
       const leave = new AbortController();
       const ended = election.campaign({ signal: leave.signal }).then(
-        // Elected before the abort, which then means nothing to it.
+        // The candidate was elected before the abort, which then has no effect.
         (term) => term.release(),
         (error) => expect(error).toBe(over),
       );
@@ -250,7 +250,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
       leave.abort(over);
       await ended;
     }
-    // A candidacy ends with its abort; its node is deleted behind that.
+    // `campaign()` ends at the abort; the delete of its node follows later.
     await eventually(async () => (await operator.children(path)).length === 0, {
       what: "no node to be left",
     });

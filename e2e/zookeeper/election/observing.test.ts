@@ -45,7 +45,7 @@ describe.each(targetNames)("who observes an election on %s", (name) => {
     "of the form %s sees no leader, a leader, its new label, and no leader again",
     async (layout) => {
       const [leader, watcher] = [await client(), await client()];
-      // The path is not there yet.
+      // The path does not exist yet.
       const seen = collect(watcher.leaderElection(path).observe());
       await eventually(() => seen.length === 1, { what: "nobody" });
       const term = await leader.leaderElection(path, { layout }).campaign({ waitMs, label: "blue" });
@@ -88,7 +88,7 @@ describe.each(targetNames)("who observes an election on %s", (name) => {
     await untilSeen(seen, "leader");
     const waiting = follower.leaderElection(path).campaign({ waitMs, label: "follower" });
     await untilLabels(follower.leaderElection(path), "leader", "follower");
-    // One event for the new child, one new watch on the children, and a look: a listing and the leader's data.
+    // The observer gets one event for the new child. It watches the children again and reads them and the leader's data.
     await eventually(() => watcher.link.counts().events === 1, { what: "the news of the follower" });
     await watcher.locks.leaderElection(path).leader();
     watcher.link.reset();
@@ -97,7 +97,8 @@ describe.each(targetNames)("who observes an election on %s", (name) => {
     const { events, requests } = watcher.link.counts();
     console.log(`a change of leader costs an observer ${events} events and ${requests} requests`);
     expect(events).toBe(2);
-    // The children watched again, the next leader watched, and a look of two; another if one fell between both leaders.
+    // The observer sets watches on the children and on the next leader, and reads both. If a read came between the two
+    // leaders, it reads both again.
     expect(requests).toBeLessThanOrEqual(8);
     expect(seen).toEqual(["leader", "follower"]);
     await (await waiting).release();
@@ -109,12 +110,12 @@ describe.each(targetNames)("who observes an election on %s", (name) => {
     const election = locks.leaderElection(path);
     const term = await election.campaign({ waitMs, label: "one" });
     expect(term.lost.aborted).toBe(false);
-    // The watch that reading `lost` has set is there.
+    // The read of `lost` has set the watch on the leader's own node.
     await link.waitFor((entry) => entry.kind === "reply" && entry.op === "getData");
     link.reset();
     await term.announce("two");
     expect(link.counts().byOp.setData).toBe(1);
-    // The leader's own watch hears of it, too, and is set again.
+    // The write also fires the leader's own watch, which is then set again.
     expect(link.counts().requests).toBeLessThanOrEqual(2);
     await untilLabels(watcher.leaderElection(path), "two");
     const [participant] = await watcher.leaderElection(path).participants();

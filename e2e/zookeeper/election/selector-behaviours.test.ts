@@ -65,7 +65,7 @@ describe.each(targetNames)("leading by turns on %s", (name) => {
   it("56: a session that ends between the election and its news gets no body run; the next one stands anew", async () => {
     const candidate = await linked(target);
     const operator = await Operator.connect(target.connectString);
-    // Parents are there, so that the create is the first thing to be answered.
+    // Makes the parents, so that the candidate's first create succeeds and its answer is the one that is held.
     await (await candidate.locks.leaderElection(path).campaign({ waitMs })).release();
     const lost = new Promise<void>((resolve) => {
       candidate.locks.events.on("session-state", ({ state }) => {
@@ -100,7 +100,7 @@ describe.each(targetNames)("leading by turns on %s", (name) => {
     }
     for (let turn = 0; turn < 3 * labels.length; turn++) {
       await eventually(() => order.length === turn + 1, { what: `turn ${turn}`, withinMs: waitMs });
-      // The candidate that resigned stands at the tail again before the next one resigns.
+      // The candidate that resigned must stand at the tail again before the next one resigns.
       await eventually(async () => (await elections[0]?.participants())?.length === labels.length, {
         what: "all",
       });
@@ -155,7 +155,7 @@ describe.each(targetNames)("leading by turns on %s", (name) => {
           (error) => expect([over, "HF_BACKEND"]).toContain(error === over ? over : error.code),
         ),
       );
-      // In the midst of the create, of its answer, and of the listing.
+      // Depending on the round, the cut falls into the create, its answer or the listing.
       for (let turn = 0; turn < round % 4; turn++) await new Promise((resolve) => setImmediate(resolve));
       await link.setMode("reset");
       leave.abort(over);

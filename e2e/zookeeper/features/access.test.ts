@@ -55,7 +55,7 @@ describe("the option acl", () => {
       `digest:${digestId(bob)}:${Perms.READ}`,
     ]);
     expect(await operator.acl(node)).toEqual([`digest:${digestId(alice)}:${all}`]);
-    // The number behind the node's name is the server's.
+    // The server adds the number at the end of the node's name, so the function is asked about the path without it.
     expect(new Set(asked)).toEqual(new Set(["/by-path", "/by-path/lock", node.slice(0, -10)]));
   });
 
@@ -153,7 +153,7 @@ describe("a client without permission", () => {
     await locks.close();
     expect(await operator.children("/no-way-out")).toEqual([]);
 
-    // A scope keeps the result of its body and tells by the event alone.
+    // `withLock` returns the result of its body and reports the refused release by the event alone.
     const again = await as(bob, { acl: [onlyFor(bob), onlyFor(alice)] });
     again.events.on("release-failed", ({ reason }) => refused.push(reason));
     expect(await again.mutex("/no-way-out").withLock(() => "done")).toBe("done");

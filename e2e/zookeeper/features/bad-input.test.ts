@@ -6,7 +6,7 @@ import { connected } from "../../support/providers.js";
 import { Operator } from "./operator.js";
 import { rejection, thrown } from "./rejection.js";
 
-/** No server listens there: what is refused before any I/O needs none. */
+/** No server listens there. These tests need none, because the input is refused before any I/O. */
 const nowhere = "127.0.0.1:1";
 
 const make = (options: unknown): ZooKeeperLocks => {

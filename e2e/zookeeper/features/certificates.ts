@@ -9,14 +9,14 @@ export interface Certificate {
   /** PKCS #12. */
   readonly pfx: Buffer;
   readonly passphrase: string;
-  /** The certificate alone, as PEM, for a peer that is to trust it. */
+  /** The certificate alone, as PEM, for a peer that has to trust it. */
   readonly pem: string;
 }
 
 const passphrase = "only-for-this-test";
 const withinMs = 30_000;
 
-/** Made anew, by the keytool of the Java that the servers run with. `san` is such as `dns:localhost,ip:127.0.0.1`. */
+/** Makes a new one with the keytool of the Java that runs the servers. An example of `san`: `dns:localhost,ip:127.0.0.1`. */
 export async function makeCertificate(name: string, san: string): Promise<Certificate> {
   const keytool = join(dirname(findJava() ?? "java"), "keytool");
   const folder = await mkdtemp(join(tmpdir(), "holdfast-tls-"));

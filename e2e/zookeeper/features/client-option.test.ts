@@ -33,7 +33,7 @@ function over(client: Client): ZooKeeperLocks {
 
 const connectedState = (client: Client): boolean => client.getState() === zookeeper.State.SYNC_CONNECTED;
 
-/** An ordinary request of the client's own. */
+/** Sends an ordinary request through the user's own client. */
 function exists(client: Client, path: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     client.exists(path, (error, stat) =>

@@ -35,7 +35,7 @@ describe("a lock's path", () => {
         what: "the empty containers to be removed",
       });
     }
-    // The sequence number starts again with the path; the token does not.
+    // When the path is made anew, its sequence numbers start again; the fencing token does not.
     expect([...tokens].sort((a, b) => (a < b ? -1 : 1))).toEqual(tokens);
     expect(new Set(tokens).size).toBe(3);
   });
@@ -73,7 +73,7 @@ describe("a lock's path", () => {
     }
     const made = proxy.counts().byOp.createContainer ?? 0;
     console.log(`${pairs} pairs while the server removes empty paths: ${made} containers made`);
-    // At least one of them went in the loop, or the test has shown nothing.
+    // The server removed at least one container during the loop. Otherwise the test would have shown nothing.
     expect(made).toBeGreaterThan(4);
   }, 900_000);
 

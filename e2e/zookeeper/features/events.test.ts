@@ -67,7 +67,7 @@ describe("the events of a lock", () => {
       outcome: "granted",
       token: handle.token,
       contended: false,
-      // One, and one more for the parents of a lock that was never used before.
+      // One for the lock, and one more for the missing parents of a lock that was never used before.
       roundTrips: 2,
     });
     expect(heard[2]).toMatchObject({ ...base, outcome: "released" });
@@ -300,7 +300,7 @@ describe("the diagnostics channels", () => {
     expect(seen[0]).toMatchObject({ name: path, kind: "mutex", backend: "zookeeper", provider: locks.id });
     expect(seen.at(-1)).toMatchObject({ outcome: "granted", token: handle.token });
     heard.length = 0;
-    // Contention is no error, here as elsewhere.
+    // A time-out because of contention is not published as an error.
     await expect(locks.mutex(path).acquire({ waitMs: 500 })).rejects.toThrow();
     expect(heard).toEqual(["start", "end", "asyncStart", "asyncEnd"]);
     expect(seen.at(-1)).toMatchObject({ outcome: "timeout" });

@@ -102,7 +102,7 @@ describe("inspect()", () => {
     expect(none).toMatchObject({ pending: [], pendingTotal: 3 });
     expect(none.held).toHaveLength(1);
 
-    // Only the holder itself knows since when it holds.
+    // Only the holder's own provider knows since when it holds.
     const seenByOther = (await (others[0] as typeof locks).mutex(path).inspect()).held[0];
     expect(seenByOther).toMatchObject({
       token: handle.token,

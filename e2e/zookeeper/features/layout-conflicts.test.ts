@@ -147,7 +147,7 @@ describe("a foreign child", () => {
       message: expect.stringContaining("-abc"),
     });
     await queued(2);
-    // Their watches are answered: what they know of the queue is what they saw before the foreign child came.
+    // These answers arrive behind those to the waiters' watches. Both waiters know the queue without the foreign child.
     await Promise.all([second.mutex(path).inspect(), third.mutex(path).inspect()]);
     await operator.create(`${path}/-abc`);
     expect(await holder.release()).toBe("released");

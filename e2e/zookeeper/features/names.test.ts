@@ -48,7 +48,7 @@ describe("where a lock lands", () => {
     const locks = await connected(server.connectString);
     const names = ["a/b", "a%2Fb", "a%252Fb", "/holdfast/a", "a"];
     const taken = await Promise.all(names.map((name) => locks.mutex(name).tryAcquire()));
-    // But an absolute name may spell out where a relative one lands: those two are one lock.
+    // The last two names are one lock: the relative name `a` stands for the path `/holdfast/a`.
     expect(taken.map((handle) => handle !== null)).toEqual([true, true, true, true, false]);
   });
 });

@@ -8,7 +8,7 @@ export interface NodeView {
   readonly stat: Stat;
 }
 
-/** Looks at the server and meddles with it, past all of our layout. Paths are the server's own. */
+/** Reads and changes nodes directly at the server, without our layout. Paths are absolute at the server. */
 export class Operator {
   readonly session: ZooKeeperSession;
 
@@ -16,7 +16,7 @@ export class Operator {
     this.session = session;
   }
 
-  /** Closed with the test. `user` is `name:password` of the scheme digest. */
+  /** The session is closed when the test ends. `user` is `name:password` of the scheme digest. */
   static async connect(connect: string, user?: string): Promise<Operator> {
     const session = openSession({
       servers: parseConnectString(connect).servers,
@@ -29,13 +29,13 @@ export class Operator {
     return new Operator(session);
   }
 
-  /** Names; none when the path is not there. */
+  /** The names of the children; none if the path does not exist. */
   async children(path: string): Promise<string[]> {
     const listing = await unlessAbsent(this.session.request("getChildren2", { path, watch: false }));
     return listing?.children ?? [];
   }
 
-  /** The only child's path. */
+  /** The path of the only child. Throws if there is not exactly one. */
   async onlyChild(path: string): Promise<string> {
     const children = await this.children(path);
     if (children.length !== 1) throw new Error(`${path} has ${children.length} children`);
@@ -56,7 +56,7 @@ export class Operator {
     return (acl ?? []).map(({ perms, scheme, id }) => `${scheme}:${id}:${perms}`);
   }
 
-  /** The path that the server gave, which differs for sequential nodes. */
+  /** Returns the path that the server gave: a sequential node's has a number at its end. */
   async create(
     path: string,
     options: { flags?: number; acl?: readonly Acl[]; data?: string } = {},
@@ -75,7 +75,7 @@ export class Operator {
   }
 }
 
-/** The part of a queue node's name behind its uuid. */
+/** The part of a queue node's name behind its UUID. */
 export function withoutGuid(path: string): string {
   return baseName(path).replace(/^_c_[0-9a-f-]{36}-/, "");
 }

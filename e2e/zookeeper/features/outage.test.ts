@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** What a busy machine may add to a timer. */
+/** The delay that a busy machine may add to a timer. */
 const slackMs = 4_000;
 
 function locksAt(t: TestContext, connect: string, options: ZooKeeperLocksOptions = {}): ZooKeeperLocks {
@@ -28,7 +28,7 @@ function locksAt(t: TestContext, connect: string, options: ZooKeeperLocksOptions
   return locks;
 }
 
-/** Each way to need a connection, on a provider of its own: the bound is on each wait from its beginning. */
+/** The calls that need a connection. Each gets its own provider, since each wait has its own limit from its beginning. */
 const ways: readonly (readonly [string, (locks: ZooKeeperLocks) => Promise<unknown>])[] = [
   ["ready()", (locks) => locks.ready()],
   ["acquire()", (locks) => locks.mutex("x").acquire()],
@@ -39,7 +39,7 @@ const ways: readonly (readonly [string, (locks: ZooKeeperLocks) => Promise<unkno
   ["requestRevoke()", (locks) => locks.mutex("x").requestRevoke()],
 ];
 
-/** All ways at once; the times they took. */
+/** Runs all of these calls at once. Returns the shortest and the longest time until the rejection. */
 async function allReject(
   make: () => ZooKeeperLocks,
   check: (error: BackendError) => void,
@@ -74,11 +74,11 @@ describe.concurrent("servers that refuse", () => {
 
   it("are reported sooner with a connectTimeoutMs below a second", async (t) => {
     const [port] = await freePorts(1);
-    // Begun first, and yet reported last, however slow the machine is.
+    // This wait starts first and must still be rejected last, however slow the machine is.
     const usual = rejection(() => locksAt(t, `127.0.0.1:${port}`).ready());
     const { most } = await allReject(
       () => locksAt(t, `127.0.0.1:${port}`, { connectTimeoutMs: 300 }),
-      // A very slow machine may not have been refused by then.
+      // On a very slow machine the refusal may not have arrived by then.
       (error) => expect(error.message).toMatch(/ECONNREFUSED|no server answered/),
     );
     expect(most).toBeLessThanOrEqual((await usual).tookMs);
@@ -142,7 +142,7 @@ describe.concurrent("a host that is none", () => {
       },
     );
     console.log(`an unknown host: told after ${Math.round(least)} to ${Math.round(most)} ms`);
-    // A resolver that does not answer is a black hole.
+    // If the resolver does not answer, only the limit of 10 s ends the wait.
     expect(most).toBeLessThan(10_000 + slackMs);
   });
 });
@@ -180,7 +180,7 @@ describe.concurrent("ready()", () => {
     expect(first.error).toMatchObject({ code: "HF_BACKEND" });
     expect(locks.state).toBe("connecting");
     await proxy.setMode("ok");
-    // Each call gives up after a second of refusals, which a busy machine may need.
+    // Each call rejects after one second of refusals, and a busy machine may need longer than that to connect.
     await eventually(() => locks.ready().then(() => true), { what: "the connection" });
     expect(locks.state).toBe("connected");
     const startedMs = performance.now();

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 
-/** What `work` rejects with, and after how long. Fails when it does not reject. */
+/** The error with which `work` rejects, and the time until then. Fails if it does not reject. */
 export async function rejection(work: () => Promise<unknown>): Promise<{ error: Error; tookMs: number }> {
   const startedMs = performance.now();
   let value: unknown;
@@ -13,7 +13,7 @@ export async function rejection(work: () => Promise<unknown>): Promise<{ error: 
   return expect.fail(`it fulfilled with ${String(value)}`);
 }
 
-/** What `work` throws at once. Fails when it returns. */
+/** The error that `work` throws at once. Fails if it returns. */
 export function thrown(work: () => unknown): Error {
   let value: unknown;
   try {

@@ -24,7 +24,7 @@ async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, "abort", { signal: AbortSignal.timeout(5_000) });
 }
 
-/** Counts the event of one provider. */
+/** Counts the `revoke-requested` events of one provider. */
 function revocations(of: ZooKeeperLocks): { count: number } {
   const heard = { count: 0 };
   of.events.on("revoke-requested", ({ name }) => {
@@ -42,7 +42,7 @@ describe("a revocable hold", () => {
     expect(await other.mutex(path).requestRevoke()).toBe(true);
     await aborted(handle.revokeRequested);
     expect(await other.mutex(path).requestRevoke()).toBe(true);
-    // Answered behind the second event.
+    // These answers arrive behind an event of the second request.
     await handle.confirm();
     await locks.mutex(path).inspect();
     expect(heard.count).toBe(1);

@@ -20,11 +20,11 @@ afterAll(() => server.stop());
 
 interface Terminator {
   readonly port: number;
-  /** TLS connections that came through. */
+  /** The TLS connections whose handshake succeeded. */
   readonly secured: TLSSocket[];
 }
 
-/** A TLS server that hands everything on to the real server, as stunnel and the like do. */
+/** A TLS server that forwards everything to the real server, as stunnel does. */
 async function terminator(options: TlsOptions = {}): Promise<Terminator> {
   const secured: TLSSocket[] = [];
   const open = new Set<Socket>();

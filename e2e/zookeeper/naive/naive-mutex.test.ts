@@ -87,7 +87,7 @@ onServers((title, server) => {
       const { requests, events } = proxy.counts();
       return { requests, events, ends };
     };
-    // Each waiter on a session of its own, as in a fleet: a session gets an event once.
+    // Each waiter has its own session, as in a fleet: the server sends an event only once to each session.
     const fleet = await Promise.all(
       Array.from({ length: waiters + 1 }, () => connected(proxy.connectString)),
     );
@@ -118,7 +118,7 @@ onServers((title, server) => {
     );
     expect(herd.events).toBeGreaterThanOrEqual(waiters);
     expect(herd.requests).toBeGreaterThanOrEqual(2 * waiters - 1);
-    // Events for the old holder, for the next and for the waiter behind that, however many wait.
+    // Events for the old holder, for the next holder and for the waiter behind it, however many wait.
     expect(orderly.events).toBeLessThanOrEqual(3);
   });
 

@@ -37,7 +37,7 @@ describe.each(servers)("$kind ZooKeeper, a read-write lock", ({ start }) => {
     const reads = await Promise.all(Array.from({ length: 12 }, () => lock.read.acquire({ waitMs })));
     const waits: Promise<LockHandle>[] = [];
     for (let i = 0; i < 16; i++) {
-      // Writers and readers by turns, in this order.
+      // Writers and readers alternate in the queue.
       waits.push((i % 2 === 0 ? lock.write : lock.read).acquire({ waitMs }));
     }
     await untilPending(locks, 16);
@@ -117,7 +117,7 @@ describe.each(servers)("$kind ZooKeeper, a read-write lock", ({ start }) => {
     const { held, pending } = await theirs.readWriteLock(path).inspect();
     expect(held.map(({ mode }) => mode)).toEqual(["shared"]);
     expect(pending.map(({ mode }) => mode)).toEqual(["exclusive"]);
-    // Its answer comes after any event that the release of the write may have sent to the waiter.
+    // The waiter's client gets this answer behind any event that the release of the write may have caused.
     await theirs.readWriteLock(path).inspect();
     expect(granted).toBe(false);
     read.assertHeld();
@@ -207,7 +207,7 @@ describe.each(servers)("$kind ZooKeeper, a read-write lock", ({ start }) => {
     );
     link.reset();
     const reads = readers.map((locks) => locks.readWriteLock(path).read.acquire({ waitMs }));
-    // Each watches its own node and the one that it waits for.
+    // Each reader watches its own node and the node that it waits for, by one request.
     await eventually(
       () => link.trace.filter(({ kind, op }) => kind === "reply" && op === "setWatches").length === 5,
       { what: "the watches of five readers" },
@@ -215,7 +215,7 @@ describe.each(servers)("$kind ZooKeeper, a read-write lock", ({ start }) => {
     link.reset();
     await held.release();
     const write = await next;
-    // An answer on each reader's connection comes behind all events that were on their way.
+    // The answer on each reader's connection arrives behind all events that were on their way.
     await Promise.all(readers.map((locks) => locks.readWriteLock(path).inspect({ maxPending: 0 })));
     const woken = link.counts();
     expect(woken.events).toBe(0);

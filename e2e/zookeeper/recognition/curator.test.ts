@@ -11,14 +11,14 @@ import {
 import { operatorSession } from "../../support/providers.js";
 import { Records } from "./recorded.js";
 
-/** Curator 5.4 and below put a read under a write at the tail of the queue. */
+/** Curator 5.4 and below put the node of a read under the own write at the tail of the queue. */
 const hasOldDowngrade = (version: string): boolean => version.startsWith("5.4");
 
 describe.each(await curatorVersions())("from a bare tree of Curator %s is recognised", (version) => {
   let server: ZooKeeperNode;
   let java: JavaPeer;
   let session: ZooKeeperSession;
-  /** Sessions of their own. */
+  /** Three clients, each with its own session. */
   let a: CuratorClient;
   let b: CuratorClient;
   let c: CuratorClient;
@@ -36,7 +36,7 @@ describe.each(await curatorVersions())("from a bare tree of Curator %s is recogn
     ]);
   }, 300_000);
   afterAll(async () => {
-    // Calls that still wait are not to be waited for.
+    // These acquires still wait when the peer ends; their rejections mean nothing.
     for (const wait of waits) wait.catch(() => {});
     await java?.kill();
     await server?.stop();
@@ -51,7 +51,7 @@ describe.each(await curatorVersions())("from a bare tree of Curator %s is recogn
     await eventually(async () => (await childrenOf(session, path)) === count, { what });
   }
 
-  /** Starts what waits, and sees its node. */
+  /** Starts a waiter and waits until its node is there. */
   async function queued(path: string, count: number, work: () => Promise<unknown>): Promise<void> {
     waits.push(work());
     await childrenAre(path, count);
@@ -84,7 +84,7 @@ describe.each(await curatorVersions())("from a bare tree of Curator %s is recogn
     await first.release("write");
     await childrenAre(path, 3);
     const after = await records.check("downgraded", session, path);
-    // The hole: nothing tells any more that a read of 5.4 is held at the tail.
+    // A known gap with 5.4: once the write is gone, nothing in the tree shows that the read at the tail is held.
     expect(after.holders).toHaveLength(hasOldDowngrade(version) ? 1 : 2);
   });
 
@@ -163,7 +163,7 @@ describe.each(await curatorVersions())("from a bare tree of Curator %s is recogn
   });
 });
 
-/** 0 while there is no such path. */
+/** The number of children; 0 while the path does not exist. */
 async function childrenOf(session: ZooKeeperSession, path: string): Promise<number> {
   const request = { path, watch: false };
   return session.request("getChildren2", request).then(

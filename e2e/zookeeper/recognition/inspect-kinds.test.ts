@@ -145,7 +145,7 @@ describe.each(targetNames)("inspect() on %s", (name) => {
       const permits = await Promise.all(
         [ours, other].map((each) => each.semaphore(path, 2).acquire({ waitMs, revocable: true })),
       );
-      // Not in the interface of semaphores, but there.
+      // The interface of semaphores does not declare `requestRevoke`, but the object has it.
       const semaphore = stranger.semaphore(path, 2) as unknown as LockView;
       expect(await semaphore.requestRevoke()).toBe(true);
       await eventually(() => permits.every(({ revokeRequested }) => revokeRequested?.aborted), {

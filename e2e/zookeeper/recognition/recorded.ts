@@ -16,7 +16,7 @@ import { said } from "../../../packages/zk-recipes/test/layout/trees.js";
 const record = process.env.HOLDFAST_RECORD_TREES !== undefined;
 const folder = new URL("../../../packages/zk-recipes/test/layout/trees/", import.meta.url);
 
-/** Data, stat, children; of a semaphore also what is below. */
+/** Reads a path's data, stat and children; of a semaphore also the children of `locks` and `leases`. */
 export async function readTree(session: ZooKeeperSession, path: string): Promise<BareTree> {
   const { data, stat } = await session.request("getData", { path, watch: false });
   const children = await readChildren(session, path);
@@ -42,7 +42,7 @@ async function readChildren(session: ZooKeeperSession, path: string): Promise<Tr
   return (await Promise.all(reads)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Compares a tree that a peer has made just now with the one that is on record. */
+/** Compares what we recognise in a tree that a peer has just made with the recorded result. */
 export class Records {
   readonly #file: string;
   readonly #trees: Record<string, { tree: unknown; says: unknown }>;
@@ -66,7 +66,7 @@ export class Records {
   }
 }
 
-/** Bigints as text, bytes as hex, and an address for documentation in place of this host's. */
+/** Writes bigints as text and bytes as hex, and replaces this host's IP address by 192.0.2.1, which is for documentation. */
 function plain(_key: string, value: unknown): unknown {
   if (typeof value === "bigint") return String(value);
   if (!(value instanceof Uint8Array)) return value;

@@ -35,7 +35,7 @@ for (const { kind, start } of servers) {
       return { locks, link };
     }
 
-    /** `ready` comes and goes in one transaction: an event for all that watch it, and nothing behind it. */
+    /** Makes and deletes `ready` in one transaction: all clients that watch it get an event, but find no `ready`. */
     async function wakeInVain(path: string): Promise<void> {
       const operator = await operatorSession(server.connectString);
       const ready = `${path}/ready`;
@@ -53,9 +53,9 @@ for (const { kind, start } of servers) {
       const { locks, link } = await linked();
       const path = `/sixty/none${paths++}`;
       await locks.barrier(path).wait({ waitMs });
-      // The second look is behind a `sync`: the first may have been at a server that lags.
+      // The second read follows a `sync`, because the first one may have been at a server that lags.
       expect(link.counts().byOp.getData).toBe(2);
-      // And leaves nothing behind, neither a node nor a watch.
+      // The call leaves nothing behind, neither a node nor a watch.
       const operator = await operatorSession(server.connectString);
       await expect(operator.request("exists", { path, watch: false })).rejects.toMatchObject({
         codeName: "NoNode",
@@ -83,7 +83,7 @@ for (const { kind, start } of servers) {
       const entering = members.map((locks) => locks.doubleBarrier(path, 3).enter({ waitMs }));
       const inside = await Promise.all(entering);
       await Promise.all(inside.map((membership) => membership.leave({ waitMs })));
-      // Not even the path, where the server has looked for empty containers since.
+      // No member is left. Even the path may be gone, if the server has removed empty containers since.
       const reader = await connected(server.connectString);
       expect(await reader.groupMembership(path).members()).toEqual([]);
     });
@@ -95,7 +95,7 @@ for (const { kind, start } of servers) {
       const entering = locks.doubleBarrier(path, 2).enter({ waitMs });
       void entering.then((membership) => passed.push(membership));
       const listings = () => link.counts().byOp.getChildren2 ?? 0;
-      // A listing behind a create whose parents were missing is refused: the member has entered when one is answered.
+      // If the create found no parents, the listing sent behind it fails. So a listing that succeeds shows that the member is in.
       await link.waitFor(({ kind, op, err }) => kind === "reply" && op === "getChildren2" && err === 0);
       const before = listings();
       await wakeInVain(path);
@@ -245,7 +245,7 @@ for (const { kind, start } of servers) {
         );
         return stats.map(({ stat }) => stat.ephemeralOwner);
       };
-      // The first flight finds no path: only the second one makes the member.
+      // The first flight fails, because the path does not exist. Only the second one makes the member.
       let first: bigint | undefined;
       await eventually(
         async () => {
@@ -255,7 +255,7 @@ for (const { kind, start } of servers) {
         { what: "the member to enter" },
       );
       let most = 0;
-      // Our lease ends a margin before the server's, which still has the node when the next session comes.
+      // Our lease ends a margin before the server's. So the server still has the old node when the next session connects.
       locks.events.on("session-state", ({ state }) => {
         if (state === "lost") void link.setMode("ok");
       });

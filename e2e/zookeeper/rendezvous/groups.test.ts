@@ -100,7 +100,7 @@ for (const { kind, start } of servers) {
       const { stat } = await operator.request("exists", { path: `${path}/m`, watch: false });
       await operator.request("delete", { path: `${path}/m`, version: -1 });
       await eventually(
-        // The server may have taken the empty group away in between.
+        // `children` accepts a missing path: the server may have removed the empty group in between.
         async () => (await new Operator(operator).children(path)).includes("m"),
         { what: "the member to be put back" },
       );
@@ -137,13 +137,13 @@ for (const { kind, start } of servers) {
       await eventually(async () => (await other.groupMembership(path).members()).length === 1, {
         what: "the delete to be applied",
       });
-      // Another client takes the id before the delete could be repeated.
+      // Another client takes the id before our client can repeat its delete.
       await other.groupMembership(path).join("m", Buffer.from("theirs"));
       const operator = await operatorSession(server.connectString);
       const theirs = await operator.request("exists", { path: `${path}/m`, watch: false });
       refusal.release();
       await disposed;
-      // The very node: a member that was deleted comes back by itself.
+      // Compares the czxid, because a member that was deleted would come back by itself, as a new node.
       const still = await operator.request("exists", { path: `${path}/m`, watch: false });
       expect(still.stat.czxid).toBe(theirs.stat.czxid);
     });

@@ -1,7 +1,7 @@
 import { startEmbeddedZooKeeper, startZooKeeper } from "@holdfast/test-servers";
 import { drawn } from "../../support/share.js";
 
-/** Short, since several cases wait for the end of a session. */
+/** Short, because several cases wait for the end of a session. */
 export const sessionTimeoutMs = 2_500;
 
 export interface Server {
@@ -19,5 +19,5 @@ const both: readonly ServerKind[] = [
   { kind: "embedded", start: () => startEmbeddedZooKeeper({ containerCheckIntervalMs: 100 }) },
 ];
 
-/** Everything here runs against both in a full run, and against one of them in any other. */
+/** Both servers in a full run, one of them in any other run. */
 export const servers = drawn("servers below the recipes", both, 1, ({ kind }) => kind);

@@ -16,10 +16,10 @@ import { Operator } from "../features/operator.js";
 import { sessionTimeoutMs } from "./servers.js";
 
 const waitMs = 15_000;
-/** All operations that these recipes send, but not those that keep the session. */
+/** All operations that these recipes send, without those that keep the session alive. */
 const ops = ["create2", "createContainer", "getData", "getChildren2", "exists", "setData", "delete", "multi"];
 
-/** The first of them make most of the difference; a full run does all. */
+/** A full run does all of them; any other run does some, from a random one on. */
 const actions: readonly FaultAction[] = [
   { do: "close", when: "applied" },
   { do: "expire", when: "applied" },
@@ -31,12 +31,12 @@ const actions: readonly FaultAction[] = [
   { do: "answer", err: "ThrottledOp" },
 ];
 
-/** What a run has: one client whose link fails, another that has none of it, and a look at the tree. */
+/** The clients of a run: one whose link fails, one without faults, and an operator that reads the tree. */
 interface Run {
   readonly path: string;
   readonly faulty: ZooKeeperLocks;
   readonly other: ZooKeeperLocks;
-  /** Reads a path that is not there as empty: the server takes an empty container away at its next look, each 60 s. */
+  /** Reads a missing path as empty, because the server removes an empty container at its next check, every 60 s. */
   readonly operator: Operator;
   /** A session of the faulty client may have ended. */
   readonly expires: boolean;
@@ -80,7 +80,7 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
       async () => (await operator.children(path)).filter((name) => name !== "ready").length === 0,
       { what: "no member to be left" },
     );
-    // Whatever is left of this round, one member alone does not pass the next one, nor stays there after giving up.
+    // Whatever this round left behind: a single member does not pass the next round, and its node goes when it gives up.
     const alone = faulty.doubleBarrier(path, 2).enter({ waitMs: 60 });
     await expect(alone).rejects.toMatchObject({
       code: expect.stringMatching(/^HF_(ACQUIRE_TIMEOUT|BACKEND)$/),

@@ -8,7 +8,7 @@ import { onServers } from "./servers.js";
 let paths = 0;
 const withinMs = 15_000;
 
-/** A fair coin's worth of numbers that a failed run can be repeated with. */
+/** Random numbers from 0 to 1 that depend on the seed alone, so that a failed run can be repeated. */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -17,13 +17,13 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** Permits in use at one time by all who work here. */
+/** Counts the permits that all clients of a test use at one time. */
 class Tally {
   inside = 0;
   most = 0;
   served = 0;
 
-  /** `most`: those inside stay until so many are, however slow the machine. */
+  /** `most`: the permit is kept until so many were in use at one time, so that a slow machine reaches the peak too. */
   async use(permit: PermitHandle, { forMs = 0, most = 0 }): Promise<void> {
     this.inside += permit.permits;
     this.most = Math.max(this.most, this.inside);
@@ -47,7 +47,7 @@ onServers((_title, server) => {
   const fresh = (): string => `/behaviours/s${paths++}`;
   const client = () => connected(server.connectString);
 
-  /** Nodes of the queue and of the leases. */
+  /** The names of the nodes of the queue and of the leases. */
   async function tree(path: string): Promise<{ queue: string[]; leases: string[] }> {
     const operator = await operatorSession(server.connectString);
     const children = async (at: string) =>
@@ -134,7 +134,7 @@ onServers((_title, server) => {
         const { children } = await operator
           .request("getChildren2", { path: `${path}/leases`, watch: false })
           .catch((error: unknown) => {
-            // The node is not there before the first client has asked.
+            // The node does not exist before the first client has asked.
             if ((error as ZooKeeperError).codeName !== "NoNode") throw error;
             return { children: [] as string[] };
           });
@@ -154,7 +154,7 @@ onServers((_title, server) => {
     await looks;
     expect(tally).toMatchObject({ served: 72, inside: 0 });
     expect(tally.most).toBeLessThanOrEqual(limit);
-    // No client puts a lease there before there is room for it.
+    // No client makes a lease node before there is room for it.
     expect(most).toBeLessThanOrEqual(limit);
     expect(most).toBeGreaterThan(0);
   });

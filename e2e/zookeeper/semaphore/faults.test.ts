@@ -60,7 +60,7 @@ onServers((_title, server) => {
         expect(batch.permitIds).toHaveLength(3);
         await lost.reached();
         await exactly(batch);
-        // The break may not have been heard yet: a confirmation that falls into it is asked for again.
+        // The client may not have noticed the broken connection yet. A confirmation that fails because of it is repeated.
         const confirmed = (): Promise<boolean> =>
           batch.confirm().then(
             () => true,
@@ -144,7 +144,7 @@ onServers((_title, server) => {
     await operator.request("delete", { path: `${path}/locks/${evicted}`, version: -1 });
     const second = await other.semaphore(path, 3).acquire({ permits: 2, waitMs: withinMs });
     taking.release();
-    // The first finds four leases where three may be, and learns that it is out of the queue.
+    // The first client finds four leases where three are allowed, and then finds that its place in the queue is gone.
     await expect(first).rejects.toMatchObject({ code: "HF_EVICTED" });
     await second.confirm();
     await exactly(second);

@@ -61,7 +61,7 @@ onServers((_title, server) => {
 
   const mutexes = (client = locks): Mutex[] => names.map((name) => client.mutex(name));
 
-  /** No client holds or waits. */
+  /** Waits until no client holds or waits. */
   async function allFree(): Promise<void> {
     for (const name of names) {
       await eventually(async () => (await locks.mutex(name).inspect()).kind === null, {

@@ -7,10 +7,10 @@ import {
 import { afterAll, beforeAll, describe } from "vitest";
 import { drawn } from "../../support/share.js";
 
-/** The server of a suite, once its hooks have run. */
+/** The server of a suite. It can be used once the suite's hooks have run. */
 export interface ServerUnderTest {
   readonly connectString: string;
-  /** Down and up again, with all its nodes and sessions. */
+  /** Stops and starts the server; its nodes and sessions survive. */
   restart(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ const servers: readonly (readonly [string, () => Promise<EmbeddedZooKeeper | Zoo
   ["ZooKeeper 3.8.0", () => startZooKeeper({ maxClientCnxns: 0 })],
 ];
 
-/** The same suite on the embedded server and on a real one; in a run that is not full, on one of them. */
+/** Registers the suite on the embedded server and on a real one; in a run that is not full, on one of them. */
 export function onServers(suite: (title: string, server: ServerUnderTest) => void): void {
   for (const [title, start] of drawn("servers below the recipes", servers, 1, ([name]) => name))
     on(title, start, suite);

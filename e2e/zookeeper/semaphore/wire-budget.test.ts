@@ -16,7 +16,7 @@ onServers((title, server) => {
     proxy = await startZooKeeperProxy({ target: server.connectString });
     locks = await connected(proxy.connectString);
     path = `/budget/s${paths++}`;
-    // The parents are there from now on.
+    // Makes the parents.
     await (await locks.semaphore(path, 50).acquire()).release();
     await quiet();
   });
@@ -25,7 +25,7 @@ onServers((title, server) => {
     await proxy.close();
   });
 
-  /** Every request is answered, and everything is counted from here. */
+  /** Waits until every request is answered, and starts the counts anew. */
   async function quiet(): Promise<void> {
     await eventually(
       () => {
@@ -38,7 +38,7 @@ onServers((title, server) => {
     proxy.reset();
   }
 
-  /** What `work` costs up to its end in `flights`, and in `all` with all that follows from it. */
+  /** `flights`: the round trips until `work` ends. `all`: its requests by operation, with those that follow after its end. */
   async function cost(
     work: () => Promise<unknown>,
   ): Promise<{ flights: number; all: Record<string, number> }> {
@@ -106,7 +106,7 @@ onServers((title, server) => {
     for (const holder of holders) await holder.release();
     await Promise.all(done);
     const { requests } = proxy.counts();
-    // While the proxy is there to say good-bye through.
+    // Closes the clients while the proxy still runs, so that their sessions can be closed.
     await Promise.all(clients.map((client) => client.close()));
     console.log(`${title}: drain of ${waiters}: ${(requests / waiters).toFixed(2)} requests each`);
     expect(requests / waiters).toBeLessThanOrEqual(8);

@@ -94,7 +94,7 @@ for (const { kind, start } of servers) {
       expect(lock.state).not.toBe("lost");
       const late = write();
       await link.setMode("ok");
-      // The server closes the connection of a session that is over without an answer: the client cannot know what it did before.
+      // The session is over, so the server closes the connection without an answer: the client cannot know whether it wrote.
       await expect(late).rejects.toThrow(/may or may not/);
       expect(await data()).toBe("before");
       await eventually(() => lock.state === "lost", { what: "the news of the loss", withinMs: 10_000 });

@@ -65,7 +65,7 @@ for (const { kind, start } of servers) {
       const adding = expect(long.add(10n)).rejects.toMatchObject(unknown);
       await breakAt("setData", "applied", async () => {});
       await adding;
-      // It was applied, and is not applied again.
+      // The server applied the add, and the client did not send it again.
       expect(await other.atomicLong(path).get()).toBe(11n);
     });
 
@@ -101,7 +101,7 @@ for (const { kind, start } of servers) {
     });
 
     it("is judged in the same way where it makes the node", async () => {
-      // The path's parents are there, or the create would go out twice.
+      // Makes the path's parents. Without them the client would send the create twice.
       await locks.atomicLong(`${path}x`).set(0n);
       const adding = expect(locks.atomicLong(path).add(10n)).rejects.toMatchObject(unknown);
       await breakAt("create2", "applied", async () => {});
@@ -156,7 +156,7 @@ for (const { kind, start } of servers) {
       });
       await setting;
       expect((await other.sharedCount(path, 1).get()).value).toBe(9);
-      // A view that has never seen the node cannot tell whether anything was written since.
+      // A view that has never read the node cannot know whether anything was written since.
       const fresh = expect(locks.sharedCount(path, 1).set(5)).rejects.toBeInstanceOf(BackendError);
       await breakAt("setData", "before", async () => {});
       await fresh;

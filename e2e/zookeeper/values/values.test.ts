@@ -89,7 +89,7 @@ for (const { kind, start } of servers) {
         await link.setMode("ok");
         await locks.ready();
       }
-      // A round trip behind the reconnect: whatever that caused has been heard.
+      // This answer arrives behind everything that the reconnect caused.
       await locks.atomicLong(`${path}a`).get();
       expect(told).toBe(false);
       await link.setMode("reset");
@@ -97,7 +97,7 @@ for (const { kind, start } of servers) {
       await other.sharedCount(path, 1).set(6);
       await link.setMode("ok");
       expect((await next).value?.value).toBe(6);
-      // No value comes twice, and an abort ends it without an error.
+      // The iterator yields no value twice, and the abort ends it without an error.
       const last = values.next();
       controller.abort();
       expect(await last).toEqual({ done: true, value: undefined });

@@ -4,11 +4,11 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { connected } from "../../support/providers.js";
 import { locks, other, path, proxy, setTheStage } from "./stage.js";
 
-// What the table of `table.test.ts` has no line for, since Curator has no like of it.
+// Operations that have no row in `table.test.ts`, because Curator has nothing like them.
 
 setTheStage("/budget");
 
-/** Requests and round trips of what `work` does. */
+/** The requests and round trips that `work` takes. */
 async function cost(work: () => Promise<unknown>): Promise<{ requests: number; flights: number }> {
   proxy.reset();
   await work();
@@ -16,7 +16,7 @@ async function cost(work: () => Promise<unknown>): Promise<{ requests: number; f
   return { requests, flights };
 }
 
-/** How many nodes of the queue come behind one that was made over another connection. */
+/** The number of queue nodes whose next node ahead was made over another connection. */
 function behindOthers(): number {
   const nodes = proxy.trace.filter(({ created }) => created?.startsWith(`${path}/`));
   nodes.sort((a, b) => Number(a.created?.slice(-10)) - Number(b.created?.slice(-10)));
@@ -77,8 +77,8 @@ describe("a mutex", () => {
       withinMs: 10_000,
       what: "all waiters in the queue",
     });
-    // Each has watched its own node and the two ahead by one request, and reads the one ahead once it has waited for a second or
-    // two, unless that is of its own session. The holder reads its own node.
+    // Each waiter has watched its own node and the two ahead of it by one request. After a second or two it reads the node
+    // ahead, unless its own session made that node. The holder reads its own node.
     await eventually(() => proxy.counts().byOp.getData === behindOthers() + 1, {
       withinMs: 10_000,
       what: "the reads of the nodes ahead",
@@ -101,7 +101,7 @@ it("joins and leaves a group in one round trip each", async () => {
   proxy.reset();
   member = await locks.groupMembership(path).join("m");
   await proxy.waitFor((entry) => entry.kind === "reply" && entry.op === "getData");
-  // The watch on the own node is off the critical path.
+  // The watch on the member's own node is off the critical path.
   expect(proxy.counts().byOp).toMatchObject({ create2: 1, getData: 1 });
   expect(await cost(async () => member?.[Symbol.asyncDispose]())).toEqual({ requests: 1, flights: 1 });
   expect((await cost(() => locks.groupMembership(path).members())).flights).toBe(2);

@@ -7,14 +7,14 @@ import { locks, other, path, proxy, server, setTheStage } from "./stage.js";
 
 setTheStage("/kept", { keepMs: 20_000, maxKeepMs: 60_000 });
 beforeEach(async () => {
-  // From now on the lock's own path is there too.
+  // Makes the lock's own path too.
   await (await other.mutex(path).acquire()).release();
   proxy.reset();
 });
 
 const take = (fresh = false): Promise<LockHandle> => locks.mutex(path).acquire({ fresh });
 
-/** Two pairs, and the reads behind them are answered. */
+/** Takes and releases the lock twice, and waits until the reads that follow are answered. */
 async function keep(): Promise<void> {
   expect(await (await take()).release()).toBe("released");
   expect(await (await take()).release()).toBe("kept");
@@ -27,7 +27,7 @@ function answers(op: string): number {
   return proxy.trace.filter((entry) => entry.kind === "reply" && entry.op === op).length;
 }
 
-/** What was asked, the keep-alive left out. */
+/** The number of requests by operation, without keep-alive. */
 function asked(): Record<string, number> {
   const { ping: _ping, sync: _sync, ...byOp } = proxy.counts().byOp as Record<string, number>;
   return byOp;
@@ -88,7 +88,7 @@ describe("a kept mutex on ZooKeeper", () => {
         return handle;
       });
       await proxy.waitFor((entry) => entry.kind === "request" && entry.op === "getChildren2");
-      // A whole read of another client takes longer than the turns of the loop and the other answer.
+      // A whole `inspect` of another client takes longer than the turns of the event loop and the answer that is not held.
       await other.mutex(path).inspect();
       expect(granted).toBe(false);
       held.release();
@@ -100,7 +100,7 @@ describe("a kept mutex on ZooKeeper", () => {
   it("is given back when the children show another contender before it is lent, and that one is granted", async () => {
     await (await take()).release();
     const second = await take();
-    // Heard by nothing yet: nothing of the lock is watched while it is held for so short.
+    // The holder does not notice this waiter yet: it watches no node of a lock that it has held for so short a time.
     const waiting = other.mutex(path).acquire();
     await eventually(async () => (await other.mutex(path).inspect()).pendingTotal === 1, {
       what: "the other client in the queue",

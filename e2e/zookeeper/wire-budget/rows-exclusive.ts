@@ -3,12 +3,12 @@ import type { Row, Scene } from "./scene.js";
 
 const waitMs = 20_000;
 
-/** Held past the link. */
+/** Takes the lock with the rival client, whose connection does not go through the link. */
 async function heldByRival({ rival, path }: Scene<unknown>) {
   return await rival.mutex(path).acquire();
 }
 
-/** Nothing is sent while it is held: a look at `lost` sets the watch on the own node at once. */
+/** Takes the lock and reads `lost`, which sets the watch on the own node at once. So nothing more is sent while it is held. */
 async function heldByUs(scene: Scene<ZooKeeperLocks>) {
   const handle = await scene.client.mutex(scene.path).acquire();
   expectHeld(handle.lost);

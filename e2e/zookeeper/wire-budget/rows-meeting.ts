@@ -205,7 +205,7 @@ export const meetingRows: readonly Row[] = [
       },
     },
     curator: {
-      // It reads what it has written, as any change.
+      // Curator reads the value after its own write, as after any change.
       requests: 2,
       awaited: 1,
       run: async (scene) => {
@@ -366,7 +366,7 @@ export const meetingRows: readonly Row[] = [
   },
 ];
 
-/** Its members are nodes as those of a group. */
+/** Uses a group view, because the members of a barrier are nodes like those of a group. */
 async function untilOneIsThere({ rival, path }: Pick<Scene<unknown>, "rival" | "path">): Promise<void> {
   const group = rival.groupMembership(path);
   await eventually(async () => (await group.members()).length === 1, { what: "the first at the barrier" });

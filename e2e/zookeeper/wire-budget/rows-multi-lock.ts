@@ -4,7 +4,7 @@ import type { Row, Scene } from "./scene.js";
 
 const parts = 3;
 
-/** Their parents are there. */
+/** The paths of the parts. Each was used once, so that it exists. */
 async function pathsOf({ rival, path }: Scene<unknown>): Promise<string[]> {
   const paths = Array.from({ length: parts }, (_, i) => `${path}/part-${i}`);
   for (const each of paths) await (await rival.mutex(each).acquire()).release();

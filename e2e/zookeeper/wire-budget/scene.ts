@@ -11,7 +11,7 @@ export interface Cost {
   readonly awaited: number;
 }
 
-/** What one side does to show what an operation costs. */
+/** How one side carries out an operation, and what it must cost. */
 export interface Side<C> extends Cost {
   /** Prepares, and calls `cost` of the scene once. */
   readonly run: (scene: Scene<C>) => Promise<void>;
@@ -20,36 +20,36 @@ export interface Side<C> extends Cost {
 /** One line of the table. Curator's figures are those of 5.4.0. Ours takes no more round trips, unless `dearer` says why. */
 export interface Row {
   readonly operation: string;
-  /** What is there before: the lock's path, or the two below it of a semaphore. Default: only its parent. */
+  /** What exists before: the lock's path, or also the two paths of a semaphore below it. Default: only the parent. */
   readonly there?: "lock" | "semaphore";
   readonly ours: Side<ZooKeeperLocks>;
   readonly curator: Side<CuratorClient>;
-  /** Ours must take fewer. */
+  /** Ours must take fewer round trips. */
   readonly fewer?: boolean;
-  /** Why ours takes one more, where it does. */
+  /** The reason, if ours takes one round trip more. */
   readonly dearer?: string;
 }
 
-/** Keep-alive, and what Curator's client asks for itself and in the background. */
+/** Not counted: keep-alive, and what Curator's client sends for itself and in the background. */
 const aside: readonly string[] = ["ping", "sync", "checkWatches", "removeWatches", "setWatches2"];
 
 export interface CostOptions {
   /** Requests that the caller does not wait for: their answers are held back until the work is over. */
   readonly unawaited?: OpName;
-  /** How many of the last requests are the Java peer's own, which looks at the node that it was granted. */
+  /** How many of the last requests the Java peer adds: it reads the node of its grant. */
   readonly peerAsks?: number;
 }
 
-/** Where one side of one row is counted. */
+/** Counts one side of one row. */
 export class Scene<C> {
   readonly client: C;
-  /** Another client, of ours, past the link. */
+  /** Another client of ours, whose connection does not go through the link. */
   readonly rival: ZooKeeperLocks;
-  /** What the client talks through. */
+  /** The proxy between the client and the server. */
   readonly link: ZooKeeperProxy;
   readonly path: string;
   counted: Cost | null = null;
-  /** What was counted, line by line with its flight, for messages. */
+  /** The counted requests, one a line with its flight, for failure messages. */
   sent = "";
 
   constructor(client: C, rival: ZooKeeperLocks, link: ZooKeeperProxy, path: string) {
@@ -98,7 +98,7 @@ export class Scene<C> {
 
   #asked(): TraceEntry[] {
     const requests = this.link.trace.filter(({ kind, op }) => kind === "request" && op !== "connect");
-    // A client that comes back puts its watches on the new connection first.
+    // A client that reconnects first sets its watches on the new connection. That request is not counted.
     const restores = (entry: TraceEntry): boolean =>
       entry.op === "setWatches" &&
       requests.find(({ connection }) => connection === entry.connection) === entry;

@@ -12,9 +12,9 @@ export let server: ZooKeeperNode;
 /** Counts what `locks` sends. */
 export let proxy: ZooKeeperProxy;
 export let locks: ZooKeeperLocks;
-/** Goes to the server directly. */
+/** Connects to the server directly. */
 export let other: ZooKeeperLocks;
-/** The path of the present test alone; its parents are there. */
+/** The path of the current test alone; its parents exist. */
 export let path: string;
 
 /** Gives a test file the values above: one server and one proxy for all of its tests, two new clients and a new path for each. */
@@ -32,7 +32,7 @@ export function setTheStage(root: string, options: ZooKeeperLocksOptions = {}): 
     locks = await connected(proxy.connectString, options);
     other = await connected(server.connectString);
     path = `${root}/l${paths++}`;
-    // The parents are there from now on: a container that has had a child stays for longer than a test.
+    // Makes the parents. A container that has had a child stays for longer than a test.
     await (await other.mutex(`${path}-first`).acquire()).release();
     proxy.reset();
   });

@@ -14,7 +14,7 @@ import { sharedRows } from "./rows-shared.js";
 import { type Cost, type Row, Scene } from "./scene.js";
 
 const rows: readonly Row[] = [...exclusiveRows, ...multiLockRows, ...sharedRows, ...meetingRows];
-/** Longer than the tests take, so that nothing is sent for its sake. */
+/** Longer than the tests take, so that no client sends a request only to keep its session. */
 const sessionTimeoutMs = 30_000;
 
 let server: ZooKeeperNode;
@@ -34,7 +34,7 @@ beforeAll(async () => {
   rival = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs });
   curator = await java.connect({ connect: links.curator.connectString, sessionTimeoutMs });
   await Promise.all([ours.ready(), rival.ready()]);
-  // The parent of all; a container that has had a child stays for longer than the tests.
+  // Makes the common parent. A container that has had a child stays for longer than the tests.
   await (await rival.mutex("/budget/first").acquire()).release();
 }, 300_000);
 afterAll(async () => {
