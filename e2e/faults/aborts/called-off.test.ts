@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stage.close();
 });
-// New ones for each test: what one that failed leaves behind does not make others fail.
+// Each test gets new ones, so that what a failed test leaves behind does not make other tests fail.
 beforeEach(async () => {
   path = await stage.path();
   [holder, caller] = [await stage.actor(), await stage.actor()];
@@ -49,7 +49,7 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin, atOnce }) 
     for (let i = 0; i < count; i++) {
       const { options, expectError } = begin(30);
       expect(await handleOrApproved(caller.locks.mutex(path).acquire(options), expectError)).toBeNull();
-      // The call does not wait for its clean-up, and the next one of this provider does.
+      // The call ends before its node is deleted. The provider's next acquire waits for that delete.
       await expect.poll(() => stage.operator.children(path)).toHaveLength(1);
     }
     expect(handle.state).toBe("held");
@@ -112,7 +112,7 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin, atOnce }) 
     }
     console.log(`free acquire called off by ${what}: ${JSON.stringify(ends)}, seed ${chance.seed}`);
     if (atOnce) expect(ends.refused).toBeGreaterThan(0);
-    // An answer that is a moment late is taken.
+    // A grant that is answered a moment after `waitMs` still counts.
     else expect(ends.granted).toBeGreaterThan(0);
   });
 });

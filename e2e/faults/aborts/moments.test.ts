@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stage.close();
 });
-// New ones for each test: what one that failed leaves behind does not make others fail.
+// Each test gets new ones, so that what a failed test leaves behind does not make other tests fail.
 beforeEach(async () => {
   path = await stage.path();
   [holder, caller] = [await stage.actor(), await stage.actor()];
@@ -33,7 +33,7 @@ afterEach(async () => {
 describe("an acquire that is aborted in the turn of the loop in which its grant comes", () => {
   it.each([
     ["before the grant", (abort: () => void) => abort()],
-    // After the grant and before its delivery: no caller takes the handle.
+    // After the grant and before its delivery: the caller never gets the handle.
     ["between the grant and its delivery", (abort: () => void) => queueMicrotask(abort)],
   ])("%s, rejects and gives the lock on", async (what, when) => {
     const count = share(`aborts ${what}`, 5, 100);
@@ -59,7 +59,7 @@ describe("many waiters of one provider", () => {
     const chance = new Chance();
     const ends = { granted: 0, refused: 0 };
     const count = share("draining queues with waiters that give up", 3, 50);
-    // How long they wait before they give up, against how fast the machine drains a queue: found as it goes.
+    // The longest wait before a waiter gives up. The loop adjusts it to the speed at which this machine drains a queue.
     let patienceMs = 120;
     for (let i = 0; i < count || Math.min(ends.granted, ends.refused) === 0; i++) {
       const before = { ...ends };

@@ -7,7 +7,7 @@ export interface Way {
   readonly what: string;
   /** Whether the acquire gives up even when the grant is on its way. */
   readonly atOnce: boolean;
-  /** Options of an acquire that is to give up after `ms`. Called when it starts. */
+  /** The options of an acquire that has to give up after `ms`. Called when the acquire starts. */
   begin(ms: number): { options: AcquireOptions; expectError(error: unknown): void };
 }
 
@@ -18,7 +18,7 @@ export function abortAfter(ms: number): { signal: AbortSignal; reason: object } 
   return { signal: controller.signal, reason };
 }
 
-/** So short a limit may also pass before the server has said anything. */
+/** A limit this short may also pass before the server has answered anything. */
 function expectTimeout(error: unknown): void {
   if (error instanceof BackendError) expect(error.message).toMatch(/no answer from zookeeper/);
   else expect(error).toBeInstanceOf(AcquireTimeoutError);
@@ -67,7 +67,7 @@ export const ways: Way[] = [
   },
 ];
 
-/** The handle, or `null` after an error that `expectError` has approved of. */
+/** Returns the handle, or `null` after an error that `expectError` has accepted. */
 export async function handleOrApproved(
   acquired: Promise<LockHandle>,
   expectError: (error: unknown) => void,

@@ -27,8 +27,9 @@ beforeEach(async () => {
 type Cut = () => void;
 
 /**
- * Runs `round` once for each byte that `phase` of it moves in `direction`, in the full run, and cuts the connection behind
- * that byte; else for some of them. `round` calls `arm` where the phase begins and `check` where it is over.
+ * Cuts the connection in the phase of `round` that begins where it calls `arm` and ends where it calls `check`. The first
+ * round, which is not cut, counts the bytes that the phase sends in `direction`. A full run then cuts behind each number of
+ * bytes below that count, any other run behind some of them.
  */
 async function atEachByte(
   what: string,

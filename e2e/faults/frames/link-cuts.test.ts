@@ -17,7 +17,7 @@ afterAll(async () => {
   await stage.close();
 });
 
-/** What the recipes send; keep-alives come when they like. */
+/** The operations that the recipes send. Keep-alives are left out, because they come at no fixed time. */
 const ops: TracedOp[] = [
   "create2",
   "getChildren2",
@@ -30,14 +30,14 @@ const ops: TracedOp[] = [
 
 type Frames = "request" | "reply" | "event";
 
-/** One frame of one actor's link in the relay: it gets lost, and the link with it. */
+/** One frame on one actor's link in the relay. The frame is lost, and the link is cut with it. */
 interface Case {
   readonly actor: number;
   readonly frames: Frames;
   readonly nth: number;
 }
 
-/** Three take the lock one after the other. Fails as soon as two hold. */
+/** Three acquires get the lock one after the other. Fails as soon as two hold. */
 async function relay(actors: readonly Actor[], path: string): Promise<void> {
   let holder: number | null = null;
   const tokens: bigint[] = [];
@@ -115,11 +115,11 @@ async function sweep(what: string, actors: readonly Actor[]): Promise<void> {
     expectNoHolds(...links);
   }
   console.log(`${what}: ${cases.length} frames, ${chosen.length} tried, ${hits} lost`);
-  // A frame or two may not come up in every run: it depends on which of two answers is first.
+  // A frame or two may be missing in some runs: that depends on which of two answers comes first.
   expect(hits).toBeGreaterThanOrEqual(Math.floor(chosen.length * 0.8));
 }
 
-/** Refuses the link for a while once `rule` has cut it. A rule that is released first has met no frame to lose in this relay. */
+/** Refuses connections for `ms` once `rule` has cut the link. A rule that is released first has met no frame in this relay. */
 async function outage(proxy: ZooKeeperProxy, rule: FrameRule, ms: number): Promise<void> {
   try {
     await rule.hit({ withinMs: 60_000 });

@@ -24,7 +24,7 @@ beforeEach(async () => {
   path = await stage.path();
 });
 
-/** Acquires, looks at what is at the server, and releases. */
+/** Acquires, checks the nodes at the server, and releases. */
 async function holdAndRelease(): Promise<void> {
   const handle = await actor.locks.mutex(path).acquire({ waitMs: 10_000 });
   const queue = await stage.operator.queue(path);

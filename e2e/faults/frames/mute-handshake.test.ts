@@ -46,7 +46,7 @@ describe("one of two servers that accepts connections and never answers", () => 
       await locks.close();
     }
     console.log(`mute handshake on one of two servers: granted after ${spread(tookMs)}`);
-    // Half of the session time-out shared among the servers, and some machine.
+    // Half of the session time-out, divided by the number of servers, plus time for a slow machine.
     expect(Math.max(...tookMs)).toBeLessThan(sessionTimeoutMs / 2 / 2 + 5_000);
   });
 
@@ -64,7 +64,7 @@ describe("one of two servers that accepts connections and never answers", () => 
       });
       const handle = await locks.mutex(path).acquire({ waitMs: 10_000 });
       const before = performance.now();
-      // Whichever it is on goes mute for newcomers and drops it, so both orders of dialling come up.
+      // The proxies go mute for new connections in turn, and both drop theirs, so both orders of dialling come up.
       const mute = proxies[i % 2] as ZooKeeperProxy;
       await mute.setMode("mute");
       for (const proxy of proxies) proxy.endAll();

@@ -1,4 +1,4 @@
-/** A repeatable sequence of numbers from 0 to 1 (mulberry32), and its seed: print it, and give it back to repeat a run. */
+/** A repeatable sequence of numbers from 0 to 1 (mulberry32) with its seed. Print the seed: with it a run can be repeated. */
 export class Chance {
   readonly seed: number;
   #state: number;
@@ -20,7 +20,7 @@ export class Chance {
     return from + (to - from) * this.next();
   }
 
-  /** `count` different elements of `all`, in their order; all of them when there are no more. */
+  /** `count` different elements of `all`, in their order; all of them if there are no more. */
   sample<T>(all: readonly T[], count: number): T[] {
     const rest = all.map((_, index) => index);
     while (rest.length > count) rest.splice(Math.floor(this.next() * rest.length), 1);
@@ -28,7 +28,7 @@ export class Chance {
   }
 }
 
-/** A length that is moved to where two ends are equally likely, faster the longer it is always the same one. */
+/** A length that is adjusted until two outcomes are equally likely. Its steps grow while the same outcome repeats. */
 export class Balance {
   value: number;
   readonly #firstStep: number;
@@ -56,7 +56,7 @@ export class Balance {
   }
 }
 
-/** After `ms` of the monotonic clock, finer than a timer: for races of fractions of a millisecond. */
+/** Resolves after `ms` of the monotonic clock. It is finer than a timer, for races of fractions of a millisecond. */
 export async function exactly(ms: number): Promise<void> {
   const endMs = performance.now() + ms;
   while (performance.now() < endMs) await new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,4 @@
-/** `median 3.1 ms, max 9.0 ms (n = 20)`. */
+/** Formats times as `median 3.1 ms, max 9.0 ms (n = 20)`. */
 export function spread(values: readonly number[]): string {
   return `median ${median(values).toFixed(1)} ms, max ${Math.max(...values).toFixed(1)} ms (n = ${values.length})`;
 }

@@ -15,7 +15,7 @@ let ensemble: ZooKeeperEnsemble;
 let providers: LockProvider[];
 let told: { type: string; name: string }[];
 let round = 0;
-/** The session time-out for holds that an election must not cost, however long it takes on a slow machine. */
+/** A session time-out so long that no election costs a hold, however slow the machine is. */
 const lastingMs = 60_000;
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ afterAll(() => ensemble.stop(), 300_000);
 async function connectAll(sessionTimeoutMs: number): Promise<void> {
   told = [];
   providers = [];
-  // Several of each, so that some are on the leader and some on either follower.
+  // More providers than locks, so that some are on the leader and some on either follower.
   for (let i = 0; i < 2 * names.length; i++) {
     const locks = zookeeperLocks({ connect: ensemble.connectString, sessionTimeoutMs });
     for (const type of ["uncertain", "recovered", "lost", "requeued"] as const) {
@@ -41,7 +41,7 @@ async function closeAll(): Promise<void> {
   await Promise.all(providers.map((locks) => locks.close()));
 }
 
-/** One lock each: a holder, two waiters behind it, all of different sessions. Fails as soon as two are granted. */
+/** One lock with a holder and two waiters behind it, all in different sessions. Fails as soon as two hold at once. */
 class Contest {
   readonly path: string;
   handle: LockHandle | null = null;
@@ -91,7 +91,7 @@ async function contests(): Promise<Contest[]> {
   return all;
 }
 
-/** Seen through the leader by a client of its own. */
+/** Expects that no lock has a queue node. A separate client reads them at the leader. */
 async function expectAllEmpty(all: readonly Contest[]): Promise<void> {
   const operator = await RawSession.open((await ensemble.leader()).connectString);
   for (const { path } of all) expect(await operator.children(path), path).toEqual([]);
@@ -115,13 +115,13 @@ describe("an ensemble whose leader is killed", () => {
       const leader = await ensemble.leader();
       const before = performance.now();
       await leader.kill();
-      // Every client is disconnected once: the followers drop their clients when they lose their leader.
+      // Every client is disconnected once, because the followers drop their clients when they lose their leader.
       await eventually(() => times("uncertain") === names.length, { what: "all holders in doubt" });
       await eventually(() => times("recovered") === names.length, { what: "all holds to recover" });
       backMs.push(performance.now() - before);
       uncertain += times("uncertain");
       for (const { handle } of all) expect(handle?.state).toBe("held");
-      // One server is still missing.
+      // One server is still down.
       for (const contest of all) await contest.giveBack();
       for (const contest of all) await contest.served();
       expect(told.filter(({ type }) => type === "lost" || type === "requeued")).toEqual([]);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stage.close();
 });
-// New ones for each test: what one that failed leaves behind does not make others fail.
+// Each test gets new ones, so that what a failed test leaves behind does not make other tests fail.
 beforeEach(async () => {
   path = await stage.path();
   [holder, waiter, third] = [await stage.actor(), await stage.actor(), await stage.actor()];
@@ -31,7 +31,7 @@ afterEach(async () => {
   expectNoHolds(holder, waiter, third);
 });
 
-/** A holder that listens for its loss, and a waiter right behind it. */
+/** Makes a holder whose own node is watched, and a waiter right behind it. */
 async function heldAndAwaited(): Promise<{ handle: LockHandle; next: Promise<LockHandle>; nodes: string[] }> {
   holder.proxy.reset();
   const handle = await holder.locks.mutex(path).acquire({ waitMs: 10_000 });
@@ -149,12 +149,12 @@ describe("an operator who deletes", () => {
       await stage.queued(third, path);
       const order = i % 2 === 0 ? nodes : [...nodes].reverse();
       const before = performance.now();
-      // Every other time the waiter hears of both ends in one piece.
+      // In half of the rounds the waiter gets the events of both nodes in one piece.
       if (i % 4 >= 2) await waiter.proxy.setMode("stall-down");
       await stage.operator.deleteTogether(order);
       await waiter.proxy.setMode("ok");
       const end = next.then(
-        // The event of the holder's node came first: granted, and lost by what follows in the same stream.
+        // The event of the holder's node came first. The waiter was granted the lock and lost it by the next event of the stream.
         async (granted) => {
           await eventually(() => granted.state === "lost", {
             what: "the loss to be told",

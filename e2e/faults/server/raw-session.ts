@@ -27,7 +27,7 @@ import {
 export interface RawReply<K extends OpName> {
   readonly err: number;
   readonly zxid: bigint;
-  /** Undefined when the server said no. */
+  /** Undefined if the server answered with an error. */
   readonly response: ResponseOf<K> | undefined;
 }
 
@@ -42,12 +42,12 @@ class UnknownSession extends Error {}
 class ConnectionClosed extends Error {}
 
 /**
- * An operator at the server, with nothing of ours in between: lists, deletes, writes, and ends other people's sessions.
- * It knows no reconnect. What it says of the server is therefore independent of what is tested.
+ * An operator with its own connection to the server, which uses none of our client code. It lists, deletes and writes nodes,
+ * and ends the sessions of other clients. It never reconnects. So its view of the server does not depend on the tested code.
  */
 export class RawSession {
   readonly handshake: ConnectResponse;
-  /** Watched nodes that were deleted, in the order in which the server did it. */
+  /** The watched nodes that were deleted, in the order in which the server deleted them. */
   readonly deleted: string[] = [];
   readonly #socket: Socket;
   readonly #reader: FrameReader;
@@ -60,7 +60,7 @@ export class RawSession {
     this.#socket = socket;
     this.#reader = reader;
     this.handshake = handshake;
-    // Often: a member of an ensemble of 3.8.0 may sit on an answer until something else arrives.
+    // The pings are frequent, because a server of a 3.8.0 ensemble may keep back an answer until something else arrives.
     this.#pings = setInterval(() => this.#ping(), pingEveryMs);
     this.#pings.unref();
     socket.on("data", (chunk: Buffer) => {
@@ -77,7 +77,7 @@ export class RawSession {
 
   /**
    * Takes over the session of another client and closes it, in one write. That client may take the session back before the
-   * server has read the close, and then our answer is lost: so it is tried until the server does not know the session any more.
+   * server has read the close. Our answer is then lost, so this is repeated until the server does not know the session any more.
    */
   static async end(
     connectString: string,
@@ -142,7 +142,7 @@ export class RawSession {
     return this.#reply(op, xid);
   }
 
-  /** Names of the children, through the leader; none where there is no such path. */
+  /** The names of the children, read behind a `sync` with the leader; none if the path does not exist. */
   async children(path: string): Promise<string[]> {
     const [, { err, response }] = await Promise.all([
       this.send("sync", { path }),
@@ -168,7 +168,7 @@ export class RawSession {
     return nodes;
   }
 
-  /** Its end will be in `deleted`. */
+  /** Watches the node. When it is deleted, its path is added to `deleted`. */
   async watch(path: string): Promise<void> {
     const { err } = await this.send("getData", { path, watch: true });
     if (err !== 0) throw new Error(`watching ${path}: ${errorName(err)}`);
@@ -179,7 +179,7 @@ export class RawSession {
     if (err !== 0) throw new Error(`deleting ${path}: ${errorName(err)}`);
   }
 
-  /** All of them in one transaction. */
+  /** Deletes all of them in one transaction. */
   async deleteTogether(paths: readonly string[]): Promise<void> {
     const ops = paths.map((path) => ({ op: "delete" as const, request: { path, version: -1 } }));
     const { response } = await this.send("multi", { ops });

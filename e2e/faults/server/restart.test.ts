@@ -9,7 +9,7 @@ import { testLimitMs } from "./test-limit.js";
 vi.setConfig({ testTimeout: testLimitMs });
 
 let stage: Stage;
-/** Longer than any start of a server, which has a limit of 30 s, and the reconnect after it. */
+/** Longer than the start of a server, which is limited to 30 s, and the reconnect after it together. */
 const lastingMs = 60_000;
 
 beforeAll(async () => {
@@ -52,7 +52,7 @@ describe("a single server that crashes and starts again within the session", () 
       };
       wait("second", waiter.locks.mutex(path).acquire({ waitMs: 2 * lastingMs }));
       await stage.queued(waiter, path);
-      // In the holder's own session, and one more behind: all ways to be handed the lock.
+      // Two waiters in the holder's own session, so that the lock is handed to another session and within one session.
       wait("third", holder.locks.mutex(path).acquire({ waitMs: 2 * lastingMs }));
       await eventually(async () => (await stage.operator.children(path)).length === 3, {
         what: "three nodes",

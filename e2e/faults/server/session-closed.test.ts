@@ -13,15 +13,15 @@ vi.setConfig({ testTimeout: testLimitMs });
 let stage: Stage;
 let path: string;
 
-/** Ends it at the server that the operator is at. */
+/** Ends the actor's session at the operator's server. */
 function closeSession(actor: Actor): Promise<void> {
   return RawSession.end(stage.office.connectString, sessionOf(actor));
 }
 
 describe.each([
-  // The server lets go of the owner's connection when the session is taken over, so the owner hears nothing of the end.
+  // The server closes the owner's connection when the operator takes the session over, so the owner gets no event of its end.
   ["on the only server", () => Stage.open()],
-  // The owner's own server carries out the end: it tells the owner of its nodes first, in any order, and then lets go.
+  // The owner's own server first sends the events of the owner's nodes, in any order, and then closes the connection.
   ["on another server of the ensemble", () => Stage.openEnsemble()],
 ])("%s", (where, open) => {
   beforeAll(async () => {
@@ -66,7 +66,7 @@ describe.each([
           grantedAtMs = performance.now();
           return got;
         });
-        // Reading the state finds the loss too: in every second round the test does not read it, and an event must bring the loss.
+        // A read of the state finds the loss too. In every second round the test does not read it: an event must report the loss.
         const watched = i % 2 === 0 ? lastBelieved(handle) : null;
         holder.proxy.reset();
         const closedAtMs = performance.now();
@@ -102,7 +102,7 @@ describe.each([
       console.log(`  last not lost after the news was sent to it: ${spread(newsMs)}`);
       console.log(`  reasons: ${[...reasons].map(([reason, times]) => `${reason} ${times}`).join(", ")}`);
       expect(Math.max(...lostAfterMs)).toBeLessThan(10_000);
-      // The way from the proxy to the holder, in one process.
+      // The time from the proxy to the holder, which run in one process.
       expect(Math.max(...newsMs)).toBeLessThan(2_000);
       expectNoHolds(holder, waiter);
     });
@@ -125,11 +125,11 @@ describe.each([
         const nodes = await stage.operator.queue(path);
         for (const node of nodes) await stage.operator.watch(node.path);
         if (i === 0) {
-          // Once the end surely comes first: of the moments that are drawn none may be so.
+          // In this round the session surely ends first. Among the drawn moments there may be none for which that is so.
           await closeSession(waiter);
           await handle.release();
         } else {
-          // The session's end needs two messages, the release one.
+          // The end of the session takes two messages and the release one, so the release mostly starts later.
           const lead = chance.between(-1, 4);
           await Promise.all([
             exactly(Math.max(0, -lead)).then(() => closeSession(waiter)),
@@ -144,7 +144,7 @@ describe.each([
           },
         );
         if (granted.token === nodes[1]?.czxid) {
-          // Only because the server saw the release first; and then the loss follows.
+          // This may happen only if the server executed the release first. The loss must then follow.
           expect(ended).toEqual(nodes.map((node) => node.path));
           await eventually(() => granted.lost.aborted, { what: "the loss to be told", withinMs: 10_000 });
           expect(await granted.release()).toBe("lost");

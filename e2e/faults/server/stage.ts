@@ -13,17 +13,17 @@ import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from 
 import { expect } from "vitest";
 import { RawSession } from "./raw-session.js";
 
-/** A provider with a link of its own, so that its frames are alone on it and can be lost alone. */
+/** A provider with its own link. Only the frames of this provider pass on it, so that a test can drop one of them. */
 export interface Actor {
   readonly locks: ZooKeeperLocks;
   readonly proxy: ZooKeeperProxy;
 }
 
-/** A real server, an operator at it, and actors that are closed with it. Every path it handed out must end empty. */
+/** A real server with an operator and actors, which are closed with it. Every path that it gave out must be empty at the end. */
 export class Stage {
-  /** Where the actors are. */
+  /** The server of the actors. */
   readonly server: ZooKeeperNode;
-  /** Where the operator is, and where sessions are ended from. */
+  /** The server of the operator, at which sessions are ended. */
   readonly office: ZooKeeperNode;
   readonly #ensemble: ZooKeeperEnsemble | null;
   readonly #actors: Actor[] = [];
@@ -42,7 +42,7 @@ export class Stage {
     return new Stage(server, await RawSession.open(server.connectString), null);
   }
 
-  /** Three servers, with all actors on one of them and the operator on another. */
+  /** Starts three servers, with all actors on one of them and the operator on another. */
   static async openEnsemble(): Promise<Stage> {
     const ensemble = await startEnsemble();
     const [server, office] = ensemble.nodes as [ZooKeeperNode, ZooKeeperNode];
@@ -53,7 +53,7 @@ export class Stage {
     return this.#operator;
   }
 
-  /** After a restart or a pause of the server: the operator knows no reconnect, and the server may still turn clients away. */
+  /** Call it after a restart or pause of the server: the operator never reconnects, and the server may still refuse clients. */
   async newOperator(): Promise<void> {
     this.#operator.destroy();
     this.#operator = await eventually(() => RawSession.open(this.office.connectString), {
@@ -61,7 +61,7 @@ export class Stage {
     });
   }
 
-  /** Not `ready()`, which takes a server that refuses for long enough at its word. */
+  /** Does not use `ready()`, which rejects if a server refuses connections for long enough. */
   async backAgain(...actors: readonly Actor[]): Promise<void> {
     await eventually(() => actors.every(({ locks }) => locks.state === "connected"), {
       what: "contact again",
@@ -69,7 +69,7 @@ export class Stage {
     });
   }
 
-  /** A fresh lock path whose parents exist, so that every round on it costs the same frames. */
+  /** A new lock path that exists, with its parents, so that every round on it takes the same frames. */
   async path(): Promise<string> {
     const path = `/faults/l${this.#paths.length}`;
     this.#paths.push(path);
@@ -89,8 +89,8 @@ export class Stage {
   }
 
   /**
-   * Waits until the actor has `count` waiters on `path` whose own nodes and predecessors are watched: from then on a
-   * hand-off needs no request. The actor's trace must have been reset before they came.
+   * Waits until the actor has `count` waiters on `path` and watches their own nodes and the nodes ahead of them. From then on
+   * a hand-off needs no request. The actor's trace must have been reset before the waiters came.
    */
   async queued(actor: Actor, path: string, count = 1): Promise<void> {
     await eventually(
@@ -101,7 +101,7 @@ export class Stage {
         const { sessionId } = sessionOf(actor);
         const own = (await this.#operator.queue(path)).filter(({ session }) => session === sessionId);
         if (own.length < count) return false;
-        // A waiter whose request was cut off reads its own node and the one ahead.
+        // A waiter whose `setWatches` was cut off reads its own node and the one ahead instead.
         const byReads = own
           .slice(-count)
           .filter((node) => read.some((entry) => entry.path === node.path)).length;
@@ -111,7 +111,7 @@ export class Stage {
     );
   }
 
-  /** Waits until nothing is queued on `path`: `withinMs` is how late a delete may be confirmed. */
+  /** Waits until the queue on `path` is empty. `withinMs` is how late a delete may be confirmed. */
   async empty(path: string, withinMs = 1_000): Promise<void> {
     let left: string[] = [];
     await eventually(
@@ -123,7 +123,7 @@ export class Stage {
     );
   }
 
-  /** Ends all sessions and looks at every path once more. */
+  /** Ends all sessions and checks once more that every path is empty. */
   async close(): Promise<void> {
     try {
       await Promise.all(this.#actors.map(({ locks }) => locks.close({ releaseTimeoutMs: 1_000 })));
@@ -138,20 +138,20 @@ export class Stage {
 
 const openAcl = [{ perms: 31, scheme: "world", id: "anyone" }];
 
-/** The session that the actor's provider has now. */
+/** The current session of the actor's provider. */
 export function sessionOf(actor: Actor): { sessionId: bigint; password: Uint8Array } {
   const session = actor.proxy.sessions.at(-1);
   if (session === undefined) throw new Error("the provider has no session yet");
   return session;
 }
 
-/** Waits until the server's answer to the watch on the holder's own node has passed. Reads `lost`, which asks for it. */
+/** Reads `lost`, which sets the watch on the holder's own node, and waits until the server's answer has passed the proxy. */
 export async function attended({ proxy }: Actor, handle: LockHandle): Promise<void> {
   expect(handle.lost.aborted).toBe(false);
   await proxy.waitFor(({ kind, op }) => kind === "reply" && op === "getData", { what: "the own-node watch" });
 }
 
-/** When `handle` was last seen not lost, looking at each turn of the loop. */
+/** Reads the state in each turn of the event loop until it is `lost`. Returns the last time at which it was not. */
 export async function lastBelieved(handle: LockHandle): Promise<number> {
   let at = performance.now();
   while (handle.state !== "lost") {

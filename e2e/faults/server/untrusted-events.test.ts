@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stage.close();
 });
-// New ones for each test: what one that failed leaves behind does not make others fail.
+// Each test gets new ones, so that what a failed test leaves behind does not make other tests fail.
 beforeEach(async () => {
   path = await stage.path();
   [holder, waiter, third] = [await stage.actor(), await stage.actor(), await stage.actor()];
@@ -41,7 +41,7 @@ async function rounds(what: string, part: number, full: number, round: () => Pro
   }
 }
 
-/** Rejects when `promise` has been fulfilled by now, after everything that has arrived was handled. */
+/** Lets the client handle everything that has arrived, and rejects if `promise` is fulfilled then. */
 async function expectNotGranted(promise: Promise<unknown>): Promise<void> {
   let granted = false;
   promise.then(
@@ -68,7 +68,7 @@ describe("a waiter whose predecessor merely gave up", () => {
       const aborted = expect(gaveUp).rejects.toBe(reason);
       caller.abort(reason);
       await aborted;
-      // The third client has had its event and has listed the queue: from here on nothing more will come.
+      // The third client has got its event and has listed the queue. From here on nothing more will come.
       await third.proxy.waitFor(
         (entry) =>
           entry.kind === "reply" && entry.op === "getChildren2" && third.proxy.trace.indexOf(entry) >= seen,
@@ -93,7 +93,7 @@ describe("an event about the holder's node is not trusted by a waiter", () => {
       const last = third.locks.mutex(path).acquire({ waitMs: 10_000 });
       await stage.queued(third, path);
       const own = (await stage.operator.queue(path))[1]?.path as string;
-      // The new watch is on its way and does not arrive; the server has none of the waiter's on its own node now.
+      // The request for the new watch is held back. So the server now has no watch of the waiter on the waiter's own node.
       const rearm = waiter.proxy.holdRequest({ op: "getData", path: own });
       await stage.operator.write(own, "looked at by an operator");
       await rearm.hit();

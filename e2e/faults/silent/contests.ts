@@ -4,7 +4,7 @@ import { Contest, type Verdict } from "../../support/faults/fault-contest.js";
 import { spread } from "../../support/faults/fault-figures.js";
 import type { FaultObserver } from "../../support/faults/fault-observer.js";
 
-/** Undoes things in reverse order; tests that run side by side each have their own. */
+/** Undoes things in reverse order. Each test has its own, because the tests run side by side. */
 export class Tidy implements AsyncDisposable {
   readonly #undo: (() => PromiseLike<unknown>)[] = [];
 
@@ -31,12 +31,12 @@ export interface Side {
   readonly observer: FaultObserver;
 }
 
-/** The time limit of one test; the full counts take more rounds. */
+/** The time limit of one test. A full run has more rounds. */
 export const patienceMs: number = process.env.HOLDFAST_FULL === "1" ? 300_000 : 60_000;
 
 let paths = 0;
 
-/** `count` contests, each on a path of its own, ready for the fault. */
+/** Starts `count` contests, each on its own path and ready for the fault. */
 export function contests(
   what: string,
   count: number,
@@ -55,7 +55,7 @@ export function contests(
   );
 }
 
-/** The verdict after every silent fault: the loss is reported first, unasked, and no write of the old handle is admitted any more. */
+/** The verdict after every silent fault: the loss is reported before the grant, without a call, and no old write is admitted. */
 export const lostFirst = {
   lostAborted: true,
   assertThrew: "LockLostError",

@@ -16,11 +16,11 @@ import { contests, figures, lostFirst, patienceMs, Tidy } from "./contests.js";
 vi.setConfig({ testTimeout: testLimitMs });
 
 const sessionTimeoutMs = 1_500;
-/** A server that ends sessions as punctually as it can: it looks for dead ones once a tick. */
+/** So short that the server ends sessions as punctually as it can: it looks for dead ones once a tick. */
 const tickTimeMs = 10;
-/** What every lease falls short of the time-out, less what the clocks' rounding takes. */
+/** Every lease ends at least this long before the session time-out. The rounding of the clocks is already taken off. */
 const marginMs = 95;
-/** What a lease by keep-alive falls short of it besides: the time that a follower may take to report whom it heard. */
+/** A lease by keep-alive ends this much earlier still: a follower may take so long to report the sessions it heard from. */
 const reportMs = sessionTimeoutMs / 4;
 const grantWithinMs = 20_000;
 const batch = 5;
@@ -39,11 +39,11 @@ afterAll(() => suite[Symbol.asyncDispose]());
 
 interface Fault {
   readonly what: string;
-  /** Goes on until `over`. */
+  /** Runs the fault until `over` is aborted. */
   begin(proxy: ZooKeeperProxy, over: AbortSignal): Promise<void>;
-  /** The least from the end of what was promised last to the next grant. */
+  /** The least time from the end of the last promise to the next grant. */
   readonly leastMarginMs: number;
-  /** The holder may doubt and recover before the end. */
+  /** The hold may become uncertain and recover before it is lost. */
   readonly wavers?: boolean;
 }
 
@@ -65,7 +65,7 @@ const faults: Fault[] = [
   },
   {
     what: "network that gets slower and slower",
-    // A reconnect may be in time; it counts from itself.
+    // A reconnect may come in time. The lease then counts from the reconnect.
     leastMarginMs: marginMs,
     wavers: true,
     begin: async (proxy, over) => {
@@ -77,11 +77,12 @@ const faults: Fault[] = [
   },
   {
     what: "slow network that falls silent",
-    // Where the answer to the `sync` of the reconnect is in time, the lease counts from that and not from a keep-alive.
+    // If the `sync` of the reconnect is answered in time, the lease counts from that and not from a keep-alive.
     leastMarginMs: marginMs,
     wavers: true,
     begin: async (proxy) => {
-      // The answer arrives just before the silence, and the session has been good since the request was sent; or it comes too late to count.
+      // Either the answer arrives just before the silence, and the lease counts from the time at which the request was sent.
+      // Or the answer comes too late to count.
       proxy.setDelayMs({ down: 380 });
       proxy.reset();
       await proxy.waitFor(({ kind, op }) => kind === "request" && op === "sync");
@@ -96,7 +97,7 @@ const faults: Fault[] = [
   },
 ];
 
-/** A batch of contests under one fault, from the grant of the holder to the queue empty again. */
+/** Runs a batch of contests under one fault, from the holder's grant until the queue is empty again. */
 async function run(
   { what, begin }: Fault,
   count: number,
@@ -112,7 +113,7 @@ async function run(
   const done = await Promise.all(
     running.map(async (contest, index) => {
       const proxy = proxies[index] as ZooKeeperProxy;
-      // Faults find a session that lives by its keep-alives, anywhere between two of them.
+      // The fault begins at a random time between two keep-alives, when only these prove the session's lease.
       await pass(sessionTimeoutMs / 2 + random() * (sessionTimeoutMs / 4));
       const over = new AbortController();
       contest.faultBegins();
@@ -151,7 +152,7 @@ describe.concurrent("a holder behind a network that goes silent or slow", () => 
           expect(verdict.marginMs).toBeGreaterThan(0);
           expect(verdict.promiseMarginMs).toBeGreaterThan(fault.leastMarginMs);
           if (fault.wavers === true) {
-            // An answer that is late enough leaves no time to doubt once more.
+            // If an answer is late enough, no time is left to become uncertain once more.
             expect(verdict.told[0]).toBe("uncertain");
             expect(verdict.told.at(-1)).toBe("lost");
           } else expect(verdict.told.slice(-2)).toEqual(["uncertain", "lost"]);
@@ -189,7 +190,7 @@ describe.concurrent("a holder behind a network that goes silent or slow", () => 
             await recovered;
             expect(contest.handle.state).toBe("held");
             expect(contest.told).toEqual(["uncertain", "recovered"]);
-            // Past the time at which the server would have ended the session, had it not heard of it again.
+            // Waits past the time at which the server would have ended the session without the new contact.
             await pass(sessionTimeoutMs + 500);
             contest.handle.assertHeld();
             await contest.handle.confirm();

@@ -17,7 +17,7 @@ import { patienceMs, Tidy } from "./contests.js";
 vi.setConfig({ testTimeout: testLimitMs });
 
 const sessionTimeoutMs = 1_500;
-/** Past the session, the tick in which the server notices, and the grant. */
+/** Longer than the session, the tick in which the server notices its end, and the grant together. */
 const blockMs = 3_000;
 const grantWithinMs = 20_000;
 const batch = 5;
@@ -47,7 +47,7 @@ interface Stage {
   readonly tokens: readonly bigint[];
   /** Resolves when every waiter of ours is granted. */
   readonly granted: Promise<Grant[]>;
-  /** What the waiters leave must be enough for the old holders' providers to go on. */
+  /** Checks the waiters' holds, releases them, and expects that the old holders' providers get the locks again. */
   afterwards(): Promise<void>;
 }
 
@@ -67,7 +67,7 @@ function pathsFor(what: string, count: number): string[] {
   });
 }
 
-/** Resolves when so many nodes stand in each queue. */
+/** Waits until each queue has so many nodes. */
 async function queued(names: readonly string[], nodes: number): Promise<void> {
   await eventually(
     async () =>
@@ -78,7 +78,7 @@ async function queued(names: readonly string[], nodes: number): Promise<void> {
   );
 }
 
-/** `count` holders in one other process, a waiter of ours for each. */
+/** Makes `count` holders in one other process, and a waiter for each in this one. */
 async function stage(what: string, count: number, tidy: Tidy): Promise<Stage> {
   const names = pathsFor(what, count);
   const holders = tidy.add(await program.start(), (it) => it.close());
@@ -94,7 +94,7 @@ async function stage(what: string, count: number, tidy: Tidy): Promise<Stage> {
     async afterwards() {
       const grants = await granted;
       for (const [index, { handle }] of grants.entries()) {
-        // The holder's node has gone with its session, long before its provider is back.
+        // The holder's node went with its session, long before its provider runs again.
         expect(await observer.czxids(names[index] as string)).toEqual([handle.token]);
         const gate = tokenGate();
         expect(gate.admit("stock", handle.token as bigint)).toBe(true);
@@ -123,13 +123,14 @@ async function rounds(what: string, part: number, play: (count: number) => Promi
 }
 
 /**
- * A holder of ours, a waiter in the other process, and one of ours behind it. While the other process does not run,
- * ours lets go: the news waits in a socket whose session then ends, and the third in the queue is granted.
+ * A holder in this process, a waiter in the other process, and a waiter in this process behind that. While the other process
+ * does not run, our holder releases. The event for the other process stays unread in its socket until its session ends, and
+ * the third in the queue is granted.
  */
 async function outwait(
   what: string,
   count: number,
-  /** Resolves when the other process does not run, to what resolves when it runs again: after `until`. */
+  /** Resolves once the other process does not run. Its `over` resolves when the process runs again, after `until`. */
   stop: (others: HolderProcess, until: Promise<unknown>) => Promise<{ readonly over: Promise<unknown> }>,
 ): Promise<void> {
   await using tidy = new Tidy();
@@ -140,7 +141,7 @@ async function outwait(
   const held = await Promise.all(names.map((path) => first.mutex(path).acquire({ waitMs: 10_000 })));
   await others.wait(server.connectString, sessionTimeoutMs, names);
   await queued(names, 2);
-  // A waiter that is stopped before it knows its place in the queue has no place to lose.
+  // A waiter that is stopped before it knows its place in the queue could not lose that place.
   await eventually(async () => (await others.waiters()).every(({ queued: known }) => known), {
     what: "the others to know that they wait",
   });
@@ -216,7 +217,7 @@ describe.concurrent("a holder whose process does not run", () => {
         const marginsMs: number[] = [];
         for (const [index, journal] of (await holders.journals()).entries()) {
           const { atNs } = grants[index] as Grant;
-          // Else the loop was not blocked for long enough to show anything.
+          // Otherwise the loop was blocked for too short a time to show anything.
           expect(ms(resumedNs - atNs)).toBeGreaterThan(0);
           expect(journal.writes).toBeGreaterThan(0);
           expect(ms(beganNs - journal.lastWriteNs)).toBeGreaterThan(0);

@@ -18,7 +18,7 @@ vi.setConfig({ testTimeout: testLimitMs });
 
 const sessionTimeoutMs = 1_500;
 const grantWithinMs = 30_000;
-/** Holders hurt by one fault. */
+/** The number of holders of each kind that one fault hits. */
 const batch = 5;
 const random = chance("server faults");
 
@@ -32,24 +32,24 @@ beforeAll(async () => {
 afterAll(() => suite[Symbol.asyncDispose]());
 
 interface Scene {
-  /** The server to be hurt. */
+  /** The server that the fault hits. */
   readonly sick: ZooKeeperNode;
-  /** The others, for those who shall not feel it. */
+  /** The connect string of the other servers, for clients that the fault must not hit. */
   readonly well: string;
-  /** Another way to the sick server, which reads along. */
+  /** A proxy in front of the sick server, which records what passes. */
   readonly proxy: ZooKeeperProxy;
   readonly tidy: Tidy;
 }
 
-/** A kind of holder under a fault; all kinds are hurt at once. */
+/** A kind of holder. The fault hits all kinds at once. */
 interface Kind {
   readonly what: string;
-  /** Where it connects; the sick server alone by default. */
+  /** The holder's connect string; by default that of the sick server alone. */
   readonly at?: (scene: Scene) => string;
   readonly leaseProof?: "sync" | "quorum";
   /** Default 1,500. */
   readonly sessionTimeoutMs?: number;
-  /** No order is promised: the figures are reported, and fencing alone is asserted. */
+  /** No order of loss and next grant is promised: the test prints the figures and asserts fencing alone. */
   readonly unordered?: boolean;
 }
 
@@ -59,11 +59,11 @@ interface Fault {
   readonly kinds: readonly Kind[];
   begin(sick: ZooKeeperNode, scene: Scene): Promise<void>;
   end(sick: ZooKeeperNode): Promise<void>;
-  /** Runs beside it: from before it begins until the waiters are granted. */
+  /** Runs beside the fault, from before it begins until the waiters are granted. */
   readonly beside?: (scene: Scene, running: readonly Contest[]) => Promise<() => Promise<void>>;
 }
 
-/** `count` holders of each kind and a waiter for each, from the grant to the queue empty again. */
+/** Runs `count` holders of each kind and a waiter for each, from the grants until the queues are empty again. */
 async function run(fault: Fault, count: number): Promise<{ kind: Kind; verdict: Verdict }[]> {
   await using tidy = new Tidy();
   const leader = await ensemble.leader();
@@ -86,7 +86,7 @@ async function run(fault: Fault, count: number): Promise<{ kind: Kind; verdict: 
   });
   await observer[Symbol.asyncDispose]();
   const besideEnds = await fault.beside?.(scene, running);
-  // Faults find the sessions that live by their keep-alives, anywhere between two of them.
+  // The fault begins at a random time between two keep-alives, when only these prove the sessions' leases.
   await pass(sessionTimeoutMs / 2 + random() * (sessionTimeoutMs / 4));
   for (const contest of running) contest.faultBegins();
   let verdicts: Verdict[];
@@ -120,8 +120,8 @@ async function judge(fault: Fault): Promise<void> {
       if (kind.unordered === true) continue;
       expect(verdict).toMatchObject(lostFirst);
       expect(verdict.marginMs).toBeGreaterThan(0);
-      // A busy machine may doubt once before the fault, and recover from an answer that was sent before it. An answer after the fault that
-      // counted as proof would show as a margin below 0.
+      // On a busy machine a hold may become uncertain before the fault, and recover by an answer that was sent before it.
+      // If an answer from after the fault counted as proof, the margin would be below 0.
       expect(verdict.told.slice(-2)).toEqual(["uncertain", "lost"]);
     }
   }
@@ -151,8 +151,8 @@ describe("a holder hears of the loss before the next grant", () => {
         name: "cut-follower",
         on: "follower",
         begin: async (sick, { proxy }) => {
-          // The worst moment: the follower has handed a keep-alive to the leader, and has not yet reported whom it has heard of late.
-          // The leader's own count still runs from the report before.
+          // The worst moment: the follower has passed a keep-alive on to the leader, but has not yet reported the sessions it
+          // heard from. The leader still counts their time-outs from the report before.
           const longest = proxy.sessions.find(({ timeoutMs }) => timeoutMs > sessionTimeoutMs);
           proxy.reset();
           await proxy.waitFor(
@@ -198,7 +198,7 @@ describe("a holder hears of the loss before the next grant", () => {
         on: "leader",
         ...cutOff,
         kinds: [
-          // `leaseProof` says so: for sessions this short `sync` is not enough.
+          // As the docstring of `leaseProof` says, `sync` is not enough for sessions this short.
           { what: "cut leader, lease by sync", leaseProof: "sync", unordered: true },
           { what: "cut leader, lease by quorum", leaseProof: "quorum" },
         ],
@@ -208,8 +208,8 @@ describe("a holder hears of the loss before the next grant", () => {
 });
 
 /**
- * What the cut follower tells those who take any answer for a sign of life: one session that reads, one that only pings. Both
- * would have believed in their leases past the end of their nodes.
+ * Shows what the cut follower answers to clients that take any answer as proof of their lease. One session reads, another one
+ * only pings. Both would have believed in their leases after their nodes were gone.
  */
 async function naiveHolders(
   { sick, well, tidy }: Scene,
@@ -230,7 +230,7 @@ async function naiveHolders(
   const reading = (async () => {
     while (!over) {
       const sentMs = performance.now();
-      // Ends when the server gives up; the library then leaves some requests without any answer.
+      // The loop ends when the server gives up. The client library then leaves some requests without any answer.
       const answer = await Promise.race([reader.czxid(nodePath).catch(() => null), pass(500, null)]);
       if (answer === null) break;
       lastSeenSentMs = sentMs;

@@ -5,13 +5,13 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
  * How the proxy ends a connection.
  *
  * - `fin`: the client reads the end of the stream; what it sends from then on is reset.
- * - `half close`: the client reads the end of the stream, and what it sends is read all the same.
+ * - `half close`: the client reads the end of the stream, and what it sends is still read.
  * - `rst`: a reset.
- * - `alert`: bytes that are a fatal TLS alert, and to any other protocol nonsense; then the end of the stream.
- * - `late alert`: the server is made to refuse a TLS record, and all that it said since, its own alert included, comes in one piece.
+ * - `alert`: the bytes of a fatal TLS alert, which are nonsense in any other protocol; then the end of the stream.
+ * - `late alert`: the proxy makes the server refuse a TLS record. All that the server sent since, with its alert, comes at once.
  * - `late alert, rst`: the same, with a reset behind it.
- * - `own close`: the client's owner closes it; the proxy passes on what follows.
- * - `own close, rst`: the client's owner closes it, and the connection is reset at once.
+ * - `own close`: the test closes the client; the proxy passes on what follows.
+ * - `own close, rst`: the test closes the client, and the connection is reset at once.
  */
 export type Cut =
   | "fin"
@@ -24,7 +24,7 @@ export type Cut =
   | "own close, rst";
 
 export interface CutPlan {
-  /** Which piece of the client's bytes is not passed on any more; 0: none is, the connection is cut when it has been accepted. */
+  /** The first piece of the client's bytes that is not passed on. 0: the connection is cut as soon as it is accepted. */
   readonly piece: number;
   readonly cut: Cut;
 }
@@ -33,9 +33,9 @@ const fatalAlert = Buffer.from("15030300020232", "hex");
 /** A record that no key decrypts. */
 const badRecord = Buffer.concat([Buffer.from("1703030020", "hex"), Buffer.alloc(32, 7)]);
 
-/** Leads to a server, and cuts each connection at one step of its life. */
+/** Forwards connections to a server, and cuts each of them at the step that the plan names. */
 export class CuttingProxy {
-  /** Called where the plan is that the client's owner closes it. */
+  /** Closes the client. Called if the plan says that the test closes it. */
   closeClient: () => void = () => {};
   readonly #listener: Server;
   readonly #plan: CutPlan;
@@ -61,12 +61,12 @@ export class CuttingProxy {
     return (this.#listener.address() as AddressInfo).port;
   }
 
-  /** Connections that were cut and that the client has left. */
+  /** The number of connections that were cut and that the client has closed. */
   get cut(): number {
     return this.#cut;
   }
 
-  /** No connection is left once this resolves. */
+  /** Once this resolves, no connection is left. */
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     await new Promise((resolve) => this.#listener.close(resolve));
@@ -148,12 +148,12 @@ export class CuttingProxy {
     const said: Buffer[] = [];
     client.on("end", () => client.destroy());
     server.on("data", (bytes) => {
-      // The server's part of a handshake: the next record that comes is to be encrypted.
+      // These bytes are the server's part of a handshake. It expects the next record to be encrypted.
       if (said.push(bytes) === 1) server.write(badRecord);
     });
     server.on("close", () => {
       if (this.#plan.cut === "late alert") client.end(Buffer.concat(said));
-      // Read by the client, which is in this process, before the reset comes.
+      // The client, which is in this process, reads these bytes before the reset comes.
       else
         client.write(Buffer.concat(said), () =>
           setImmediate(() => setImmediate(() => client.resetAndDestroy())),

@@ -12,11 +12,11 @@ const info = [
 ].join("\r\n");
 
 /**
- * Says what a client of Redis, of a sentinel or of a node of a cluster needs to hear until it serves, and `1` to any other command. It
- * names itself as the master and as the only node, by `publicPort`.
+ * Gives the answers that a client of Redis, of a sentinel or of a cluster node needs until it serves, and `1` to any other
+ * command. It names itself as the master and as the only node, with `publicPort`.
  */
 export class FakeRedis {
-  /** Where clients reach it. Default: its own port. */
+  /** The port that it names to clients. Default: its own port. */
   publicPort: number;
   readonly #listener: Server;
 
@@ -95,7 +95,7 @@ function bulk(text: string): string {
   return `$${text.length}\r\n${text}\r\n`;
 }
 
-/** The first whole command of `text`. */
+/** Reads the first whole command of `text`; `null` if there is none. */
 function take(text: string): { readonly words: readonly string[]; readonly length: number } | null {
   const head = /^\*(\d+)\r\n/.exec(text);
   if (head === null) return null;

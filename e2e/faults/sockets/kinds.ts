@@ -6,21 +6,21 @@ import { askWord } from "../../../packages/collectors/src/zookeeper/four-letter.
 import { IoredisLine } from "../../../packages/redis-recipes/src/client/ioredis-line.js";
 import type { RedisTarget } from "../../../packages/redis-recipes/src/client/target.js";
 
-/** What a client is given of TLS; `undefined`: plain TCP. */
+/** The TLS options of a client; `undefined` means plain TCP. */
 export interface ClientTls {
   readonly ca?: string;
 }
 
-/** A client under test. Closing it is how a case ends. */
+/** A client under test. A case ends by closing it. */
 export interface Opened {
   close(): unknown;
-  /** Settles when the client gives up by itself; absent where it connects again. */
+  /** Settles when the client gives up by itself; absent if the client connects again. */
   readonly over?: Promise<unknown>;
 }
 
 export interface Kind {
   readonly server: "redis" | "zookeeper";
-  /** How many pieces its connections send at least, in plain TCP; a TLS handshake adds one. */
+  /** The least number of pieces that its connections send in plain TCP; a TLS handshake adds one. */
   readonly pieces: number;
   readonly tls: boolean;
   open(port: number, tls: ClientTls | undefined): Opened;
@@ -46,7 +46,7 @@ function once(work: Promise<unknown>): Opened {
   return { close: nothing, over: work.catch(nothing) };
 }
 
-/** Pieces: HELLO, AUTH, INFO, and what the client asks itself. */
+/** HELLO, AUTH, INFO, and the client's own request. */
 const commandPieces = 4;
 
 export const kinds: Readonly<Record<string, Kind>> = {

@@ -11,7 +11,7 @@ interface Opened {
 }
 
 interface Kind {
-  /** What a client sends; the server answers each with at least a byte. */
+  /** The request of a client. The server answers it with at least one byte. */
   readonly request: Buffer;
   open(): Promise<Opened>;
 }
@@ -56,7 +56,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** How much of its request a client sends before it goes; `answered`: all of it, and it has read the first bytes of an answer. */
+/** How much of its request a client sends before it leaves; `answered`: all, and it has read the first bytes of the answer. */
 const steps = ["nothing", "half", "all", "answered"] as const;
 
 const cuts: Readonly<Record<string, (socket: Socket) => void>> = {

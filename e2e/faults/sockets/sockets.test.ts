@@ -16,7 +16,7 @@ const { certificate, key } = makeRedisCertificate();
 const identity = { cert: certificate, key };
 
 let zookeeper: EmbeddedZooKeeper;
-/** TLS in front of ZooKeeper. */
+/** A TLS server in front of ZooKeeper. */
 let terminator: Server;
 /** Errors that would have ended the process. */
 const uncaught: string[] = [];
@@ -89,7 +89,7 @@ for (const [name, kind] of Object.entries(kinds)) {
   for (const { name: wire, tls } of wires.filter((each) => kind.tls || each.tls === undefined)) {
     test(`no error of a socket goes uncaught, cut at each step and in each way: ${name}, over ${wire}`, async () => {
       const before = uncaught.length;
-      // Closed in the turn in which it began to connect, to a port where there is no server.
+      // Closes a client in the turn in which it begins to connect, to a port without a server.
       await kind.open(1, tls).close();
       await Promise.all([...plansOf(kind, tls)].map((plan) => cutOnce(kind, tls, plan)));
       expect(uncaught.slice(before)).toEqual([]);
