@@ -3,25 +3,25 @@ import type { ErrorName } from "@holdfast/zk-protocol";
 import { contenders } from "./support/contenders.js";
 import { sessionTimeoutMs, type World } from "./support/world.js";
 
-/** Shorter than anything a client counts as silence, and longer than its session lasts. */
+/** `momentMs` is shorter than any silence that a client takes notice of; `longMs` is longer than its session lasts. */
 export const momentMs = 80;
 export const longMs: number = sessionTimeoutMs * 1.5;
 
-/** What a fault has to know of the request that it is tried on. */
+/** The properties of a request that decide which faults are tried on it. */
 export interface RequestShape {
   readonly op: string;
-  /** It is about a queue node of the client's own. */
+  /** The request is about a queue node of the client's own session. */
   readonly own: boolean;
 }
 
-/** One way in which things go wrong at a request, and how they are mended. */
+/** One way in which a request, event or handshake goes wrong, and how that ends. */
 export interface FaultKind {
   readonly name: string;
-  /** Sets it up for what matches; it mends itself. `paths`: the locks in use. */
+  /** Arms the fault for what matches. The fault ends by itself. `paths`: the locks in use. */
   arm(world: World, match: FaultMatch, paths: readonly string[]): Fault;
-  /** What an `acquire()` that would wait for ever may reject with for once. */
+  /** The errors with which a call may reject because of this fault, even an acquire that would wait for ever. */
   readonly refuses?: readonly string[];
-  /** Whether it is a true answer to such a request; default: to all. */
+  /** Whether a server could truly give this answer to such a request. Default: to every request. */
   honest?(request: RequestShape): boolean;
 }
 
@@ -29,7 +29,7 @@ function plain(name: string, action: FaultAction): FaultKind {
   return { name, arm: (world, match) => world.server.faults.on(match, action) };
 }
 
-/** Mended `forMs` after it happened. */
+/** A fault that ends `forMs` after it happened. */
 function lasting(name: string, action: FaultAction, forMs: number): FaultKind {
   return {
     name: `${name} for ${forMs} ms`,
@@ -44,7 +44,7 @@ function lasting(name: string, action: FaultAction, forMs: number): FaultKind {
   };
 }
 
-/** The next keep-alive brings it, if nothing does before: until then it is news of the past. */
+/** The reply comes with the next frame, at the latest with a keep-alive. Until then what it says may be out of date. */
 function withheld(name: string): FaultKind {
   return {
     name,
@@ -56,7 +56,7 @@ function withheld(name: string): FaultKind {
   };
 }
 
-/** Ends the session, so that no order between its holder and the next is promised. */
+/** Ends the session by force. No order between the loss and the next grant is promised then. */
 function ending(name: string, when: "before" | "applied", silent: boolean): FaultKind {
   return {
     name,
@@ -72,7 +72,7 @@ function answering(err: ErrorName, refuses: readonly string[]): FaultKind {
   return { ...plain(`is answered ${err}`, { do: "answer", err }), refuses };
 }
 
-/** Answers like a server that is too busy for the moment: asked again, it serves, so that no call may fail by it. */
+/** Answers like a server that is too busy for a moment. It serves when asked again, so no call may fail because of this. */
 function passing(err: ErrorName, times: number): FaultKind {
   return {
     name: `is answered ${err} ${times === 1 ? "once" : `${times} times in a row`}`,
@@ -80,7 +80,7 @@ function passing(err: ErrorName, times: number): FaultKind {
   };
 }
 
-/** Something else happens right before the request is applied, or right behind its reply. */
+/** A fault that happens right before the request is applied, or right behind its reply. */
 function acting(
   name: string,
   when: "before" | "behind",
@@ -95,7 +95,7 @@ function acting(
         at: when === "before" ? "prep" : "applied",
         call({ session }) {
           const act = (): void => call(world, session, paths);
-          // An event in front of the answer that set its watch is what no server sends.
+          // No server sends an event in front of the answer to the request that set its watch.
           if (when === "before") act();
           else queueMicrotask(act);
         },
@@ -156,7 +156,7 @@ function deleteAll(world: World, paths: readonly string[], order: "front first" 
   }
 }
 
-/** Ended in several draws: the server chooses the order of the events about a session's own nodes, and where they break off. */
+/** One end in several draws: the server draws the order of the events of a session's own nodes, and where they break off. */
 export const endings: readonly FaultKind[] = [
   ...[1, 2, 3, 4].map((draw) => ending(`finds its session ended (draw ${draw})`, "before", false)),
   ending("finds its session ended without a word", "before", true),
@@ -195,7 +195,7 @@ export const requestFaults: readonly FaultKind[] = [
   answering("NoAuth", backend),
   {
     ...answering("NoNode", backend),
-    // Reaped parents, or a node ahead that has just gone; about what is there it would be a lie.
+    // True if the parents were removed, or if the node ahead has just gone. About a node that exists it would be a lie.
     honest: ({ op, own }) => op.startsWith("create") || (op === "getData" && !own),
   },
   { ...plain("meets a server that does not know it", { do: "unknown-op" }), refuses: ["UnsupportedError"] },

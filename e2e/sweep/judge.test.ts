@@ -53,7 +53,7 @@ it("convicts a grant behind another node, and a token that does not rise", async
   const held = await a.locks.mutex(path).acquire();
   const waiting = b.locks.mutex(path).acquire();
   await world.until(() => world.queued(path) === 2, 1_000);
-  // The event says that A's node has gone: nothing that a server ever sends.
+  // The event says that A's node is gone, although it exists. No server ever sends that.
   const [first] = contenders(world.server, path);
   await world.until(() => world.server.sessions().length === 2, 1_000);
   await world.sleep(10);
@@ -230,7 +230,7 @@ it.each([
   },
 );
 
-/** A client that does not exist reports a grant by this node, as no fault makes our own client do so. */
+/** Reports a grant by this node for a client that does not exist, because no fault makes our own client report one. */
 function reportGrant(
   world: World,
   node: ContenderNode | undefined,

@@ -13,17 +13,17 @@ export interface Lockable {
   requestRevoke?(): Promise<boolean>;
 }
 
-/** One way of having a lock that only one has at a time. */
+/** One kind of lock, in most cases an exclusive one. */
 export interface Recipe {
   readonly name: string;
   of(locks: ZooKeeperLocks, path: string): Lockable;
   /** Waiters have nodes of their own, in the order of their grants. */
   readonly queue: boolean;
-  /** How many permits there are, where the recipe knows such. */
+  /** The number of permits, if the recipe has permits. */
   readonly limit?: number;
 }
 
-/** A campaign is an acquire by another name. */
+/** Makes a campaign look like an acquire. */
 function electionAs(locks: ZooKeeperLocks, path: string, layout: "latch" | "selector"): Lockable {
   const election = locks.leaderElection(path, { layout });
   return {
@@ -41,7 +41,7 @@ function electionAs(locks: ZooKeeperLocks, path: string, layout: "latch" | "sele
 
 export const mutex: Recipe = { name: "mutex", queue: true, of: (locks, path) => locks.mutex(path) };
 
-/** Semaphores as locks that one has at a time. */
+/** Semaphores that are used as exclusive locks. */
 export const permitRecipes: readonly Recipe[] = [
   { name: "semaphore of one", queue: true, of: (locks, path) => locks.semaphore(path, 1) },
   {
@@ -72,13 +72,13 @@ export const electionsAndNaive: readonly Recipe[] = [
   { name: "naive mutex", queue: false, of: (locks, path) => locks.naiveMutex(path) },
 ];
 
-/** Draws from all recipes of schedules, the mutex as often as all others. */
+/** Draws one of the recipes of schedules: the mutex as often as all others together. */
 export function drawRecipe(random: () => number): Recipe {
   const others = [readWriteLock, permits, writeLock, ...permitRecipes, ...electionsAndNaive];
   return random() < 0.5 ? mutex : (others[Math.floor(random() * others.length)] as Recipe);
 }
 
-/** A recipe with operations of its own; as a lock that one has at a time it is among the others. */
+/** A recipe with its own operations. As an exclusive lock it is `writeLock`. */
 export const readWriteLock: Recipe = {
   name: "read-write lock",
   queue: true,

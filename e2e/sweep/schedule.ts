@@ -14,15 +14,15 @@ export interface ScheduleResult {
   readonly lent: number;
 }
 
-/** Locks are kept for their next owner, and clients come back more often, so that there is one. */
+/** Locks are kept for their next owner. Clients then come back more often, so that there is a next owner. */
 const keeping: ZooKeeperLocksOptions = { keepMs: 400, maxKeepMs: 3_000, fenceBy: "token-and-turn" };
 
-/** Longest that a schedule may take once its last fault is armed, in its own time. */
+/** The longest time that a schedule may take from its start, in its own time. */
 const limitMs = 180_000;
-/** Faults happen within so many requests. */
+/** A fault happens at one of this many first requests. */
 const horizon = 90;
 
-/** Kinds after which a recipe may rightly be stuck or refuse for good are left to the sweep. */
+/** Without the kinds after which a recipe may rightly be stuck or refuse for good. Only the sweep tries those. */
 const drawnRequestFaults = requestFaults.filter(({ refuses }) => refuses === undefined);
 
 /** The errors that a caller may get in an outage; every other error is a violation. */
@@ -36,8 +36,8 @@ const excusable = new Set([
 ]);
 
 /**
- * Many clients, locks and faults, all drawn from one seed. Faults happen at counted requests, never at times, and time moves only when
- * everything is at rest, so the seed gives the same run again.
+ * Runs many clients, locks and faults, all drawn from one seed. Faults happen at counted requests, never at a fixed time, and
+ * time moves only when everything is at rest. So the seed gives the same run again.
  */
 export async function runSchedule(seed: number, { kept = false } = {}): Promise<ScheduleResult> {
   await using world = await World.start(seed);
@@ -115,7 +115,7 @@ class Schedule {
     });
   }
 
-  /** Places are taken away by hand, holder's or waiter's: one, or it and those behind it in either order. */
+  /** Deletes nodes of holders or waiters by hand: one, or one and up to two behind it, in either order. */
   #armEviction(): void {
     const { faults, operator } = this.#world.server;
     const call = (): void => {
@@ -147,7 +147,7 @@ class Schedule {
     else await this.#world.sleep(this.#below(1_000));
   }
 
-  /** The lock to use: one side of it, which is drawn, where there are several. */
+  /** The lock to use. The side of a read-write lock and the number of permits are drawn. */
   #lockOf({ locks }: Client, { path, recipe }: LockInUse): Lockable {
     if (recipe === readWriteLock && this.#random() < 0.6) return locks.readWriteLock(path).read;
     if (recipe !== permits) return recipe.of(locks, path);
@@ -160,7 +160,7 @@ class Schedule {
     };
   }
 
-  /** What one recipe alone can do. */
+  /** Does what only this recipe can do. */
   async #special(client: Client, { path, recipe }: LockInUse): Promise<void> {
     if (recipe === mutex) await this.#enterTwice(client, path);
     else if (recipe === readWriteLock) await this.#downgrade(client, path);
@@ -178,7 +178,7 @@ class Schedule {
     await this.#excused(() => write.release());
   }
 
-  /** Called off after some requests of anybody, or in the very moment of the grant. */
+  /** An acquire that is aborted after some requests of any client, or at the moment of its grant. */
   async #callOff(client: Client, path: string, lock: Lockable): Promise<Held | null> {
     const patience = new AbortController();
     const { faults } = this.#world.server;
@@ -219,7 +219,7 @@ class Schedule {
     );
   }
 
-  /** Mostly short, sometimes until the own node is watched, seldom until a keep-alive was due. */
+  /** Uses the lock: mostly for a short time, sometimes until the own node is watched, seldom until a keep-alive was due. */
   async #work(): Promise<void> {
     const drawn = this.#random();
     if (drawn < 0.3) return;

@@ -6,7 +6,7 @@ import { writeLog } from "./support/artefact.js";
 const given = Number(process.env.HOLDFAST_SEED);
 const replaying = Number.isInteger(given) && given > 0;
 const replays = 10;
-/** Seeds are handed on to the chance of each client, times a thousand. */
+/** The seed times a thousand, plus a number, is the seed of each client's random numbers. */
 const largestSeed = 2_000_000_000;
 
 it.each([

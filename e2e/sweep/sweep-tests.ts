@@ -5,15 +5,15 @@ import type { Recipe } from "./recipes.js";
 import { writeLog } from "./support/artefact.js";
 import { describePoint, faultsFor, type Point, pointsOf, tryPoint } from "./sweep.js";
 
-/** What to run for one point again: its words stand in the title of the failure. */
+/** Runs one point again: only the points whose description contains this text. A failure prints it. */
 const only = process.env.HOLDFAST_POINT;
 
 let covered = 0;
 
 /**
- * Tests that try one fault at each request, event and handshake of the operations.
+ * Registers tests that try one fault at each request, event and handshake of the operations.
  *
- * @param every a normal run takes every so many of the points, spread over all requests and kinds; a full run takes all
+ * @param every a normal run takes one of so many points, spread over all requests and kinds; a full run takes all
  * @param file the test file that calls this, for the line that runs one point again
  */
 export function sweep(recipe: Recipe, operations: readonly Operation[], every: number, file: string): void {

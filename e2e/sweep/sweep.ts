@@ -30,7 +30,7 @@ export interface Outcome {
 
 const operationLimitMs = 60_000;
 
-/** What the operation sends and is sent when nothing goes wrong. */
+/** The requests, events and handshakes of the operation when nothing goes wrong. */
 export async function pointsOf(operation: Operation, recipe: Recipe): Promise<Point[]> {
   await using world = await World.start(1);
   const stage = new Stage(world, recipe, []);
@@ -41,7 +41,7 @@ export async function pointsOf(operation: Operation, recipe: Recipe): Promise<Po
       let nth = 0;
       const fault = world.server.faults.on(
         { ...match, session, times: Number.POSITIVE_INFINITY },
-        // An event cannot call back: its hold opens at once.
+        // A rule for an event cannot call a function, so it holds the event for 0 ms.
         target === "request" ? { do: "run", at: "frame", call: () => {} } : { do: "hold", forMs: 0 },
       );
       const happened = fault.happened.bind(fault);
@@ -80,12 +80,12 @@ export function describePoint(
   return `${recipe.name}, ${operation.name}: ${target} ${nth} of ${client} (${op}) ${kind.name}`;
 }
 
-/** Has the fault happen at exactly this point, lets it mend, and judges. */
+/** Makes the fault happen at exactly this point, lets it end, and judges the run. */
 export async function tryPoint(point: Point, kind: FaultKind): Promise<Outcome> {
   const { operation, recipe, client, target, nth } = point;
   await using world = await World.start(seedOf(describePoint(point, kind)));
   const { witness } = world;
-  // A server that refuses a delete for good leaves the node to the end of the session, which its owner then brings about.
+  // If the server refuses a delete for good, the node stays until the session ends. So its owner then closes the provider.
   const stuck = point.op === "delete" && kind.refuses !== undefined;
   const refuses = [...(kind.refuses ?? []), ...(stuck ? ["ProviderClosedError"] : [])];
   const stage = new Stage(world, recipe, refuses);
@@ -107,7 +107,7 @@ export async function tryPoint(point: Point, kind: FaultKind): Promise<Outcome> 
   return { hit: fault.hits.length > 0, violations, refusals, grants, lines: world.lines };
 }
 
-/** A point is the same run each time, and no two points have the same chance. */
+/** The seed of a point: the point gives the same run each time, with its own random numbers. */
 function seedOf(title: string): number {
   let seed = 7;
   for (const letter of title) seed = (seed * 31 + letter.charCodeAt(0)) % 1_000_003;

@@ -2,7 +2,7 @@ import type { Held } from "../recipes.js";
 import type { Stage } from "../support/stage.js";
 import { givenUp, type Operation } from "./operation.js";
 
-/** Held by operations between `before` and `act`. */
+/** The holds that `before` took for `act`. */
 const held = new WeakMap<Stage, Record<string, Held | null>>();
 
 async function holds(stage: Stage, label: string, options = {}): Promise<void> {
@@ -22,7 +22,7 @@ async function acquireAndRelease(stage: Stage, label: string): Promise<void> {
   await stage.release(label, await stage.acquire(label));
 }
 
-/** `B` is called off as it is woken up, while the grant is on its way through the client. */
+/** The acquire of `B` is aborted when it is notified, while the grant is on its way through the client. */
 async function calledOffAtTheGrant(stage: Stage, callOff: (abort: () => void) => void): Promise<void> {
   const { locks } = stage.client("B");
   const patience = new AbortController();
@@ -36,7 +36,7 @@ async function calledOffAtTheGrant(stage: Stage, callOff: (abort: () => void) =>
   await last;
 }
 
-/** What a lock that one has at a time does on the wire, one thing at a time. */
+/** What an exclusive lock does on the wire, one thing in each operation. */
 export const exclusiveOperations: readonly Operation[] = [
   {
     name: "a free acquire and its release",
@@ -233,7 +233,7 @@ export const exclusiveOperations: readonly Operation[] = [
   },
 ];
 
-/** What the mutex alone can do. */
+/** The operations that only the mutex has. */
 export const mutexOperations: readonly Operation[] = [
   {
     name: "a revocation that is heeded",
@@ -245,7 +245,7 @@ export const mutexOperations: readonly Operation[] = [
       const waiting = acquireAndRelease(stage, "B");
       await stage.whenQueued(2);
       await stage.allow(() => stage.client("B").locks.mutex(stage.path).requestRevoke(), givenUp);
-      // A fault may have swallowed the request, which promises nothing.
+      // A fault may have swallowed the revoke request. That is allowed, because such a request promises nothing.
       await Promise.race([asked, stage.world.sleep(3_000)]);
       await stage.release("A", handle);
       await waiting;

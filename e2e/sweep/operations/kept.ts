@@ -7,12 +7,12 @@ async function pair(stage: Stage, label: string): Promise<void> {
   await stage.release(label, await stage.acquire(label));
 }
 
-/** The first pair makes the parents; behind the third the lock is kept, unless a fault has come between. */
+/** Three pairs: the first makes the parents; after the third the lock is kept, unless a fault came between. */
 async function keep(stage: Stage): Promise<void> {
   for (let times = 0; times < 3; times++) await pair(stage, "A");
 }
 
-/** What a lock does on the wire that its provider keeps for its next owner. */
+/** The operations of a lock that its provider keeps for the next owner. */
 export const keptOperations: readonly Operation[] = [
   {
     name: "a lock that is kept, lent twice, and ends by itself",

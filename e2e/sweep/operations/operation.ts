@@ -5,16 +5,16 @@ import type { Stage } from "../support/stage.js";
 export interface Operation {
   readonly name: string;
   readonly clients: readonly string[];
-  /** What they have beside their connection. */
+  /** The options of the clients beside their connection. */
   readonly options?: ZooKeeperLocksOptions;
   /**
-   * Two clients answer each other at once: whether the second watches a node or finds it gone is chance, and so is the number of its
-   * events. A fault of an event that does not come is no finding then.
+   * Two clients react to each other at once. It is chance whether the second one watches a node or finds it gone, and so how
+   * many events it gets. A fault of an event that does not come is then no violation.
    */
   readonly races?: true;
-  /** What is there before. Not swept. */
+  /** Prepares the operation. No fault is tried here. */
   before?(stage: Stage): Promise<void>;
-  /** What is swept. */
+  /** The operation itself, in which a fault is tried at each request. */
   act(stage: Stage): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { permitsLabel } from "../support/believers.js";
 import type { Stage } from "../support/stage.js";
 import { givenUp, type Operation } from "./operation.js";
 
-/** The stage is set for a recipe with three permits. */
+/** The recipe of the stage has three permits. */
 const limit = 3;
 
 function semaphore(stage: Stage, label: string): Semaphore {

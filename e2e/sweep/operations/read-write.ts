@@ -22,7 +22,7 @@ async function holdsWrite(stage: Stage): Promise<void> {
   writes.set(stage, await stage.allow(() => rw(stage, "A").write.acquire()));
 }
 
-/** The write becomes a read; what a fault has left of either is given back. */
+/** Turns the write into a read and returns the read. Releases the write if a fault has left it held. */
 async function downgrade(stage: Stage): Promise<Held | null> {
   const write = writes.get(stage) ?? null;
   if (write === null) return null;
@@ -110,7 +110,7 @@ export const readWriteOperations: readonly Operation[] = [
         stage.client("B").locks.reentrantReadWriteLock(stage.path).write,
       );
       await stage.whenQueued(2);
-      // An owner that has lost its write asks for a read as anybody does, behind the writer that waits.
+      // An owner that has lost its write asks for a read like any other client, behind the writer that waits.
       // A server that stands still for longer than its limit gives no answer, which is an outage.
       const lost = ["LockLostError", "AcquireTimeoutError", "BackendError"];
       const read = await stage.allow(() => lock.read.acquire({ owner, waitMs: 3_000 }), lost);

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Writes what a failed run did where it outlives the run, and returns the path. */
+/** Writes the log of a failed run to a file that stays after the run, and returns its path. */
 export function writeLog(name: string, lines: readonly string[]): string {
   const folder = join(process.cwd(), "test-results", "sweep");
   mkdirSync(folder, { recursive: true });

@@ -1,24 +1,24 @@
 import type { LockEventBase, LockMode, PrimitiveKind } from "@holdfast/core";
 
-/** A client with a grant that it has not given back and of whose loss it has not heard. */
+/** A client that believes to hold: it has not given its grant back and has not reported its loss. */
 export interface Believer {
   readonly client: string;
   readonly name: string;
   readonly owner: string;
   readonly kind: PrimitiveKind;
   readonly mode: LockMode;
-  /** How many permits of a semaphore; 1 for all others. */
+  /** The number of permits of a semaphore; 1 for all other kinds. */
   readonly permits: number;
   readonly token: bigint;
-  /** How many owners have had the lock under this token before. */
+  /** How many owners had the lock under this token before. */
   readonly turn: number;
-  /** czxid of the node that it holds by: the token, but for a read beside a write, which bears the write's. */
+  /** The czxid of its node. It is the token, except for a read beside a write, whose token is the write's. */
   readonly node: bigint;
-  /** `null` when the node was gone already, which only a session ended by force excuses. */
+  /** `null` if the node was already gone at the grant, which only an end by force excuses. */
   readonly session: bigint | null;
 }
 
-/** The events of a semaphore do not carry how many permits were asked for: the label does. */
+/** A label that carries the number of permits, because the events of a semaphore do not. */
 export function permitsLabel(permits: number): string {
   return `permits ${permits}`;
 }
@@ -28,10 +28,10 @@ export function permitsOf({ owner }: LockEventBase): number {
   return told === null ? 1 : Number(told[1]);
 }
 
-/** Whether one of two must not hold while the other does. Permits are counted instead. */
+/** Whether the two must not hold at the same time. Permits of a semaphore are counted instead. */
 export function exclude(one: Believer, other: Believer): boolean {
   if (one.name !== other.name || one.kind === "semaphore") return false;
-  // A read beside a write of the same owner, and the write that it is beside.
+  // One owner's write and the read beside it do not exclude each other.
   if (one.client === other.client && one.owner === other.owner) return false;
   return one.mode === "exclusive" || other.mode === "exclusive";
 }

@@ -3,19 +3,19 @@ import type { EmbeddedZooKeeper } from "@holdfast/test-servers";
 /** Which part of a recipe's tree a node belongs to. */
 export type NodeRole = "contender" | "reader" | "writer" | "lease" | "fixed";
 
-/** A node of a lock as the server has it. */
+/** A node of a lock at the server. */
 export interface ContenderNode {
   readonly path: string;
   readonly role: NodeRole;
   readonly sequence: number;
-  /** czxid, which is the fencing token of the hold. */
+  /** The czxid, which is the fencing token of the hold. */
   readonly token: bigint;
   readonly session: bigint;
 }
 
 /**
- * All that clients have made for the lock at `path`: its queue in order, then the permits of a semaphore; the path itself where that is
- * the lock. Empty when it was never used.
+ * All nodes that clients made for the lock at `path`: its queue in order, then the permits of a semaphore. The path itself if
+ * that node is the lock. Empty if the lock was never used.
  */
 export function contenders(server: EmbeddedZooKeeper, path: string): ContenderNode[] {
   const { operator } = server;

@@ -2,7 +2,7 @@ import type { Millis, Runtime } from "@holdfast/core";
 import { seededRandom } from "@holdfast/core/testing";
 import { ManualClock } from "@holdfast/test-servers";
 
-/** One time for the server and all its clients, which can say when the next thing is due. */
+/** One clock for the server and all its clients. It knows when the next timer is due. */
 export class DrivenClock extends ManualClock {
   readonly #dueMs = new Map<symbol, Millis>();
 
@@ -23,7 +23,7 @@ export class DrivenClock extends ManualClock {
     };
   }
 
-  /** Moves to the time of the next timer and runs what is due then; `false` when nothing is set. */
+  /** Moves to the time of the next timer and runs what is due then. Returns `false` if no timer is set. */
   step(): boolean {
     let nextMs = Number.POSITIVE_INFINITY;
     for (const atMs of this.#dueMs.values()) nextMs = Math.min(nextMs, atMs);
@@ -32,7 +32,7 @@ export class DrivenClock extends ManualClock {
     return true;
   }
 
-  /** A client's view of it, with chance of its own. */
+  /** The runtime of one client: this clock, and random numbers of its own. */
   runtime(seed: number): Runtime {
     const random = seededRandom(seed);
     const digits = (count: number): string =>

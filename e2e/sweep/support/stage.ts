@@ -3,7 +3,7 @@ import type { ZooKeeperLocksOptions } from "@holdfast/zk-recipes";
 import type { Held, Lockable, Recipe } from "../recipes.js";
 import { type Client, sessionTimeoutMs, type World } from "./world.js";
 
-/** How long a step waits for another that a fault may have prevented. */
+/** How long a step waits for another step that a fault may have prevented. */
 const stepLimitMs = 2 * sessionTimeoutMs;
 
 /** One run of an operation: its clients, and the errors that they may get because of the fault. */
@@ -14,7 +14,7 @@ export class Stage {
   readonly #clients = new Map<string, Client>();
   /** Names of errors that the fault of this run excuses. */
   readonly #refuses: readonly string[];
-  /** Names of the errors of what was refused. */
+  /** Names of the errors with which calls have rejected. */
   readonly refusals: string[] = [];
 
   constructor(world: World, recipe: Recipe, refuses: readonly string[]) {
@@ -43,7 +43,7 @@ export class Stage {
     return this.recipe.of(this.client(label).locks, this.path);
   }
 
-  /** The handle, or `null` when the fault of this run excuses that there is none. */
+  /** The handle, or `null` if the acquire rejects. See `allow`. */
   acquire(label: string, options: AcquireOptions = {}): Promise<Held | null> {
     return this.allow(() => this.lock(label).acquire(options));
   }
@@ -55,7 +55,7 @@ export class Stage {
     if (outcome !== null) this.world.witness.gaveBack(label, handle, outcome);
   }
 
-  /** Leaves nothing that `work` rejects with unjudged: `null` for what is excused. `also`: names that need no fault. */
+  /** Returns `null` if `work` rejects. An error that neither the fault of this run nor `also` excuses is a violation. */
   async allow<T>(work: () => Promise<T>, also: readonly string[] = []): Promise<T | null> {
     try {
       return await work();
@@ -70,7 +70,7 @@ export class Stage {
     }
   }
 
-  /** Waits until so many are queued, or so long that the fault must have prevented it. */
+  /** Waits until the lock has `count` nodes, or until so much time has passed that the fault must have prevented it. */
   async whenQueued(count: number): Promise<void> {
     if (!this.recipe.queue) return await this.world.sleep(20);
     await this.world.until(() => this.world.queued(this.path) === count, stepLimitMs);

@@ -1,17 +1,17 @@
 import { channel } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 
-/** Turns of the loop without any change before everything counts as at rest: the server answers two turns after a request. */
+/** After so many turns of the loop without a change, everything is at rest: the server answers two turns after a request. */
 const quietTurns = 4;
-/** A network that does not deliver within so many turns is taken as it is, rather than waited for without end. */
+/** After so many turns without delivery, the network counts as at rest, so that nothing waits without end. */
 const patienceTurns = 5_000;
 
 const clientSockets = channel("net.client.socket");
 const serverSockets = channel("net.server.socket");
 
 /**
- * Shows when no byte and no end of a connection is under way between sockets of this process, and nothing has happened for some
- * turns. A test that moves time only then has the same run again for the same seed, however slow the machine is.
+ * Shows when no byte and no end of a connection is under way between sockets of this process, and nothing has happened for
+ * some turns. A test that moves time only then gives the same run for the same seed, however slow the machine is.
  */
 export class WireRest implements Disposable {
   readonly #clients = new Set<Socket>();
@@ -30,7 +30,7 @@ export class WireRest implements Disposable {
     serverSockets.unsubscribe(this.#onServer);
   }
 
-  /** To be asked once in each turn of the loop. */
+  /** Call it once in each turn of the event loop. */
   atRest(): boolean {
     const signature = this.#look();
     if (signature === null) {
@@ -44,7 +44,7 @@ export class WireRest implements Disposable {
     return this.#quiet >= quietTurns;
   }
 
-  /** After time has moved: what that caused has to come to rest first. */
+  /** Call it after time has moved: what that caused has to come to rest first. */
   disturbed(): void {
     this.#quiet = 0;
   }
@@ -70,7 +70,7 @@ export class WireRest implements Disposable {
   readonly #onClient = (message: unknown): void => {
     const { socket } = message as { socket: Socket };
     this.#clients.add(socket);
-    // The port is not known any more once it is closed.
+    // A closed socket does not know its port any more, so the port is kept.
     socket.once("connect", () => Object.defineProperty(socket, "localPort", { value: socket.localPort }));
     socket.once("close", () => {
       if (socket.localPort === undefined) this.#clients.delete(socket);
@@ -83,7 +83,7 @@ export class WireRest implements Disposable {
   };
 }
 
-/** Whether the reader has something to read yet, bytes or the end. */
+/** Whether bytes or the end of the stream are still on their way to the reader. */
 function arrives(writer: Socket, reader: Socket): boolean {
   if (reader.destroyed || reader.isPaused()) return false;
   if (writer.bytesWritten - writer.writableLength > reader.bytesRead) return true;

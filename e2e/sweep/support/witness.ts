@@ -5,10 +5,10 @@ import { type ContenderNode, contenders } from "./contenders.js";
 import type { DrivenClock } from "./driven-clock.js";
 
 /**
- * Judges every grant by what the server has in that very moment, which no client can see, and by what each client has heard.
+ * Judges every grant by the nodes that the server has at that moment, which no client can see, and by what each client knows.
  *
- * What is ended by force (a session closed at the server, a node deleted by hand) has no order against what a client hears:
- * its holder may believe until the news is there. Everything else, time-outs above all, must be known to the old holder first.
+ * An end by force is a session closed at the server or a node deleted by hand. For it no order is promised: the old holder may
+ * believe to hold until the event arrives. Every other end, above all a time-out, must be known to the old holder first.
  */
 export class Witness {
   readonly violations: string[] = [];
@@ -17,13 +17,13 @@ export class Witness {
   lent = 0;
   /** The limits of semaphores, by name; 1 for those that are not here. */
   readonly limits: Map<string, number> = new Map();
-  /** Nodes deleted by hand. */
+  /** The number of nodes deleted by hand. */
   evictions = 0;
   readonly #server: EmbeddedZooKeeper;
   readonly #clock: DrivenClock;
   readonly #log: (line: string) => void;
   readonly #believers = new Map<string, Believer>();
-  /** Token and turn in one number: of one grant that is kept, the owners have rising turns. */
+  /** The last token and turn of each lock, in one number. The owners of one kept grant have rising turns. */
   readonly #lastRank = new Map<string, bigint>();
   readonly #forcedSessions = new Set<bigint>();
   readonly #forcedTokens = new Set<bigint>();
@@ -33,10 +33,10 @@ export class Witness {
   readonly #forcedNames = new Set<string>();
   /** Nodes that ended in one transaction with the node ahead of them. */
   readonly #ownHeirs = new Set<bigint>();
-  /** Nodes that ended with their session, whose connection was left open and mute: their client cannot know before its lease is over. */
+  /** Nodes whose session ended while its connection stayed open and mute: the client cannot know before its lease is over. */
   readonly #unheard = new Set<bigint>();
   readonly #expiries: { readonly fault: Fault; seen: number }[] = [];
-  /** Granted what was gone by force already: the news is right behind, or came before and was not heeded. */
+  /** Grants of nodes that were already gone by force: the event comes right behind, or it came before and was ignored. */
   readonly #doubtful = new Set<Believer>();
   #excusedUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -76,18 +76,18 @@ export class Witness {
     locks.events.on("request-settled", ({ op, outcome }) => this.#log(`${client} . ${op} ${outcome}`));
   }
 
-  /** To be called before the last handle of a hold is given back. */
+  /** Call it before the last handle of a hold is released. */
   givesBack(client: string, handle: Held): void {
     this.#believers.delete(keyOf(client, handle));
   }
 
-  /** To be called before a write is made a read: from the moment that the read is there, readers may join it. */
+  /** Call it before a write is downgraded. From the moment that the read exists, other readers may join it. */
   downgrades(client: string, handle: Held): void {
     const believer = this.#believers.get(keyOf(client, handle));
     if (believer !== undefined) this.#believers.set(keyOf(client, handle), { ...believer, mode: "shared" });
   }
 
-  /** To be called with what a release said. */
+  /** Call it with the outcome of a release. */
   gaveBack(client: string, handle: Held, outcome: string): void {
     if (outcome !== "released") return;
     const nodes = contenders(this.#server, handle.name);
@@ -96,7 +96,10 @@ export class Witness {
     }
   }
 
-  /** This rule ends sessions by force. Whose turn in the queues of `paths` that would be is noted before it does. `silent`: nothing is sent. */
+  /**
+   * Registers a fault that ends sessions by force. Before it does, the nodes in the queues of `paths` are noted that have a node
+   * of the same session right ahead. `silent`: nothing is sent to the client.
+   */
   expects(fault: Fault, paths: readonly string[], silent: boolean): void {
     this.#expiries.push({ fault, seen: 0 });
     const happened = fault.happened.bind(fault);
@@ -111,7 +114,7 @@ export class Witness {
     };
   }
 
-  /** A client that hears of the end of its session must find all its handles lost. */
+  /** When a client reports that its session is lost, all its handles must be lost. */
   #checkTold(client: string): void {
     for (const { client: holder, name, token } of this.#believers.values()) {
       if (holder === client)
@@ -139,7 +142,7 @@ export class Witness {
     this.excuseUntil(this.#clock.nowMs());
   }
 
-  /** Frames that were held back come out until then, and may be about what has ended since. */
+  /** Until `atMs` held frames may still arrive, and may be about nodes that have ended since. */
   excuseUntil(atMs: number): void {
     this.#excusedUntilMs = Math.max(this.#excusedUntilMs, atMs);
   }
@@ -149,7 +152,7 @@ export class Witness {
     this.violations.push(what);
   }
 
-  /** To be called whenever something may have happened, so that the moment of an end is known. */
+  /** Call it whenever something may have happened, so that the time of each end by force is known. */
   look(): void {
     for (const expiry of this.#expiries) {
       for (const hit of expiry.fault.hits.slice(expiry.seen)) this.forcedSession(hit.session);
@@ -157,7 +160,7 @@ export class Witness {
     }
   }
 
-  /** To be called when all that was sent has been handled, before time moves on. */
+  /** Call it when everything that was sent has been handled, before time moves on. */
   allIsHeard(): void {
     for (const believer of this.#doubtful) {
       if (this.#clock.nowMs() < this.#excusedUntilMs) continue;
@@ -186,7 +189,7 @@ export class Witness {
       else if (other.client === client)
         this.violation(`${who} by its own end, and holds with ${other.token}`);
     }
-    // A read beside a write is all that is left of it.
+    // A read beside a write takes the place of the write here.
     if (grant.kind === "read-write-lock" && grant.mode === "shared") {
       this.#believers.delete(keyOf(client, { ...grant, mode: "exclusive" }));
     }
@@ -194,8 +197,8 @@ export class Witness {
   }
 
   /**
-   * Only an end by force can be news to its client. A waiter watches its node, so it must hear at once; permits and the node of a
-   * naive mutex are made when their turn has come, and watched from then on.
+   * Only an end by force may be unknown to the client at the grant. A waiter watches its node, so its client must learn of the
+   * end at once. Permits and the node of a naive mutex are made when their turn has come, and are watched from then on.
    */
   #checkMissing(who: string, believer: Believer, contended: boolean): void {
     if (this.#ownHeirs.has(believer.token)) this.violation(`${who} by the end of its own session`);
@@ -206,8 +209,9 @@ export class Witness {
   }
 
   /**
-   * A read is being taken beside a write that was deleted by hand: it has the write's number, finds that the write is gone, and
-   * goes as well. Its caller is refused, so that no client holds by it. One that was granted before is a hold like any other.
+   * The node of a read that is being taken beside a write that was deleted by hand. It has the write's number. The client finds
+   * that the write is gone, gives this node up as well and refuses its caller, so that no client holds by it. A read that was
+   * granted before is a hold like any other.
    */
   #refusedBeside({ path, token }: ContenderNode): boolean {
     if (!path.includes(readBase) || !this.#forcedWrites.has(placeOf(path))) return false;
@@ -218,7 +222,7 @@ export class Witness {
     const ahead = nodes.filter((node) => standsInTheWay(node, own) && !this.#refusedBeside(node));
     if (ahead.length > 0) this.violation(`${who} behind ${ahead.map(({ path }) => path).join(", ")}`);
     if (own.role === "lease") this.#checkPermits(who, believer, nodes);
-    // A read beside a write has the write's token; permits are no order.
+    // Shared grants have no rising tokens: a read beside a write has the write's token, and permits have no order.
     if (believer.mode === "shared") return;
     const last = this.#lastRank.get(believer.name) ?? -1n;
     const rank = (believer.token << 16n) + BigInt(believer.turn);
@@ -226,7 +230,7 @@ export class Witness {
     this.#lastRank.set(believer.name, rank);
   }
 
-  /** A lease node that was made later is not granted yet: a client that finds too many gives its own back. */
+  /** Lease nodes that were made later are not counted, because a client that finds too many deletes its own. */
   #checkPermits(who: string, believer: Believer, nodes: readonly ContenderNode[]): void {
     const limit = believer.kind === "semaphore" ? (this.limits.get(believer.name) ?? 1) : 1;
     const taken = nodes.filter(({ role, token }) => role === "lease" && token <= believer.token).length;
@@ -251,8 +255,8 @@ export class Witness {
   }
 
   /**
-   * What `naiveMutex()` says of itself: until the holder whose node was deleted by hand hears of that, its own delete takes the
-   * next holder's node, which has the same name.
+   * The docstring of `naiveMutex()` says it: until the holder whose node was deleted by hand learns of that, its own delete takes
+   * the next holder's node, which has the same name.
    */
   #mayBeTakenForAnother({ kind, name }: Believer): boolean {
     return (
@@ -275,7 +279,7 @@ function keyOf(client: string, { name, mode = "shared", owner }: Held): string {
   return `${client} ${name} ${mode} ${typeof owner === "string" ? owner : owner.id}`;
 }
 
-/** A read beside a write bears the write's token: only the roles of the nodes differ. */
+/** Finds the node of a grant. A read beside a write has the write's token: only the roles of the nodes differ. */
 function ownNodeOf(
   grant: Pick<Grant, "token" | "mode">,
   nodes: readonly ContenderNode[],
@@ -285,7 +289,10 @@ function ownNodeOf(
   return nodes.find(({ role, sequence }) => role === "reader" && sequence === own.sequence);
 }
 
-/** Whether a node stands in the way by Curator's rules: a reader waits for writers alone, others for all; permits and a fixed node know no queue. */
+/**
+ * Whether a node stands in the way by Curator's rules. A reader waits for the writers ahead, others for all nodes ahead.
+ * Permits and a fixed node have no queue.
+ */
 function standsInTheWay(node: ContenderNode, own: ContenderNode): boolean {
   if (own.role === "lease" || own.role === "fixed") return false;
   if (own.role === "reader" && node.role !== "writer") return false;

@@ -8,13 +8,13 @@ import { DrivenClock } from "./driven-clock.js";
 import { WireRest } from "./wire-rest.js";
 import { Witness } from "./witness.js";
 
-/** The time-out of all sessions; at ticks of 500 ms. */
+/** The time-out of all sessions. The server's tick is 500 ms. */
 export const sessionTimeoutMs: Millis = 4_000;
 
 export interface Client {
   readonly label: string;
   readonly locks: ZooKeeperLocks;
-  /** The id of its present session, 0n when there is none at the server. */
+  /** The id of the session that it had when it was opened; 0n if the server had none. */
   readonly session: bigint;
 }
 
@@ -24,8 +24,8 @@ export interface LockInUse {
 }
 
 /**
- * A server and clients over real sockets, and time that moves only when all of them are at rest: waits of seconds take no time,
- * and a seed gives the same run again.
+ * A server and clients over real sockets. Time moves only when all of them are at rest: waits of seconds take no real time, and
+ * a seed gives the same run again.
  */
 export class World implements AsyncDisposable {
   readonly seed: number;
@@ -63,7 +63,7 @@ export class World implements AsyncDisposable {
     this.lines.push(`${(this.clock.nowMs() - 1_000).toFixed(0).padStart(6)} ${line}`);
   }
 
-  /** A connected provider with a session of its own. */
+  /** Opens a connected provider with its own session. */
   async open(label: string, options: ZooKeeperLocksOptions = {}): Promise<Client> {
     const runtime = this.clock.runtime(this.seed * 1_000 + this.clients.length + 1);
     const before = new Set(this.server.sessions().map(({ id }) => id));
@@ -104,7 +104,7 @@ export class World implements AsyncDisposable {
     this.clock.at(this.clock.nowMs() + ms, act);
   }
 
-  /** Whether `condition` came true within `limitMs`; looked at in every turn. */
+  /** Whether `condition` came true within `limitMs`. It is checked in every turn of the loop. */
   until(condition: () => boolean, limitMs: Millis): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (met: boolean): void => {
@@ -126,7 +126,8 @@ export class World implements AsyncDisposable {
   }
 
   /**
-   * All faults are healed and all clients are done: nothing may be left, the locks must be there for the next client, and the sessions go.
+   * Call it when all clients are done. Heals all faults, and expects that no node is left, that the next client gets the locks,
+   * and that all sessions end.
    */
   async finish(locks: readonly LockInUse[]): Promise<void> {
     const { server, witness } = this;
