@@ -6,7 +6,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiConsumer;
 import org.apache.curator.framework.CuratorFramework;
 
-/** What can be asked of a peer. Clients and the objects of recipes go by names that the asker chooses. */
+/** The commands of a peer. The tests choose the names of clients and of the objects of recipes. */
 final class Commands {
     private final Map<String, Command> commands = new ConcurrentHashMap<>();
     private final Known<CuratorFramework> clients = new Known<>("client");

@@ -9,10 +9,10 @@ import java.util.List;
 import org.apache.curator.framework.CuratorFramework;
 
 /**
- * Takes an exclusive lock again and again and, while holding, adds one to a number in a file that nothing but the lock
- * protects: two holders at once lose an update. Each grant leaves a line {@code label czxid nodeName countBefore} in a
- * log shared by all contenders, with {@code -} for what is not known; since it is written while holding, its order is
- * the order of the grants.
+ * Takes an exclusive lock again and again. While it holds, it adds one to a number in a file that only the lock protects:
+ * two holders at once lose an update. Each grant leaves a line {@code label czxid nodeName countBefore} in a log that all
+ * contenders share, with {@code -} for what is not known. The lines are written by the holder, so their order is the
+ * order of the grants.
  */
 final class Contender {
     private Contender() {}
@@ -23,7 +23,7 @@ final class Contender {
             String label) throws Exception {
         Path counter = Path.of(counterFile);
         Path log = Path.of(logFile);
-        // Made on the thread that uses it: all takes and gives run here.
+        // Made on the thread that uses it: all acquires and releases run here.
         try (Turns turns = Turns.of(recipe, client, path, label)) {
             for (int grant = 0; grant < grants; grant++) {
                 turns.next((node, czxid) -> {

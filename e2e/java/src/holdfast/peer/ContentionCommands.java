@@ -1,6 +1,6 @@
 package holdfast.peer;
 
-/** Loops that take and give back on their own, judged by what they leave in files. */
+/** Loops that take and give back locks on their own. Tests judge them by what they leave in files. */
 final class ContentionCommands {
     private ContentionCommands() {}
 

@@ -3,7 +3,7 @@ package holdfast.peer;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Things under the names that the asker chose for them. */
+/** Objects under the names that the tests chose for them. */
 final class Known<T> {
     private final String what;
     private final Map<String, T> things = new ConcurrentHashMap<>();

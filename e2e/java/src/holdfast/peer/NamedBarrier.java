@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 
-/** A gate of Curator: its waiters go on when it is removed. */
+/** A barrier of Curator: its waiters go on when it is removed. */
 final class NamedBarrier {
     private NamedBarrier() {}
 

@@ -18,7 +18,7 @@ final class NamedDoubleBarrier {
         // doubleBarrier.new <member> <client> <path> <members>
         new Recipe<NamedDoubleBarrier>(commands, "doubleBarrier", (client, a, tell) ->
                 new NamedDoubleBarrier(client, a.get(0), Integer.parseInt(a.get(1))))
-                // enter, leave <waitMs, negative for ever> -> whether all did in time
+                // enter, leave <waitMs, negative for ever> -> whether all members did so in time
                 .verb("enter", (member, a) -> member.thread.run(() -> member.enter(Long.parseLong(a.get(0)))))
                 .verb("leave", (member, a) -> member.thread.run(() -> member.leave(Long.parseLong(a.get(0)))));
     }

@@ -30,7 +30,7 @@ final class NamedGroupMember {
                 });
     }
 
-    /** Curator refuses until it knows that the node is there, and has no signal for that: so it is asked again for a while. */
+    /** Curator refuses until it knows that the node exists, and gives no signal for that. So the call is repeated for a while. */
     private static List<String> setData(GroupMember member, byte[] data) throws InterruptedException {
         long endNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(CREATED_WITHIN_MS);
         while (true) {

@@ -5,7 +5,7 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
 
-/** A {@link LeaderLatch}, whose listener tells {@code leader} and {@code notLeader}. */
+/** A {@link LeaderLatch}, whose listener sends the events {@code leader} and {@code notLeader}. */
 final class NamedLatch {
     private NamedLatch() {}
 
@@ -22,7 +22,7 @@ final class NamedLatch {
                 // -> id and whether it leads; an empty id and false while there is no candidate
                 .verb("leader", (latch, a) -> Answer.participants(List.of(latch.getLeader())))
                 .verb("participants", (latch, a) -> Answer.participants(latch.getParticipants()))
-                // close <SILENT or NOTIFY_LEADER>: whether the listener hears of the end of the leadership
+                // close <SILENT or NOTIFY_LEADER>: whether the listener is notified of the end of the leadership
                 .verb("close", (latch, a) -> {
                     latch.close(LeaderLatch.CloseMode.valueOf(a.get(0)));
                     return List.of();

@@ -4,7 +4,7 @@ import java.util.List;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 
-/** Mutexes on several paths as one, on one thread. The time of an acquire is that of each member, not of all. */
+/** Mutexes on several paths as one lock, on one thread. The limit of an acquire is that of each member, not of all. */
 final class NamedMultiLock {
     private final InterProcessMultiLock lock;
     private final OwnThread thread = new OwnThread();
@@ -20,7 +20,7 @@ final class NamedMultiLock {
                 .verb("acquire", (lock, a) -> lock.thread.run(() ->
                         Answer.of(NamedSemaphoreMutex.acquire(lock.lock, Long.parseLong(a.get(0))))))
                 .verb("release", (lock, a) -> lock.thread.silently(lock.lock::release))
-                // What Curator believes of all members.
+                // Whether Curator believes to hold all members.
                 .verb("holding", (lock, a) -> lock.thread.run(() -> Answer.of(lock.lock.isAcquiredInThisProcess())));
     }
 }

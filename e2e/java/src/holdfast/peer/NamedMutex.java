@@ -22,11 +22,11 @@ final class NamedMutex {
                 // acquire <waitMs, negative for ever> -> true and node path and czxid, or false
                 .verb("acquire", (mutex, a) -> mutex.acquire(Long.parseLong(a.get(0))))
                 .verb("release", (mutex, a) -> mutex.thread.silently(mutex.mutex::release))
-                // What Curator believes: it keeps this after the end of the session.
+                // Whether Curator believes to hold it; Curator does so even after the end of the session.
                 .verb("holding", (mutex, a) -> Answer.of(mutex.mutex.isAcquiredInThisProcess()))
                 // -> node paths in Curator's order
                 .verb("participants", (mutex, a) -> new ArrayList<>(mutex.mutex.getParticipantNodes()))
-                // For the next acquire only, as Curator forgets the listener at the release; later the event "revoked".
+                // For the next acquire only, because Curator forgets the listener at the release. Later the event "revoked".
                 .verb("makeRevocable", (mutex, a) -> {
                     mutex.mutex.makeRevocable(ignored -> mutex.tell.say("revoked"));
                     return List.of();

@@ -7,8 +7,8 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 
 /**
- * Both halves of a read-write lock, {@code read} and {@code write}, on threads that go by names: a writer may take the
- * read lock, too, and become a reader, but only on one and the same thread.
+ * Both halves of a read-write lock, {@code read} and {@code write}. Calls name the thread on which they run: a writer may
+ * also take the read lock and become a reader, but only on the same thread.
  */
 final class NamedReadWriteLock {
     private final PathReadWriteLock lock;
@@ -27,7 +27,7 @@ final class NamedReadWriteLock {
                 // release <half> <thread>
                 .verb("release", (lock, a) ->
                         lock.threads.get(a.get(1)).silently(() -> lock.lock.half(a.get(0)).release()))
-                // holding <half>: what Curator believes, of all threads
+                // holding <half> -> whether Curator believes that any thread holds it
                 .verb("holding", (lock, a) -> Answer.of(lock.lock.half(a.get(0)).isAcquiredInThisProcess()))
                 // participants <half> -> node paths of that half in Curator's order, waiters included
                 .verb("participants", (lock, a) -> new ArrayList<>(lock.lock.half(a.get(0)).getParticipantNodes()));

@@ -8,8 +8,8 @@ import org.apache.curator.framework.recipes.leader.LeaderSelector;
 import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
 
 /**
- * A {@link LeaderSelector} whose callback leads until it is asked to resign or is interrupted. It tells {@code took},
- * and then {@code resigned} or {@code interrupted}, once for each term.
+ * A {@link LeaderSelector} whose callback leads until it is asked to resign or is interrupted. In each term it sends the
+ * event {@code took}, and then {@code resigned} or {@code interrupted}.
  */
 final class NamedSelector extends LeaderSelectorListenerAdapter {
     private static final long RESIGN_WITHIN_MS = 5_000;
@@ -35,7 +35,7 @@ final class NamedSelector extends LeaderSelectorListenerAdapter {
                     selector.selector.start();
                     return List.of();
                 })
-                // -> whether it stands again; false when it did already
+                // -> whether it stands again; false if it stood already
                 .verb("requeue", (selector, a) -> Answer.of(selector.selector.requeue()))
                 .verb("hasLeadership", (selector, a) -> Answer.of(selector.selector.hasLeadership()))
                 // -> id and whether it leads; an empty id and false while there is no candidate

@@ -32,7 +32,7 @@ final class NamedSemaphore {
                         semaphore.acquire(Integer.parseInt(a.get(0)), Long.parseLong(a.get(1))))
                 // release <node name>...
                 .verb("release", NamedSemaphore::release)
-                // setNodeData <data in hex>: of the leases to come
+                // setNodeData <data in hex>: the data of later leases
                 .verb("setNodeData", (semaphore, a) -> {
                     semaphore.semaphore.setNodeData(Answer.bytes(a.get(0)));
                     return List.of();

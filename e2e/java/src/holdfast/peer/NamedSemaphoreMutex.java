@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 
-/** Any thread may let go of it, so it has none of its own. */
+/** A mutex that any thread may release, so it has no thread of its own. */
 final class NamedSemaphoreMutex {
     private NamedSemaphoreMutex() {}
 
@@ -19,7 +19,7 @@ final class NamedSemaphoreMutex {
                     mutex.release();
                     return List.of();
                 })
-                // What Curator believes.
+                // Whether Curator believes to hold it.
                 .verb("holding", (mutex, a) -> Answer.of(mutex.isAcquiredInThisProcess()));
     }
 

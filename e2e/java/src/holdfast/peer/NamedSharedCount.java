@@ -8,7 +8,7 @@ import org.apache.curator.framework.recipes.shared.SharedCountReader;
 import org.apache.curator.framework.recipes.shared.VersionedValue;
 import org.apache.curator.framework.state.ConnectionState;
 
-/** A {@link SharedCount}, whose listener tells {@code changed} with the new count. */
+/** A {@link SharedCount}, whose listener sends the event {@code changed} with the new count. */
 final class NamedSharedCount implements SharedCountListener {
     private final SharedCount count;
     private final Seen<Integer> seen = new Seen<>();

@@ -8,7 +8,7 @@ import org.apache.curator.framework.recipes.shared.SharedValueReader;
 import org.apache.curator.framework.recipes.shared.VersionedValue;
 import org.apache.curator.framework.state.ConnectionState;
 
-/** A {@link SharedValue}, whose listener tells {@code changed} with the new value. All values are in hex. */
+/** A {@link SharedValue}, whose listener sends the event {@code changed} with the new value. All values are in hex. */
 final class NamedSharedValue implements SharedValueListener {
     private final SharedValue value;
     private final Seen<byte[]> seen = new Seen<>();

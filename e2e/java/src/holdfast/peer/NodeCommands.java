@@ -6,7 +6,7 @@ import org.apache.curator.framework.recipes.cache.ChildData;
 import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.recipes.locks.Revoker;
 
-/** Single nodes and trees of them, beside all recipes. */
+/** Commands for single nodes and trees of them, which belong to no recipe. */
 final class NodeCommands {
     private NodeCommands() {}
 

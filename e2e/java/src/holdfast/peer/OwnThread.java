@@ -8,7 +8,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** Curator's mutexes belong to threads and commands arrive on any: what belongs together is done on one of these. */
+/** Curator's mutexes belong to threads, and commands arrive on any thread. So all calls of one object run on one of these. */
 final class OwnThread {
     interface Body {
         void run() throws Exception;
@@ -34,7 +34,7 @@ final class OwnThread {
         });
     }
 
-    /** As many as there are names. */
+    /** One thread for each name. */
     static final class Named {
         private final Map<String, OwnThread> threads = new ConcurrentHashMap<>();
 

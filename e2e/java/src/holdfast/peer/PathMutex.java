@@ -4,7 +4,7 @@ import java.util.List;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 
-/** Curator's mutex, which also tells the node it holds: the accessor is protected in the oldest Curator of the tests. */
+/** Curator's mutex, which also gives the node it holds: the oldest Curator of the tests has the accessor protected. */
 final class PathMutex extends InterProcessMutex {
     private final CuratorFramework client;
 
@@ -13,7 +13,7 @@ final class PathMutex extends InterProcessMutex {
         this.client = client;
     }
 
-    /** Path and czxid of the held node. For the holding thread only. */
+    /** Path and czxid of the held node. Only the thread that holds may call it. */
     List<String> heldNode() throws Exception {
         String path = getLockPath();
         return List.of(path, String.valueOf(client.checkExists().forPath(path).getCzxid()));

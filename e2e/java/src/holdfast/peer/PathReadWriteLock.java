@@ -5,13 +5,13 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 
-/** Curator's read-write lock, which also tells the nodes it holds: the accessor is protected in the oldest Curator of the tests. */
+/** Curator's read-write lock, which also gives the nodes it holds: the oldest Curator of the tests has the accessor protected. */
 final class PathReadWriteLock extends InterProcessReadWriteLock {
     private final CuratorFramework client;
     private final Reading reading;
     private final Writing writing;
 
-    /** Data {@code null}: the client's own. */
+    /** If {@code data} is {@code null}, the nodes get the client's default data. */
     static PathReadWriteLock on(CuratorFramework client, String path, byte[] data) {
         Writing writing = new Writing(client, path, data);
         return new PathReadWriteLock(client, writing, new Reading(client, path, data, writing));
@@ -32,7 +32,7 @@ final class PathReadWriteLock extends InterProcessReadWriteLock {
         };
     }
 
-    /** Path and czxid of the held node. For the holding thread only. */
+    /** Path and czxid of the held node. Only the thread that holds may call it. */
     List<String> heldNode(String half) throws Exception {
         String path = half.equals("read") ? reading.path() : writing.path();
         return Answer.of(path, client.checkExists().forPath(path).getCzxid());

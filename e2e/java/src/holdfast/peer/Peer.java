@@ -14,7 +14,8 @@ import java.util.concurrent.Executors;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 
 /**
- * A Curator process steered over stdin and stdout, so that tests in another language can stand in one queue with it.
+ * A Curator process that is controlled over stdin and stdout, so that clients in another language can stand in one queue
+ * with it.
  *
  * <pre>
  * in    id command argument...
@@ -23,13 +24,14 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
  *       ! event value...
  * </pre>
  *
- * Commands run at the same time and answer when they are done, in any order; only those that Curator ties to one thread
- * run one after the other. When stdin ends the process halts at once, without closing its sessions: stdin ends when the steering
- * process is gone, and then no test is left that needs a clean end. The command {@code close} is the orderly way to end a session.
+ * Commands run at the same time and answer when they are done, in any order. Only those that Curator ties to one thread
+ * run one after the other. When stdin ends, the process halts at once, without closing its sessions: stdin ends when the
+ * controlling process is gone, and then no test is left that needs a clean end. The command {@code close} is the orderly
+ * way to end a session.
  */
 public final class Peer {
     private static final Object outLock = new Object();
-    // System.out is kept for the protocol; whatever else prints goes to stderr.
+    // System.out is kept for the protocol; everything else that is printed goes to stderr.
     private static final PrintStream out = System.out;
 
     private Peer() {}

@@ -6,7 +6,7 @@ import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooKeeper;
 
-/** A watch of ZooKeeper's own client, deaf to changes of the connection, which Curator's recipes react to. */
+/** A watch of ZooKeeper's own client. It ignores changes of the connection, to which Curator's recipes react. */
 final class PlainWatch {
     private PlainWatch() {}
 

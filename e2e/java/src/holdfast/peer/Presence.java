@@ -9,7 +9,7 @@ import java.util.stream.Stream;
 
 /**
  * A folder in which every holder has a file, or one for each permit, from just after its grant to just before its
- * release. So many files as are there at a time, so many were held at that time; there may have been more, never fewer.
+ * release. At each moment at least as many permits are held as there are files; there may be more, never fewer.
  */
 final class Presence {
     private final Path folder;
@@ -32,7 +32,7 @@ final class Presence {
         }
     }
 
-    /** Permits of the holders whose label begins so. */
+    /** The number of permits of the holders whose label begins with {@code prefix}. */
     int count(String prefix) throws IOException {
         try (Stream<Path> files = Files.list(folder)) {
             return (int) files.filter(file -> file.getFileName().toString().startsWith(prefix)).count();

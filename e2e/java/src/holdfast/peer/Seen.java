@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.curator.framework.recipes.shared.VersionedValue;
 
-/** Versioned values that were answered: only Curator makes them, so the asker hands back a number that stands for one. */
+/** The versioned values that were answered. Only Curator makes such values, so the tests send a number in place of one. */
 final class Seen<T> {
     private final AtomicInteger last = new AtomicInteger();
     private final Map<Integer, VersionedValue<T>> values = new ConcurrentHashMap<>();

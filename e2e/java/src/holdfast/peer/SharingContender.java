@@ -12,12 +12,12 @@ import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 
-/** Contends for locks that several may hold at a time, and looks around while holding. Stops at the first violation. */
+/** Contends for locks that several may hold at a time, and checks the other holders meanwhile. Stops at the first violation. */
 final class SharingContender {
     private static final long GRANT_WITHIN_MS = 60_000;
     /**
-     * Curator takes several leases one after the other and keeps those that it has while it waits for more: clients
-     * that do so at the same time can wait for each other for ever, unless they give up now and then, and not all at once.
+     * Curator takes several leases one after the other, and keeps those that it has while it waits for more. Clients that do
+     * so at the same time can wait for each other for ever. So they give up now and then, and not all at once.
      */
     private static final int SEVERAL_WITHIN_AT_MOST_MS = 200;
     /** Long enough for others to come in, if the lock lets them: acquiring takes several round trips, one client after the other. */
@@ -26,7 +26,7 @@ final class SharingContender {
 
     private SharingContender() {}
 
-    /** Takes one lease, then two, up to {@code mostAtOnce}, and from one again. Answers the most leases held that it has seen. */
+    /** Takes one lease, then two, up to {@code mostAtOnce}, then one again. Answers the most leases that it has seen held. */
     static List<String> semaphore(
             CuratorFramework client, String path, int maxLeases, String folder, int grants, int mostAtOnce,
             String label) throws Exception {
@@ -71,9 +71,9 @@ final class SharingContender {
     }
 
     /**
-     * Takes the write lock at every {@code writeEvery}-th turn and adds one to the counter file, else the read lock.
-     * With {@code downgrade} it becomes a reader after each write and checks that there is no writer then. Answers how
-     * often it wrote, and the most readers at a time that it has seen.
+     * Takes the write lock at every {@code writeEvery}-th turn and adds one to the counter file; at the others it takes the
+     * read lock. With {@code downgrade} it becomes a reader after each write and checks that there is no writer then.
+     * Answers how often it wrote, and the most readers at a time that it has seen.
      */
     static List<String> readWrite(
             CuratorFramework client, String path, String counterFile, String folder, int turns, int writeEvery,
@@ -116,7 +116,7 @@ final class SharingContender {
         return List.of(String.valueOf(writes), String.valueOf(most));
     }
 
-    /** Answers how many read. */
+    /** Checks the other holders and the counter. Answers the number of readers. */
     private static int lookAround(Presence presence, Path counter, long count, String label) throws Exception {
         Thread.sleep(HOLD_MS);
         int readers = presence.count("reader-");

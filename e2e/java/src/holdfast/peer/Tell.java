@@ -1,6 +1,6 @@
 package holdfast.peer;
 
-/** Sends an event about one thing: {@code ! <recipe> <name> word...}. */
+/** Sends an event about one object: {@code ! <recipe> <name> word...}. */
 interface Tell {
     void say(Object... words);
 }

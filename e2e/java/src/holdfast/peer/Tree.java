@@ -10,7 +10,7 @@ import org.apache.zookeeper.data.ACL;
 import org.apache.zookeeper.data.Stat;
 
 /**
- * What lies on the server, read with ZooKeeper's own client and not through Curator or us. Six words for each node,
+ * The nodes at the server, read with ZooKeeper's own client and not with Curator or ours. Six words for each node,
  * parents before children: path, ephemeral owner in hex (0 for none), czxid, version, ACL, data in hex.
  */
 final class Tree {

@@ -13,13 +13,13 @@ import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 
-/** One of Curator's ways to be the only one, for one client: take it, run the section, give it back. */
+/** One of Curator's exclusive recipes, for one client: takes the lock, runs the section, gives the lock back. */
 interface Turns extends AutoCloseable {
     long GRANT_WITHIN_MS = 60_000;
 
-    /** What must never run twice at a time. */
+    /** The work that must never run twice at the same time. */
     interface Section {
-        /** Path and czxid of the node that stands for the grant; {@code null} where Curator does not tell. */
+        /** Path and czxid of the node that stands for the grant; {@code null} where Curator does not give them. */
         void run(String path, Long czxid) throws Exception;
     }
 
@@ -80,7 +80,7 @@ interface Turns extends AutoCloseable {
         }
     }
 
-    /** The section runs in the callback of a {@link LeaderSelector}, on its thread; it stands once for each turn. */
+    /** The section runs in the callback of a {@link LeaderSelector}, on its thread. The selector stands once for each turn. */
     final class Selector extends LeaderSelectorListenerAdapter implements Turns {
         private final LeaderSelector selector;
         private final Semaphore over = new Semaphore(0);
@@ -101,7 +101,7 @@ interface Turns extends AutoCloseable {
                 selector.start();
             } else {
                 while (!selector.requeue()) {
-                    // The callback is over, but the selector has not let go yet.
+                    // The callback has ended, but the selector has not given up its place yet.
                     Thread.sleep(1);
                 }
             }
