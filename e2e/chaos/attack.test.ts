@@ -25,7 +25,7 @@ import { share } from "../support/share.js";
 import { commandLines, type Ran } from "./command-lines.js";
 import { ChaosRun } from "./run-cli.js";
 
-/** The certificate of the ensemble's front, of clients, and of all Redis servers. */
+/** The certificate of the ensemble's TLS front, of clients, and of all Redis servers. */
 const tls = makeRedisCertificate();
 const password = "s:cret@home";
 const inUrl = encodeURIComponent(password);
@@ -35,7 +35,7 @@ const ran = commandLines();
 let folder: string;
 let pem: string[];
 let zooKeeper: ZooKeeperNode;
-/** Another client of the ensemble, with the right to see everything. */
+/** Another client of the ensemble, which has the right to read everything. */
 let bystander: ZooKeeperSession;
 let front: { readonly port: number; readonly end: () => void };
 let single: RedisNode;
@@ -76,7 +76,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A TLS server in front of the ensemble, as stunnel is one, which lets in only clients with the certificate. */
+/** A TLS server in front of the ensemble, like stunnel. It accepts only clients with the certificate. */
 async function terminator({ host, port }: ZooKeeperNode): Promise<typeof front> {
   const { certificate, key } = tls;
   const listener = createServer({ cert: certificate, key, ca: certificate, requestCert: true }, (near) => {
@@ -101,7 +101,7 @@ async function keep(node: RedisNode): Promise<void> {
 }
 
 interface Attacked extends Ran {
-  /** Faults that hit what they were meant for: how many connections each proxy of the worker had. */
+  /** The faults that hit their target, each with the number of connections of each proxy of the worker. */
   readonly hits: readonly { readonly name: string; readonly connections: readonly number[] }[];
 }
 
@@ -126,15 +126,15 @@ async function attack(target: string, ...args: string[]): Promise<Attacked> {
 }
 
 interface Evidence {
-  /** The hold that the fault was meant for: its holder had released it in that moment. */
+  /** The hold that the fault was meant for, if its holder had just released it. */
   readonly missed?: string;
   readonly connections?: readonly number[];
 }
 
-/** What a failed expectation shows. */
+/** The text that a failed expectation shows. */
 const said = ({ output, outcomes }: Ran): string => [output, ...outcomes.map(({ why }) => why)].join("\n");
 
-/** No report, and nothing that was said, has the password. */
+/** Names the reports that contain the password, and `output` if the output does. There must be none. */
 function secretIn({ output, out }: Ran): string[] {
   const texts = readdirSync(out, { recursive: true, withFileTypes: true })
     .filter((each) => each.isFile())
@@ -169,7 +169,7 @@ describe.concurrent("an attack", () => {
 
   const faults = ["reset", "worker-kill", "worker-pause", "cut"];
   const some = faults.slice(0, share(`attacks at a Redis: ${faults.join(" ")}`, 1, faults.length));
-  // One after the other, as each looks at all keys of the server.
+  // One after the other, because each test checks all keys of the server.
   it.sequential.for(some)(
     "at a Redis with TLS and a user does %s, and leaves the keys of others and nothing else",
     async (fault, { expect }) => {
@@ -189,7 +189,7 @@ describe.concurrent("an attack", () => {
     const access = ["--sentinel-access", ":watch", ...pem];
     using end = await attack(target, "--fault", "reset", "--times", "1", ...access);
     expect(end.code, said(end)).toBe(0);
-    // The sentinel, the master, the replica.
+    // The connections to the sentinel, to the master and to the replica.
     expect(end.hits).toMatchObject([
       { connections: [expect.any(Number), expect.toSatisfy((open) => open > 0), 0] },
     ]);
@@ -201,7 +201,7 @@ describe.concurrent("an attack", () => {
     const target = `rediss+cluster://:${inUrl}@${hosts.join(",")}`;
     using end = await attack(target, "--fault", "reset", "--times", "1", ...pem);
     expect(end.code, said(end)).toBe(0);
-    // There are connections to every node, whichever were named.
+    // There are connections to every node, whichever nodes the target names.
     expect(end.hits[0]?.connections.filter((open) => open > 0)).toHaveLength(cluster.nodes.length);
     const keys = await Promise.all(cluster.nodes.map((node) => node.command("KEYS", "*")));
     expect(keys.flat()).toHaveLength(cluster.nodes.length);

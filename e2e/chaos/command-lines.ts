@@ -9,20 +9,20 @@ import { afterAll, beforeAll } from "vitest";
 /** A command line that was run to its end. */
 export interface Ran extends Disposable {
   readonly code: number;
-  /** What it said, less the lines of scenarios, which are in `outcomes`. */
+  /** Its output, without the lines of scenarios, which are in `outcomes`. */
   readonly output: string;
-  /** What its reports have; empty without any. */
+  /** The outcomes in its reports; empty if there are no reports. */
   readonly outcomes: RunOutcome["outcomes"];
   /** The folder of its reports. */
   readonly out: string;
 }
 
-/** What the process that runs command lines says of one. */
+/** The answer of the process that runs the command lines, for one of them. */
 type Answer = Pick<Ran, "code" | "output"> & { readonly id: number };
 
 /**
- * Runs command lines of holdfast-chaos beside each other in one process, which is there for the tests of one file. A process for each would
- * take as long to load as many of them take to run; their workers are processes of their own all the same.
+ * Runs command lines of holdfast-chaos beside each other in one process, which runs for the tests of one file. A process for
+ * each would take as long to load as many of them take to run. Their workers are separate processes all the same.
  */
 export function commandLines(): (args: (out: string) => readonly string[]) => Promise<Ran> {
   let host: ChildProcess;
@@ -30,7 +30,7 @@ export function commandLines(): (args: (out: string) => readonly string[]) => Pr
   const waiting = new Map<number, { settle(answer: Answer): void; fail(error: Error): void }>();
   beforeAll(() => {
     const file = fileURLToPath(new URL("support/command-lines.mjs", import.meta.url));
-    // The process runs without the conditions of Vitest, by which packages are their sources.
+    // The process runs without the import conditions of Vitest, which resolve packages to their sources.
     host = fork(file, { execArgv: [], env: { ...process.env, NO_COLOR: "1" }, stdio: "pipe" });
     let said = "";
     for (const stream of [host.stdout, host.stderr]) {
@@ -63,7 +63,7 @@ export function commandLines(): (args: (out: string) => readonly string[]) => Pr
   };
 }
 
-/** Checkers that convicted. */
+/** The checkers whose verdict is `violation`. */
 export const convicted = ({ outcomes }: Ran): readonly string[] =>
   outcomes.flatMap(({ results }) =>
     results.filter(({ verdict }) => verdict === "violation").map(({ checker }) => checker),

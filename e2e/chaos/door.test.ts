@@ -29,7 +29,7 @@ describe.concurrent("a worker", () => {
     expect(end).toMatchObject({ code: 0, output: expect.stringContaining("it keeps to the protocol") });
   });
 
-  // The compiler builds its whole library first.
+  // Only in full runs, because the Go compiler builds its whole library first.
   const besides = inFullRuns("workers in Go, from the page of the protocol", 1, it);
   besides("in Go, written from the page of the protocol, keeps to it", async ({ expect }) => {
     const worker = join(folder, "redis_worker");

@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from "vitest";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const page = readFileSync(join(root, "apps/chaos/docs/in-ci.md"), "utf8");
 
-/** Blocks of the page in their order. */
+/** The code blocks of the page in their order. */
 const blocks = [...page.matchAll(/^```(\w+)[^\n]*\n([\s\S]*?)^```/gm)].map(
   ([, language = "", text = ""]) => ({
     language,
@@ -16,7 +16,7 @@ const blocks = [...page.matchAll(/^```(\w+)[^\n]*\n([\s\S]*?)^```/gm)].map(
   }),
 );
 
-/** What its reader installs is what this repository has built. */
+/** Lines by which a reader of the page installs something. The test uses what this repository has built instead. */
 const installed = (line: string): boolean => /^(npm install|npx holdfast-servers ensure) /.test(line);
 
 function install(folder: string): void {
@@ -51,7 +51,7 @@ it("the page of CI can be followed word by word: its file, its commands, and the
   const commands = lines.filter((line) => !installed(line));
   expect(lines).toHaveLength(4);
   expect(commands).toHaveLength(2);
-  // The commands run beside each other, each as in a project of its own.
+  // The commands run beside each other, each in its own project folder.
   const ends = await Promise.all(
     commands.map((line) => {
       const folder = mkdtempSync(join(tmpdir(), "in-ci-"));

@@ -7,7 +7,7 @@ import { drawn } from "../support/share.js";
 import { alive, descendants, type Seen } from "./processes.js";
 import { ChaosRun } from "./run-cli.js";
 
-/** All processes that ever descended from a run, gathered while it goes. */
+/** Collects all processes that descend from a run, while the run goes on. */
 class Family {
   readonly seen = new Map<string, Seen>();
   readonly #pid: number;
@@ -44,7 +44,7 @@ const cases = [
   { signal: "SIGTERM", to: "run", when: "a worker stands still", ready: inTheMiddle, code: 143 },
   { signal: "SIGTERM", to: "run", when: "its servers start", ready: whileStarting, code: 143 },
   { signal: "SIGKILL", to: "run", when: "a worker stands still", ready: inTheMiddle, code: null },
-  // A shell ends a job so, and many a CI.
+  // A shell ends a job in this way, and so do many CI systems.
   { signal: "SIGKILL", to: "group", when: "a worker stands still", ready: inTheMiddle, code: null },
 ] as const;
 

@@ -18,7 +18,7 @@ type History = Awaited<ReturnType<typeof readHistory>>;
 const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const there: readonly Capability[] = ["java", "zookeeper", "redis", "curator", "redisson"];
 const whole = share("scenarios with workers in Java, whole instead of a short R21", 0, 2);
-/** Brings the jars where they can be had. */
+/** Whether Redisson cannot run here. The call fetches the jars where they are available. */
 const missing = (await redissonVersions()).every((choice) => choice.missing !== null);
 
 /** A scenario takes 15 s; a machine under load gets ten times as much. */
@@ -30,7 +30,7 @@ const scenario = (id: string): Scenario => {
   return found;
 };
 
-/** What happened, and what was planned. */
+/** Runs the scenario. Returns its history and its plan. */
 async function played(broken: Scenario): Promise<{ history: History; plan: readonly PlannedFault[] }> {
   console.log(`${broken.id}: seed ${seed}`);
   const folder = mkdtempSync(join(tmpdir(), "chaos-java-"));
@@ -49,7 +49,7 @@ async function played(broken: Scenario): Promise<{ history: History; plan: reado
   return { history, plan: outcomes[0]?.plan ?? [] };
 }
 
-/** Each key went from Node to Java and back, Java wrote, and what it stamped fits the stamps of the runner. */
+/** Expects that each key went from Node to Java and back, that Java wrote, and that its timestamps fit the runner's. */
 function expectBothWays(history: History): void {
   let writes = 0;
   for (const { key, holds, operations, effects } of history.keys.values()) {
@@ -72,7 +72,7 @@ function expectBothWays(history: History): void {
 const r21 = scenario("R21");
 const short: Scenario = {
   ...r21,
-  // Long enough that a JVM which starts anew in the middle has turns too: in 3 s there was a run without one.
+  // Long enough that a JVM that restarts in the middle also gets turns. With 3 s there was a run in which it got none.
   runMs: 8_000,
   plan: () => [
     { fault: "redis.flush-scripts", target: "redis1", after: "granted(k1, 5)", atMs: 0 },

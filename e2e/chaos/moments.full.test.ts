@@ -6,7 +6,7 @@ import { redissonVersions } from "../support/redisson/redisson-versions.js";
 import { ChaosRun } from "./run-cli.js";
 
 const seed = process.env.HOLDFAST_SEED ?? String(Math.floor(Math.random() * 2 ** 31));
-/** Brings the jars that the twins of the scenarios with Redisson need. */
+/** Fetches the jars that the twins of the scenarios with Redisson need. */
 await redissonVersions();
 const named = (pattern: RegExp): string[] => catalogue.map(({ id }) => id).filter((id) => pattern.test(id));
 

@@ -8,7 +8,7 @@ import { share } from "../support/share.js";
 
 const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const convicted = mutants.filter(({ survives }) => survives === undefined);
-/** What one seed leaves to chance, such as a late answer in the very moment of a release, three seeds show. */
+/** With one seed a violation may depend on chance, such as an answer that is late just at a release. Three seeds show it. */
 const mostSeeds = 3;
 const count = share("mutants of our recipes", 1, convicted.length);
 

@@ -5,13 +5,13 @@ import { drawn } from "../support/share.js";
 import { startInside } from "./support/inside.js";
 
 interface Inside {
-  /** The runner inside, and the servers that it started. */
+  /** The pid of the runner inside, and those of the servers that it started. */
   readonly runner: number;
   readonly servers: readonly number[];
   readonly folders: readonly string[];
 }
 
-/** A runner with everything: a switch, a server at it under the shims, and a small disk. */
+/** A runner with everything: a switch, servers at it that run under the shims, and a small disk. */
 const everything = `
   const { startRedis, startZooKeeper } = await import("@holdfast/test-servers");
   const { Placement } = await load("engine/topologies/placement.js");
@@ -34,7 +34,7 @@ const everything = `
   setInterval(() => {}, 1_000);
 `;
 
-/** Which network each process is in; those that are gone meanwhile, or a stranger's, are left out. */
+/** The network namespace of each process, without processes that have just ended or that belong to another user. */
 function networks(): Map<number, string> {
   const all = new Map<number, string>();
   for (const name of readdirSync("/proc")) {
@@ -52,7 +52,7 @@ type Blow = (program: { child: { kill(signal: NodeJS.Signals): boolean } }, insi
 type End = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
 const blows: readonly [string, Blow, End][] = [
-  // Passed on, and the one inside cleans up: its code is the one that comes out.
+  // The signal is passed on and the runner inside cleans up. Its exit code is also that of the process outside.
   ["SIGTERM to the runner", ({ child }) => child.kill("SIGTERM"), { code: 143, signal: null }],
   ["SIGKILL to the runner outside", ({ child }) => child.kill("SIGKILL"), { code: null, signal: "SIGKILL" }],
   [
@@ -71,7 +71,7 @@ test.each(drawn("blows to a run in namespaces", blows, 1, ([blow]) => blow))(
     const own = readlinkSync("/proc/self/ns/net");
     const before = networks();
     const made = new Set(pids.map((pid) => before.get(pid)));
-    // The runner's own and one for each server; none is ours.
+    // The network of the runner itself and one for each server. None of them is the network of this test.
     expect(made.size).toBe(3);
     expect(made.has(own)).toBe(false);
     expect(readFileSync(`/proc/${inside.runner}/mounts`, "utf8")).toContain(inside.folders[0]);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { startInside } from "./support/inside.js";
 
-/** A speaker and listener in each of three namespaces and one outside of them, and who reaches whom. */
+/** Runs a speaker and a listener in each of three namespaces and outside of them, and finds which of them reach each other. */
 const agents = `
   const { spawn } = await import("node:child_process");
   const { once } = await import("node:events");

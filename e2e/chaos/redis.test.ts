@@ -13,7 +13,7 @@ const rows = catalogue.filter(
     needs.length === 0 &&
     !("namespaces" in topology || "shims" in topology || "smallDisk" in topology),
 );
-/** The smoke run has others. */
+/** The smoke run has other scenarios. */
 const inShare = [
   "R10",
   ...drawn("violations at a Redis beside the smoke run", ["R04", "R13-stale"], 1, String),
@@ -46,7 +46,7 @@ async function outcomesOf(ids: readonly string[], seed: number): Promise<readonl
   return told;
 }
 
-// Side by side: most of a run is a wait for a fault.
+// The tests run side by side, because most of a run is a wait for a fault.
 describe.concurrent("the rows of Redis", () => {
   it.each([
     { what: "expected violation is demonstrated", runs: 5, wanted: true },

@@ -8,11 +8,11 @@ const cli = fileURLToPath(new URL("../../apps/chaos/dist/cli.js", import.meta.ur
 
 const ports = `holdfast-ports-${process.getuid?.() ?? "user"}`;
 
-/** The built CLI in a process of its own, with a temporary folder of its own. */
+/** The built CLI in a separate process, with its own temporary folder. */
 export class ChaosRun {
   readonly child: ChildProcess;
   readonly pid: number;
-  /** Folder that the process takes for the system's temporary one. */
+  /** The folder that the process uses as the system's temporary folder. */
   readonly temp: string;
   /** The folder for `--out`. */
   readonly out: string;
@@ -25,7 +25,7 @@ export class ChaosRun {
     this.#root = mkdtempSync(join(tmpdir(), "chaos-e2e-"));
     this.temp = mkdtempSync(join(this.#root, "temp-"));
     this.out = join(this.#root, "out");
-    // The book in which test servers of all processes on this machine note their ports.
+    // The folder in which the test servers of all processes on this machine note their ports.
     const book = join(tmpdir(), ports);
     mkdirSync(book, { recursive: true });
     symlinkSync(book, join(this.temp, ports));
@@ -46,12 +46,12 @@ export class ChaosRun {
     });
   }
 
-  /** Everything it has written. */
+  /** Everything that the process has written to stdout and stderr. */
   get output(): string {
     return this.#output;
   }
 
-  /** What is in its temporary folder. */
+  /** The names in its temporary folder. */
   left(): string[] {
     return readdirSync(this.temp).filter((name) => name !== ports);
   }

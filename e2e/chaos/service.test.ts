@@ -8,10 +8,10 @@ const ran = commandLines();
 
 const at = (name: string): string => fileURLToPath(new URL(`support/service/${name}`, import.meta.url));
 
-/** What instances of one run alone have in their command lines. */
+/** A word that only the instances of one run have in their command lines. */
 const marked = (word: string): string => `${word}-${process.pid}`;
 
-/** A pause beyond the lease of the instance that holds. */
+/** The command line of a run that pauses the holding instance for longer than its lease. */
 const paused =
   (word: string, servers: "redis" | "zookeeper", env: readonly string[]) =>
   (out: string): string[] => [
@@ -23,12 +23,12 @@ const paused =
   ];
 const onRedis = "REDIS_URL=redis://{redis}";
 
-/** Processes that are instances of a run. */
+/** The processes that are instances of a run. */
 const instances = (word: string): string[] =>
   readdirSync("/proc").filter((name) => {
     try {
       if (!/^\d+$/.test(name)) return false;
-      // A word of its own: the run and a shell have it inside of one.
+      // The whole argument must be equal: the run and a shell have the word only inside a longer argument.
       return readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0").includes(marked(word));
     } catch {
       return false; // it has ended meanwhile

@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from "vitest";
 const timeout = 120_000;
 
 const naive = catalogue.find(({ id }) => id === "S02-naive") as Scenario;
-/** The lock that most write first, taken for one that must survive. */
+/** The naive lock that most programmers write first, in a scenario that expects it to pass. */
 const trusted: Scenario = {
   ...naive,
   keys: { k1: { kind: "naive", backend: "redis", leaseMs: 800 } },
@@ -57,7 +57,7 @@ it("of two faults, shrinking leaves the one that a lock without tokens does not 
   expect(asked).toEqual(["worker.kill false", "worker.pause true"]);
   expect(smallest.plan).toMatchObject([{ number: 2, fault: "worker.pause", target: "holder(k1)" }]);
   expect(smallest.outcome).toMatchObject({ outcome: "violation", unexpected: ["lost-update"] });
-  // What convicts stays with its history and its plan; what does not is gone.
+  // The try that shows the violation keeps its history and its plan. The folder of the other try is gone.
   for (const file of ["history.jsonl", "plan.json"]) {
     expect(existsSync(join(folder, trusted.id, "shrink", "2", trusted.id, file))).toBe(true);
   }

@@ -6,7 +6,7 @@ import { ChaosRun } from "./run-cli.js";
 
 const smoke = catalogue.filter(({ tags }) => tags.includes("smoke")).map(({ id }) => id);
 
-/** Meant are 70 s beside the other files of its stage; a machine under load gets ten times as much. */
+/** The run should take 70 s beside the other files of its stage; a machine under load gets ten times as much. */
 const limitMs = 900_000;
 
 let run: ChaosRun;
@@ -26,7 +26,7 @@ beforeAll(async () => {
     out,
   ]);
   exit = await run.exited;
-  // The seed is in it.
+  // The output contains the seed.
   console.log(run.output);
   results = JSON.parse(readFileSync(join(run.out, "results.json"), "utf8")) as RunOutcome;
 }, limitMs);

@@ -35,11 +35,11 @@ afterAll(async () => {
 interface Opened extends AsyncDisposable {
   readonly page: Page;
   readonly tab: Tab;
-  /** Everything that was asked for besides the file itself. */
+  /** The URLs of all requests besides the one for the file itself. */
   readonly requests: string[];
 }
 
-/** A page from the disk, without any network. */
+/** Opens a page from the disk, without any network. */
 async function open(name: string, theme: Theme = "light"): Promise<Opened> {
   const tab = await browser.tab(theme);
   const { page } = tab;
@@ -54,14 +54,14 @@ async function open(name: string, theme: Theme = "light"): Promise<Opened> {
   return { page, tab, requests, [Symbol.asyncDispose]: () => tab[Symbol.asyncDispose]() };
 }
 
-/** From when to when the chart shows the run, in ms. */
+/** The start and the end of the time that the chart shows, in ms. */
 async function shown(page: Page): Promise<[number, number]> {
   const text = (await page.locator("#chart").getAttribute("data-drawn")) ?? "";
   const [from = 0, to = 0] = text.split(" ").map((us) => Number(us) / 1_000);
   return [from, to];
 }
 
-/** Does something, and waits for what the chart shows after it. */
+/** Runs `act`, waits until the chart shows another time, and returns that. */
 async function after(page: Page, act: () => Promise<unknown>): Promise<[number, number]> {
   const before = await shown(page);
   await act();
@@ -98,7 +98,7 @@ describe("the timeline of two holders at once, opened from the disk without a ne
       ),
     );
     if (!first || !second || !overlap) throw new Error("something has no place on the screen");
-    // The overlap lies where both are, and below them.
+    // The overlap is drawn at the time that both holds share, and below them.
     expect(overlap.x).toBeCloseTo(second.x, 0);
     expect(overlap.x + overlap.width).toBeCloseTo(first.x + first.width, 0);
     expect(overlap.y).toBeGreaterThan(second.y);
@@ -153,7 +153,7 @@ describe("the chart", () => {
     const wheeled = await after(page, () => page.mouse.wheel(0, -600));
     await page.keyboard.up("Control");
     expect(width(wheeled)).toBeLessThan(width(whole) / 2);
-    // What was under the pointer, at a quarter of the run, still is.
+    // The time that was under the pointer, a quarter of the run, is still there.
     const quarter = wheeled[0] + width(wheeled) / 4;
     expect(Math.abs(quarter - 17_000 / 4)).toBeLessThan(50);
 

@@ -1,6 +1,6 @@
 import { buildPackages } from "../../support/process/emit.js";
 
-/** The command line and its workers run as built: once for all tests, as a build beside them would take files from under them. */
+/** Builds the command line and its workers once for all tests: a build beside running tests would remove files that they use. */
 export default async function build(): Promise<void> {
   await buildPackages("@holdfast/chaos");
 }

@@ -1,4 +1,4 @@
-// Runs the command lines of holdfast-chaos that it is sent, and answers each with its exit code and what it said.
+// Runs the command lines of holdfast-chaos that it is sent, and answers each with its exit code and its output.
 import { main } from "../../../apps/chaos/dist/cli/main.js";
 
 process.on("message", async ({ id, args }) => {

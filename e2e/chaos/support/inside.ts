@@ -9,20 +9,20 @@ import { scratchInside } from "../../support/process/emit.js";
 const dist = pathToFileURL(fileURLToPath(new URL("../../../apps/chaos/dist/", import.meta.url)));
 const saysWithinMs = 120_000;
 
-/** A program that runs in a network and with mounts of its own, as a runner does. */
+/** A program that runs with its own network and its own mounts, as a runner does. */
 export interface InsideProgram {
   /** The process outside, which started the one inside. */
   readonly child: ChildProcess;
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-  /** The next line that it says, which is JSON. Rejects when it ends without one. */
+  /** The next line of JSON that it prints. Rejects if it ends without one. */
   said<T>(): Promise<T>;
   /** All text that it wrote to standard error. */
   errors(): string;
 }
 
 /**
- * Runs the body of a module inside (of the built runner: see `buildPackages`), with everything of `engine/network` in scope, and `say(value)` for a line of JSON. `load` imports a
- * file of the built runner.
+ * Runs `body` as the body of a module inside the namespaces, with the built runner (see `buildPackages`). In scope are the
+ * functions of `engine/network`, `say(value)`, which prints a line of JSON, and `load`, which imports a file of the runner.
  */
 export async function startInside(body: string): Promise<InsideProgram & AsyncDisposable> {
   const scratch = await scratchInside();

@@ -1,4 +1,4 @@
-// A client of a user: SET NX PX with ioredis, deleted by its owner alone.
+// A client that a user wrote: SET NX PX with ioredis. Only the owner deletes the key.
 import { defineRecipe } from "@holdfast/chaos";
 import { Redis } from "ioredis";
 

@@ -1,4 +1,4 @@
-// Scenarios of a user, whose recipe is a module beside them.
+// Scenarios that a user wrote. Their recipe is a module beside this file.
 import { defineScenarios } from "@holdfast/chaos";
 
 export default defineScenarios([

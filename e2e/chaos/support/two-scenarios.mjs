@@ -1,4 +1,4 @@
-// One scenario that is over at once, and one that goes on until it is ended.
+// One scenario that ends at once, and one that runs until it is stopped.
 import { defineScenarios } from "@holdfast/chaos";
 
 const common = { title: "of a test", tags: [], plan: () => [], faults: ["none"], mode: "test" };

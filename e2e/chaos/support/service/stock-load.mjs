@@ -1,4 +1,4 @@
-// Keeps each instance busy with one call after the other. An instance that is down or stands still is no error.
+// Keeps each instance busy with one call after the other. An instance that is down or stopped is not an error.
 import { setTimeout as pass } from "node:timers/promises";
 
 export default async function load({ urls, signal }) {

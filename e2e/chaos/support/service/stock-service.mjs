@@ -1,5 +1,5 @@
-// A service of a user's: one HTTP call takes the lock, works for a while and writes to its store. With TOKENS=1 it hands the fencing token
-// on to the store; without it, it ignores `lost` and writes all the same.
+// A service that a user wrote. One HTTP call takes the lock, works for a while and writes to its store. With TOKENS=1 the
+// service passes the fencing token on to the store; without it, the service ignores `lost` and writes all the same.
 import { createServer } from "node:http";
 import { setTimeout as work } from "node:timers/promises";
 import { probe } from "@holdfast/chaos/probe";
