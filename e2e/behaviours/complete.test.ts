@@ -5,11 +5,11 @@ import { register } from "./register.js";
 import { e2eFolder, numberedTitles, titlesIn } from "./titles.js";
 
 const numbers = Object.keys(register).map(Number);
-// Redis has a list of its own.
+// Redis has its own list of behaviours.
 const titles = numberedTitles((folder) => !["node_modules", "redis", "redlock"].includes(folder));
 const shown = new Set(titles.map(({ number }) => number));
 
-/** Not there yet, and that is where it will be. */
+/** The folder that will hold what the behaviour is about, while that folder does not exist yet. */
 function awaited(number: number): string | undefined {
   const folder = register[number]?.awaits;
   return folder === undefined || existsSync(join(e2eFolder, "..", folder)) ? undefined : folder;

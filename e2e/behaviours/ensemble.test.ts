@@ -27,7 +27,7 @@ async function connect(count: number, sessionTimeoutMs: number): Promise<ZooKeep
     zookeeperLocks({
       connect: ensemble.connectString,
       sessionTimeoutMs,
-      // Outages are longer here than anybody would wait otherwise.
+      // The outages of these tests are longer than the default limits of a call.
       connectTimeoutMs: 60_000,
       releaseTimeoutMs: 60_000,
     }),
@@ -60,10 +60,10 @@ const works: readonly Work[] = [
 
 const fillWithinMs = 100;
 
-/** Several at work; fails them as soon as too many of them hold, by their handles. */
+/** Counts the holders of one lock. Fails a client as soon as too many handles say that they hold. */
 class Contest {
   readonly work: Work;
-  /** How often each was served, by client. */
+  /** How often each client was served, by its index. */
   readonly served: number[] = [];
   /** The most that held at once. */
   peak = 0;
@@ -78,7 +78,7 @@ class Contest {
     this.served[who] = (this.served[who] ?? 0) + 1;
     const { title, limit } = this.work;
     const untilMs = performance.now() + fillWithinMs;
-    // Time for others to be granted wrongly, and where several may hold, for so many to come.
+    // Gives others time to be granted wrongly and, if several may hold, time until so many hold.
     for (let turn = 0; turn < 3 || (this.#holding.size < limit && performance.now() < untilMs); turn++) {
       const states = [...this.#holding].map(({ state }) => state).filter((state) => state !== "lost");
       this.peak = Math.max(this.peak, states.length);
@@ -166,7 +166,7 @@ describe("an ensemble", () => {
     console.log(`whole ensemble gone: holders told after ${since(stoppedMs)} s`);
     expect(providers.flatMap((locks) => locks.holds())).toEqual([]);
     expect(contests.flatMap(({ granted }) => granted)).toEqual([]);
-    // Empty servers at the same addresses: to them all sessions are unknown, and their count of transactions begins anew.
+    // The new servers at the same addresses are empty. They know none of the sessions, and count transactions from the start.
     ensemble = await startEnsemble({ tickTimeMs: 500, ports });
     const operator = await Operator.connect(ensemble.connectString);
     for (const { recipe, path, held, granted, waits } of contests) {
@@ -174,7 +174,7 @@ describe("an ensemble", () => {
         what: `a holder of the ${recipe.title}`,
         withinMs: 20_000,
       });
-      // All waiters have a place in the queue again: a client that could be granted the lock wrongly would be among them.
+      // All waiters have a place in the queue again. A client that could be granted the lock wrongly would be one of them.
       await eventually(async () => (await recipe.waiting(operator, path)) === others.length - 1, {
         what: `the others to wait for the ${recipe.title}`,
       });

@@ -8,7 +8,7 @@ import { createRows, deleteRows } from "./rows/requests.js";
 import { lateRows, parentRows, sessionRows } from "./rows/session.js";
 import type { Site } from "./site.js";
 
-/** The behaviours of the mutex and of what lies under every recipe, on one server. */
+/** Registers the behaviours of the mutex and of the parts that lie under every recipe, on one server. */
 export function behaviours(title: string, site: Site): void {
   describe(title, () => {
     let startedMs = 0;

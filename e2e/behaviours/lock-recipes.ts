@@ -4,7 +4,7 @@ import type { ZooKeeperLocks } from "@holdfast/zk-recipes";
 import { asMutex } from "../../packages/multi-lock/test/kit/as-mutex.js";
 import type { Operator } from "../zookeeper/features/operator.js";
 
-/** An exclusive lock, and how to see from outside how many clients wait for it. */
+/** An exclusive lock, and a way to see from outside how many clients wait for it. */
 export interface LockRecipe<L extends Mutex = Mutex> {
   readonly title: string;
   open(locks: ZooKeeperLocks, path: string): L;
@@ -12,7 +12,7 @@ export interface LockRecipe<L extends Mutex = Mutex> {
   waiting(operator: Operator, path: string): Promise<number>;
 }
 
-/** Holder and waiters stand in one queue. */
+/** The number of waiters, if the holder stands in one queue with them. */
 async function behindTheHolder(operator: Operator, path: string): Promise<number> {
   return (await operator.children(path)).length - 1;
 }
@@ -33,7 +33,7 @@ export const plainLocks: readonly LockRecipe[] = [
   {
     title: "semaphoreMutex",
     open: (locks, path) => locks.semaphoreMutex(path),
-    // The holder has left the queue for `leases`.
+    // The holder has left the queue and has a node in `leases`.
     waiting: async (operator, path) => {
       const leases = await operator.children(`${path}/leases`);
       return leases.length === 1 ? (await operator.children(`${path}/locks`)).length : 0;

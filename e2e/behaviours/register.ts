@@ -1,12 +1,12 @@
 /**
- * The behaviours of Curator's lock recipes that ours are held to, by number. A test says which one it shows by the
- * number in front of its title: `"9: two clients never hold at once"`. `complete.test.ts` compares the two.
+ * The behaviours of Curator's lock recipes that our recipes must have too, by number. A test says which one it shows by
+ * the number in front of its title: `"9: two clients never hold at once"`. `complete.test.ts` compares the two.
  */
 export interface Behaviour {
   readonly what: string;
-  /** The part of it that exists in Java alone: printed, and the test shows what comes nearest to it. */
+  /** The part that exists in Java alone. It is printed, and the test shows what comes nearest to it. */
   readonly javaOnly?: string;
-  /** A folder of this repository that will hold what it is about. The excuse ends when the folder is there. */
+  /** The folder of this repository that will hold what it is about. Until the folder exists, no test is required. */
   readonly awaits?: string;
 }
 

@@ -15,15 +15,15 @@ import { Operator } from "../zookeeper/features/operator.js";
 /** What the real server and the embedded one have in common. */
 interface Server {
   readonly connectString: string;
-  /** Down and up again at the same address, with its sessions. */
+  /** Stops and starts the server at the same address; its sessions survive. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
-// Empty containers go at once in every test, as a harder life than the default minute.
+// The server removes empty containers at once. That is harder for the clients than the default of a minute.
 const options = { tickTimeMs: 500, containerCheckIntervalMs: 100 };
 
-/** A provider with a link of its own, so that it can be cut off alone. */
+/** A provider with its own link, so that a test can cut off this provider alone. */
 export class Client {
   readonly locks: ZooKeeperLocks;
   readonly link: ZooKeeperProxy;
@@ -33,7 +33,7 @@ export class Client {
     this.link = link;
   }
 
-  /** The session that was opened last, over its latest connection. One that was lost comes back once more, to be closed. */
+  /** The session that was opened last, with its latest connection. A lost session may connect once more, only to be closed. */
   get session(): ProxiedSession {
     const byId = new Map(this.link.sessions.map((each) => [each.sessionId, each]));
     const session = [...byId.values()].at(-1);
@@ -77,7 +77,7 @@ export class Site {
     return `/behaviours-${randomUUID().slice(0, 8)}/of/lock`;
   }
 
-  /** Like `path()`, with all levels there to stay: where every request counts, or its answer will not be heard. */
+  /** Like `path()`, but all levels exist and stay. For tests that count every request or lose an answer. */
   async madePath(operator: Operator): Promise<string> {
     const path = this.path();
     for (const level of levelsOf(path)) await operator.create(level);
@@ -119,7 +119,7 @@ export async function childCount(operator: Operator, path: string, count: number
   return children;
 }
 
-/** The path and those above it, the top one first. */
+/** The path and all paths above it, the top one first. */
 export function levelsOf(path: string): string[] {
   const names = path.split("/").slice(1);
   return names.map((_, i) => `/${names.slice(0, i + 1).join("/")}`);

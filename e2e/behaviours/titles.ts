@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Where the tests are. */
+/** The folder of the tests. */
 export const e2eFolder: string = fileURLToPath(new URL("..", import.meta.url));
 
 /** A title that begins with a number, and the file it is in. */
@@ -27,7 +27,7 @@ const suiteOff = /\b(?:describe|suite)(?:\.\w+)*\.(?:skip|todo|skipIf|runIf)\b/;
 
 export function titlesIn(source: string): { number: number; title: string }[] {
   const text = withoutComments(source);
-  // Which of them the suite covers is not looked into: none counts until it is back.
+  // The code does not check which titles the switched-off suite covers, so none of the file counts until it is on again.
   if (suiteOff.test(text)) return [];
   return places
     .flatMap((place) => [...text.matchAll(place)])
@@ -37,8 +37,8 @@ export function titlesIn(source: string): { number: number; title: string }[] {
 }
 
 /**
- * The numbered titles of all test files in the folders that are wanted, and of what they import from here: a file that no test
- * reads does not count.
+ * The numbered titles of all test files in the wanted folders, and of the files in `e2e` that they import. A file that no test
+ * imports does not count.
  */
 export function numberedTitles(wanted: (folder: string) => boolean): NumberedTitle[] {
   const files = new Set<string>();
@@ -66,7 +66,7 @@ function collect(file: string, files: Set<string>): void {
   }
 }
 
-/** Line comments that begin a line, and blocks that do: all that a title could be commented out with. */
+/** Removes line comments and block comments that begin a line. A title could be commented out only with these. */
 function withoutComments(source: string): string {
   return source.replace(/^[ \t]*\/\/.*$/gm, "").replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, "");
 }

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { everyLock, type LockRecipe } from "../lock-recipes.js";
 import type { Client, Site } from "../site.js";
 
-/** What every exclusive lock does. */
+/** Registers what every exclusive lock does. */
 export function everyLockRows(site: Site, recipe: LockRecipe): void {
   it("1: is held inside a scope and free after it, however the body ends", async () => {
     const [owner, other] = [await site.client(), await site.client()];
@@ -47,7 +47,7 @@ export function everyLockRows(site: Site, recipe: LockRecipe): void {
     expect(() => held.assertHeld()).toThrow();
     expect(await held.release()).toBe("lost");
 
-    // The place of the dead session is gone, so the one behind it comes first.
+    // The waiter's place in the dead session is gone, so the waiter behind it comes first.
     const second = await otherSession;
     await waiters(1);
     expect(order).toEqual(["other client"]);
@@ -93,7 +93,7 @@ export function everyLockRows(site: Site, recipe: LockRecipe): void {
     expect(await operator.children(`/team${path}`)).not.toEqual([]);
     expect(await operator.exists(path)).toBe(false);
     expect(await recipe.open(other.locks, path).tryAcquire()).toBeNull();
-    // The same nodes by their whole path are the same lock; the same name without the namespace is another.
+    // Without the namespace, the whole path is the same lock, and the same name is another lock.
     expect(await recipe.open(outside.locks, `/team${path}`).tryAcquire()).toBeNull();
     const unrelated = await recipe.open(outside.locks, path).tryAcquire();
     expect(await unrelated?.release()).toBe("released");
@@ -140,7 +140,7 @@ export function everyLockRows(site: Site, recipe: LockRecipe): void {
           expect(holder).toBeNull();
           holder = handle;
           log.push({ who, token: handle.token as bigint });
-          // While the other still has rounds to go it is in the queue before we let go.
+          // While the other client still has rounds to go, it must be in the queue before this one releases.
           if (log.length < 2 * rounds - 1 && round < rounds - 1) {
             await eventually(async () => (await recipe.waiting(operator, path)) === 1, {
               what: "the other client in the queue",
@@ -162,7 +162,7 @@ export function everyLockRows(site: Site, recipe: LockRecipe): void {
   });
 }
 
-/** One restart for all of them. */
+/** One restart of the server for all kinds of locks. */
 export function restartRow(site: Site): void {
   it("2: lets the holder and the waiter of each kind of lock finish when the server restarts under them", async () => {
     const [owner, other] = [
@@ -210,7 +210,7 @@ export function restartRow(site: Site): void {
   });
 }
 
-/** Contact broken and back. */
+/** Waits until contact was broken and is back. */
 async function outage({ locks }: Client): Promise<void> {
   const heard: string[] = [];
   using _ = locks.events.on("session-state", ({ state }) => heard.push(state));

@@ -20,7 +20,7 @@ const reads: ReadonlySet<string> = new Set([
   "removeWatches",
 ]);
 
-/** Where only the plain recipe's queue is concerned. */
+/** The locks for behaviours that concern only the queue of the plain recipe. */
 const mutexes = everyLock.filter(({ title }) => title === "mutex" || title === "reentrantMutex");
 
 export function mutexRows(site: Site): void {
@@ -29,7 +29,7 @@ export function mutexRows(site: Site): void {
     const operator = await site.operator();
     const path = site.path();
     const mutex = one.locks.mutex(path);
-    // All ways through the queue: free, refused, timed out, waited for.
+    // All ways through the queue: a free lock, a refused try, a wait that times out, a wait that is granted.
     const first = await mutex.acquire();
     expect(await other.locks.mutex(path).tryAcquire()).toBeNull();
     await expect(other.locks.mutex(path).acquire({ waitMs: 500 })).rejects.toThrow();
@@ -73,7 +73,7 @@ export function mutexRows(site: Site): void {
       if (!held.revokeRequested.aborted) {
         await once(held.revokeRequested, "abort", { signal: AbortSignal.timeout(5_000) });
       }
-      // Asked, not robbed.
+      // The request only asks: the holder still holds.
       held.assertHeld();
       expect(await held.release()).toBe("released");
       const next = await waiting;
@@ -82,7 +82,7 @@ export function mutexRows(site: Site): void {
     });
   });
 
-  // Curator's users may have a driver of their own make the queue nodes. Ours are always ephemeral.
+  // Users of Curator may let a driver of their own make the queue nodes. Our queue nodes are always ephemeral.
   it("12: waits behind a persistent queue node beyond the end of its session, until that node is deleted", async () => {
     const [maker, waiter] = [await site.client(), await site.client()];
     const operator = await site.operator();
@@ -102,7 +102,7 @@ export function mutexRows(site: Site): void {
     await childCount(operator, path, 2);
     await operator.session.close();
     const second = await site.operator();
-    // A client that asks anew finds the node there too, and its answer comes after the end of that session.
+    // A client that asks now also finds the node. Its answer comes after the end of the session that made the node.
     expect(await maker.locks.mutex(path).tryAcquire()).toBeNull();
     await waiter.locks.mutex(path).inspect();
     expect(granted).toBe(false);
@@ -157,7 +157,7 @@ export function mutexRows(site: Site): void {
     cleanUp.release();
     await operator.delete(await operator.onlyChild(path));
 
-    // A scope whose body throws: its own error, although the release is refused.
+    // A scope whose body throws rejects with the body's error, although its release is refused.
     cleanUp = refuseDelete();
     const own = new Error("the body's own");
     const reported: unknown[] = [];

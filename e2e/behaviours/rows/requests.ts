@@ -99,10 +99,10 @@ export function createRows(site: Site): void {
     const dead = client.session;
     const states: string[] = [];
     client.locks.events.on("session-state", ({ state }) => states.push(state));
-    // The server hears the client, and the client hears nothing: the server keeps the session for longer than the client
+    // The server gets the client's frames, but the client gets none. So the server keeps the session for longer than the client
     // may count on it.
     await client.link.setMode("hole-down");
-    // What gives up the dead session as soon as contact is back is kept back, too.
+    // The request that closes the dead session as soon as contact is back is held back, too.
     const goodbye = client.link.holdRequest({ op: "closeSession" });
     let granted = false;
     const acquired = client.locks
@@ -117,7 +117,7 @@ export function createRows(site: Site): void {
     expect((await operator.read(deadNode)).stat.ephemeralOwner).toBe(dead.sessionId);
     await eventually(() => states.includes("lost"), { what: "the session to be given up", everyMs: 2 });
     await client.link.setMode("ok");
-    // The second node stands behind the dead session's, under the new session.
+    // The second node belongs to the new session and stands behind the dead session's node.
     const [, second] = (await childCount(operator, path, 2)).sort((a, b) => sequence(a) - sequence(b));
     const { stat } = await operator.read(`${path}/${second}`);
     expect(stat.ephemeralOwner).not.toBe(dead.sessionId);
@@ -165,7 +165,7 @@ export function createRows(site: Site): void {
       const { sessionId } = client.session;
       await client.link.setMode("ok");
       await childCount(operator, path, 0);
-      // A delete has taken it away, not the end of the session.
+      // A delete has removed the node, not the end of the session.
       await client.locks.ready();
       expect(client.session.sessionId).toBe(sessionId);
       const next = await client.locks.mutex(path).tryAcquire();

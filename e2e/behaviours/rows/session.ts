@@ -2,7 +2,7 @@ import { eventually } from "@holdfast/test-servers";
 import { expect, it } from "vitest";
 import { type Client, levelsOf, type Site } from "../site.js";
 
-/** What a busy machine may add to a timer. */
+/** The delay that a busy machine may add to a timer. */
 const slackMs = 1_000;
 
 function statesOf({ locks }: Client): { state: string; timeoutMs: number; at: number }[] {
@@ -26,7 +26,7 @@ export function sessionRows(site: Site): void {
     const cutAtMs = performance.now();
     await client.link.setMode("reset");
     await eventually(() => heard.some(({ state }) => state === "lost"), { what: "the loss", everyMs: 2 });
-    // We give up before the server does: it still has the node, unless the machine kept us from asking in time.
+    // The client gives the session up before the server does. So the node is still there, unless the machine is too slow to ask.
     const there = await operator.exists(node);
     expect(there || performance.now() - confirmedMs >= timeoutMs).toBe(true);
     const [suspended, lost] = heard;
@@ -38,7 +38,7 @@ export function sessionRows(site: Site): void {
       `negotiated ${timeoutMs} ms: suspended after ${suspendedMs.toFixed(0)} ms, lost after ${lostMs.toFixed(0)} ms`,
     );
     expect(suspendedMs).toBeLessThan(slackMs);
-    // Confirmed just before the cut, so all of the time was ahead but the margin.
+    // The session was confirmed just before the cut, so the loss comes after the whole time-out less the margin.
     expect(lostMs).toBeGreaterThan(timeoutMs - 2 * 100 - slackMs);
     expect(lostMs).toBeLessThan(timeoutMs + slackMs);
     expect(handle.state).toBe("lost");
@@ -72,7 +72,7 @@ export function sessionRows(site: Site): void {
   });
 }
 
-/** 65, where timers are late. */
+/** 65: the states of a session when timers are late. */
 export function lateRows(site: Site): void {
   it("65: an acquire in the very tick in which a blocked process finds its session over is served by the next one", async () => {
     const client = await site.client({ sessionTimeoutMs: 1_000 });
@@ -89,7 +89,7 @@ export function lateRows(site: Site): void {
     );
     expect(client.session.sessionId).not.toBe(sessionId);
     expect(again?.token).toBeGreaterThan(handle.token as bigint);
-    // A session this short may be over again on a busy machine.
+    // On a busy machine a session this short may have ended again, so the outcomes are not checked.
     await Promise.all([next?.release(), again?.release()]);
   });
 }
@@ -116,7 +116,7 @@ export function parentRows(site: Site): void {
       ]);
       for (const level of levels) expect(await operator.exists(level), level).toBe(true);
       await handle.release();
-      // Others may be at work below the namespace.
+      // Other tests may have nodes below the namespace, so it may stay.
       const top = levels.at(-levelsOf(path).length);
       await eventually(async () => !(await operator.exists(top as string)), { what: `${top} to be removed` });
     },
@@ -136,7 +136,7 @@ export function parentRows(site: Site): void {
       const handle = await locks.mutex(path).acquire();
       await handle.release();
       await eventually(async () => !(await operator.exists(real)), { what: `${real} to be removed` });
-      // The server looks several times until all levels of another lock are gone: it would have found ours.
+      // The server checks several times until all levels of another lock are gone. In that time it would have found ours.
       const other = await site.client();
       await (await other.locks.mutex(witness).acquire()).release();
       const top = levelsOf(witness)[0] as string;
