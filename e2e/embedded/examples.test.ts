@@ -9,7 +9,7 @@ import { inFullRuns } from "../support/share.js";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 let scratch: Awaited<ReturnType<typeof scratchInside>>;
 
-/** The examples of the text in its order, each as a file of a user's own: checked strictly against the built packages. */
+/** Writes each example of the text, in order, to a user's file, and compiles it strictly against the built packages. */
 beforeAll(async () => {
   await buildPackages("@holdfast/test-servers");
   scratch = await scratchInside();
@@ -25,7 +25,7 @@ afterAll(() => scratch?.[Symbol.asyncDispose]());
 
 const besides = inFullRuns("examples that need a vitest of their own", 1, test);
 besides("the example for vitest runs under vitest as it stands in the text", async () => {
-  // Or it would take the one of this repository.
+  // Without this file Vitest would take the configuration of this repository.
   const config = 'export default { test: { include: ["*.test.mjs"] } };\n';
   await writeFile(join(scratch.dir, "vitest.config.mjs"), config);
   const args = ["run", "--root", scratch.dir, "--reporter", "json"];

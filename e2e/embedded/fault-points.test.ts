@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 
 beforeAll(() => buildPackages("@holdfast/test-servers"), 180_000);
 
-/** Has the compiler check each line, as the body of a user's test, against the package as it is built. */
+/** Compiles each line, as the body of a user's test, against the built package. */
 async function check(lines: readonly string[]): Promise<void> {
   await using scratch = await scratchInside();
   const scope = "zk: ZkTestServer, session: bigint, sessions: readonly bigint[], clock: ManualClock";

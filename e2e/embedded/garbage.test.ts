@@ -23,13 +23,13 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  // Whatever has happened: the witness has its session, its nodes and its answers in order.
+  // Whatever the test did, the witness still has its session and its nodes, and gets its answers in order.
   await witness.look();
   witness.close();
   await server.stop();
 });
 
-/** Not all at a time: what the kernel cannot queue it makes wait for a second. */
+/** Not all at a time: the kernel lets the connections that it cannot queue wait for a second. */
 async function crowd(size: number, meet: () => Promise<Stranger>): Promise<Stranger[]> {
   const strangers: Stranger[] = [];
   while (strangers.length < size) {
@@ -39,7 +39,7 @@ async function crowd(size: number, meet: () => Promise<Stranger>): Promise<Stran
   return strangers;
 }
 
-/** Waits until the server has accepted so many, since their time begins there. */
+/** Waits until the server has accepted so many connections, because their time begins there. */
 async function accepted(connections: number): Promise<void> {
   await eventually(
     async () => {
@@ -56,7 +56,7 @@ const length = (bytes: number): Buffer => {
   return field;
 };
 
-/** Lets time pass on the server's clock; the witness shows that it lives as often as a client does. */
+/** Lets time pass on the server's clock. The witness pings as often as a client does, so that its session lives. */
 async function pass(ms: number): Promise<void> {
   for (let leftMs = ms; leftMs > 0; leftMs -= 2_000) {
     clock.advance(Math.min(leftMs, 2_000));
@@ -179,7 +179,7 @@ test("a connection that asks for much and reads nothing waits, and goes with its
   await eventually(() => server.operator.exists("/big"), { what: "the node" });
   greedy.socket.pause();
   const before = process.memoryUsage().rss;
-  // A gigabyte of answers.
+  // The answers to these would be a gigabyte.
   const asked = Array.from({ length: 1_000 }, (_, index) =>
     request(2 + index, "getData", { path: "/big", watch: false }),
   );
@@ -244,7 +244,7 @@ test("requests with bytes knocked over are answered or end their own connection"
     const bytes = Buffer.from(frame);
     const times = 1 + below(4);
     for (let time = 0; time < times; time++) {
-      // Most in the record: a number that is no operation ends the connection before its record is read.
+      // Most changes are in the record, because a wrong operation number ends the connection before the record is read.
       const from = below(6) === 0 || bytes.length <= 12 ? 4 : 12;
       const at = from + below(bytes.length - from);
       const how = below(4);
@@ -255,7 +255,7 @@ test("requests with bytes knocked over are answered or end their own connection"
       else bytes.fill(0xff, at);
     }
     const cut = below(3) === 0 ? bytes.subarray(0, 4 + below(bytes.length - 3)) : bytes;
-    // The length is right more often than not, so that most get past the framing.
+    // The length field is mostly right, so that most of these bytes pass as a frame.
     if (below(5) > 0) cut.writeInt32BE(cut.length - 4, 0);
     return cut;
   };

@@ -1,4 +1,4 @@
-// A user's test suite: the kit as it is installed, under node:test, with the locks that it is made for.
+// A user's test suite under node:test, with the kit as it is installed and the locks that it is made for.
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";
 import { zkTestServer } from "@holdfast/test-servers";
@@ -23,7 +23,7 @@ describe("orders", () => {
     assert.equal(lost.hits.length, 1);
     assert.equal(order.length, 6);
     for (let at = 0; at < 6; at += 2) assert.equal(order[at], order[at + 1]);
-    // Healed by the hook, or the next test would wait for ever.
+    // The hook must heal this pause, or the next test would wait for ever.
     zk.pause();
   });
 

@@ -11,7 +11,7 @@ import {
   type RequestOf,
 } from "@holdfast/zk-protocol";
 
-/** Opens a session of the given length, when a server reads it. */
+/** The bytes of a handshake that asks for a session with this time-out. */
 export function hello(timeoutMs = 4_000): Buffer {
   const request = {
     protocolVersion: 0,
@@ -32,7 +32,7 @@ export function request<K extends OpName>(xid: number, op: K, record: RequestOf<
 export class Stranger {
   readonly socket: Socket;
   bytes = 0;
-  /** The server has ended the connection. */
+  /** Whether the server has ended the connection. */
   ended = false;
   readonly #end: Promise<void>;
 
@@ -56,7 +56,7 @@ export class Stranger {
     return stranger;
   }
 
-  /** A stranger with a session of its own. */
+  /** Makes a stranger with its own session. */
   static async known(port: number): Promise<Stranger> {
     const stranger = await Stranger.meet(port, hello());
     await within(10_000, "the handshake", once(stranger.socket, "data"));

@@ -5,7 +5,7 @@ import { RawClient } from "../protocol/raw-client.js";
 const ephemeral = 1;
 
 /**
- * A correct client beside others that send garbage: it writes, reads back and hears of changes by a watch, on one
+ * A correct client beside others that send garbage. It writes, reads back and gets the events of a watch, on one
  * connection and in one session from beginning to end.
  */
 export class Witness {
@@ -29,7 +29,7 @@ export class Witness {
     return witness;
   }
 
-  /** Fails unless a write, its event and a read come back in order, and all is as it was left. */
+  /** Fails unless a write, its event and a read come back in order, and the nodes are as this client left them. */
   async look(): Promise<void> {
     const { events } = this.#client;
     const before = events.length;
