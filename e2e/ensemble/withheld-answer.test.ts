@@ -29,8 +29,8 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 /**
- * What a server of 3.6.0 to 3.8.0 does now and then: the request is done, and its answer is passed on only when something
- * else arrives (ZOOKEEPER-4537).
+ * A server of 3.6.0 to 3.8.0 sometimes executes a request, but passes its answer on only when something else arrives
+ * (ZOOKEEPER-4537).
  */
 describe("an answer that is held back until a ping comes", () => {
   it.each(["create2", "getChildren2", "delete"] as const)("costs us a tenth of a second: %s", async (op) => {
@@ -43,9 +43,9 @@ describe("an answer that is held back until a ping comes", () => {
     console.log(
       `${op} held back: the pair took ${Math.round(tookMs)} ms, the ping came after ${Math.round(ping.at - held.at)} ms`,
     );
-    // Had the ping come by itself, the answer would not have been held back for so long.
+    // If a ping had come by chance, the answer would not have been held back for so long.
     expect(tookMs).toBeGreaterThan(90);
-    // When a keep-alive would have come.
+    // A keep-alive would have come only by then.
     expect(tookMs).toBeLessThan(sessionTimeoutMs / 3);
   });
 
@@ -55,7 +55,7 @@ describe("an answer that is held back until a ping comes", () => {
     const rule = proxy.holdReply({ op: "sync", until: "ping" });
     const held = await rule.hit();
     const ping = await proxy.waitFor((entry) => entry.op === "ping" && entry.at >= held.at);
-    // The stock library's next ping would come after that.
+    // The next ping of the stock library would come later than that.
     expect(ping.at - held.at).toBeLessThan(sessionTimeoutMs / 3);
     const answer = await proxy.waitFor(
       (entry) => entry.kind === "reply" && entry.op === "sync" && entry.at > ping.at,
