@@ -6,7 +6,7 @@ import { type Postgres, startPostgres } from "../support/postgres.js";
 import { type LockLibrary, type StockWorker, startStockWorkers } from "../support/process/stock-workers.js";
 import { share } from "../support/share.js";
 
-/** Each has an article of its own and two workers that sell it. */
+/** The number of lanes. Each has its own article and two workers that sell it. */
 const lanes = 4;
 const inFullMs = 600_000;
 const stops = share("stops of a writer past its lease", 20, 1_000);
@@ -45,14 +45,14 @@ async function stockOf(id: number): Promise<number> {
 
 interface Figures {
   stops: number;
-  /** Sales that were confirmed to the later holder or to the late one, and are not in the stock. */
+  /** Sales that were confirmed to the later holder or to the late writer, but are missing in the stock. */
   lost: number;
   refused: number;
 }
 
 /**
- * A writer reads the stock under its lock, sees that it still holds it, and is stopped by SIGSTOP. The lock goes to the next writer once the lease has
- * ended, and that one sells. Then the first goes on by SIGCONT, and writes one less than what it has read.
+ * A writer reads the stock under its lock, sees that it still holds it, and is stopped by SIGSTOP. Once its lease has ended,
+ * the next writer gets the lock and sells. Then SIGCONT lets the first writer go on, and it writes one less than it has read.
  */
 async function stopOneWriter(
   library: LockLibrary,
@@ -67,7 +67,7 @@ async function stopOneWriter(
   try {
     await second.order(library, id);
     outcomes.push(await second.write());
-    // It lies in the pipe of the stopped process, which reads it as soon as it goes on.
+    // The command lies in the pipe of the stopped process, which reads it as soon as it goes on.
     late = first.write();
   } finally {
     first.signal("SIGCONT");
