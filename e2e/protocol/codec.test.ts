@@ -269,7 +269,7 @@ describe("a real server", () => {
 });
 
 describe("validatePath", () => {
-  /** Whether the server takes the paths for paths. setData looks at that first and changes nothing here. */
+  /** Whether the server accepts the texts as paths. `setData` checks that first, and changes nothing with this version. */
   async function accepted(paths: readonly string[]): Promise<boolean[]> {
     const codes = await Promise.all(
       paths.map((path) => err(client.send("setData", { path, data: null, version: 1_000_000 }))),
@@ -286,7 +286,7 @@ describe("validatePath", () => {
     }
   }
 
-  // Half a surrogate pair has no UTF-8 form and travels as U+FFFD, which is refused as well.
+  // Half a surrogate pair has no UTF-8 form and is sent as U+FFFD, which the server refuses as well.
   test("agrees with the server on every UTF-16 unit", async () => {
     const units = 0x10000;
     const count = share("UTF-16 units that the server is asked about", units / 8, units);

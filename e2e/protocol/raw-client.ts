@@ -37,7 +37,7 @@ interface Waiting {
 /** The smallest client that shows whether a server and the codec understand each other. */
 export class RawClient {
   readonly session: ConnectResponse;
-  /** In the order in which they came. */
+  /** The events in the order in which they came. */
   readonly events: WatcherEvent[] = [];
   readonly #socket: Socket;
   readonly #reader: FrameReader;
