@@ -10,20 +10,21 @@ const held = share("locks held by one provider", 2_000, 100_000);
 const waiting = held / 10;
 const withinMs = 120_000 + 4 * held;
 /**
- * Each lock is renewed after a third of it. Of few locks it is short, so that the test need not wait for long. Of 100,000 it is a minute:
- * one client renews about 12,000 locks a second, and with 15 s it would have no time for anything else.
+ * Each lock is renewed after a third of this lease. With few locks the lease is short, so that the test does not wait for
+ * long. With 100,000 locks it is a minute: one client renews about 12,000 locks a second, and with 15 s it would have no time
+ * for anything else.
  */
 const leaseMs = Math.max(3_000, 0.6 * held);
 
-/** What happens to a provider from outside. */
+/** A backend, and the faults that come to a provider from outside. */
 interface World extends AsyncDisposable {
   readonly where: string;
-  /** Each lock has a lease of its own. */
+  /** Whether each lock has its own lease, which the provider renews. */
   readonly renews?: boolean;
-  /** Contact breaks, and comes back by itself or by `mend`. */
+  /** Breaks contact, which comes back by itself or by `mend`. */
   cut(set: LineProcess): Promise<unknown>;
   mend?(set: LineProcess): Promise<unknown>;
-  /** What was held is over. */
+  /** Ends all holds. */
   end(set: LineProcess): Promise<unknown>;
 }
 
@@ -46,7 +47,7 @@ const worlds: { readonly [backend: string]: () => Promise<World> } = {
       cut: async () => sessions().map((id) => server.dropConnection(id, { reset: true })),
       end: async () => {
         for (const id of sessions()) {
-          // The client hears of it by its next connection, as nearly always.
+          // The client learns of the end by its next connection, as it does nearly always.
           server.dropConnection(id, { reset: true });
           server.expireSession(id);
         }
@@ -62,7 +63,7 @@ const worlds: { readonly [backend: string]: () => Promise<World> } = {
       where: `redis://${proxy.host}:${proxy.port}`,
       renews: true,
       cut: async () => proxy.resetAll(),
-      // Each hold is found gone by its next renewal.
+      // The next renewal of each hold finds that the hold is gone.
       end: () => redis.flushall(),
       async [Symbol.asyncDispose]() {
         redis.disconnect();
