@@ -17,7 +17,7 @@ describe.each(await curatorVersionsInShare())("barriers shared with Curator %s",
 
   afterAll(() => fixture?.close());
 
-  /** Nodes of the members at a double barrier. */
+  /** The nodes of the members at a double barrier. */
   async function standing(path: string): Promise<string[]> {
     const nodes = await client.dump(path);
     return nodes.filter((node) => node.ephemeralOwner !== 0n).map((node) => node.path);
@@ -27,7 +27,7 @@ describe.each(await curatorVersionsInShare())("barriers shared with Curator %s",
     await expect.poll(() => standing(path), { timeout: 10_000 }).toHaveLength(count);
   }
 
-  /** Which members are in, by the answers that have come. */
+  /** Which of the calls have been granted so far. */
   function passed(entering: readonly { readonly granted: boolean }[]): boolean[] {
     return entering.map(({ granted }) => granted);
   }
@@ -40,7 +40,7 @@ describe.each(await curatorVersionsInShare())("barriers shared with Curator %s",
     const barrier = locks.barrier(path);
     await expect(barrier.wait({ waitMs: 500 })).rejects.toBeInstanceOf(AcquireTimeoutError);
     const waiting = watched(barrier.wait({ waitMs }));
-    // A second set is none, for ours as for Curator.
+    // A second set changes nothing, in ours as in Curator.
     await barrier.shut();
     await theirs.set();
     expect(waiting.granted).toBe(false);
@@ -73,7 +73,7 @@ describe.each(await curatorVersionsInShare())("barriers shared with Curator %s",
     expect(ours).toEqual([" lasting - 31:world:anyone", "/tree lasting - 31:world:anyone"]);
   });
 
-  // The member that comes last makes `ready`, so both sides take their turn at it.
+  // The member that comes last makes `ready`. In some cases that is ours, in the others Curator's.
   it.each([
     ["Curator", ["ours", "theirs", "theirs"]],
     ["ours", ["theirs", "ours", "ours"]],
@@ -113,7 +113,7 @@ describe.each(await curatorVersionsInShare())("barriers shared with Curator %s",
       }
       const leave = await Promise.all(entering.map(({ grant }) => grant));
 
-      // A member that leaves deletes its node at once and waits, except the one with the lowest name, which waits with its node there.
+      // A member that leaves deletes its node at once and waits. Only the one with the lowest name keeps its node while it waits.
       const lowest = nodes.toSorted()[0];
       const leaving: { readonly granted: boolean; readonly grant: Promise<unknown> }[] = [];
       for (const [at, each] of leave.entries()) {

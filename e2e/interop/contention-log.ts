@@ -50,8 +50,8 @@ export class ContentionLog implements AsyncDisposable {
   }
 
   /**
-   * No update was lost: the counter stands at `total` and every holder found it one higher than the one before. And the
-   * grants followed the queue: creation ids and sequence numbers, where both are known, rise from line to line.
+   * Expects that no update was lost: the counter is `total`, and every holder found it one higher than the holder before.
+   * Expects that the grants followed the queue: creation ids and sequence numbers, where both are known, rise from line to line.
    */
   async expectOrderly(total: number): Promise<LoggedGrant[]> {
     const grants = await this.grants();

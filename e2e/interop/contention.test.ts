@@ -53,7 +53,7 @@ describe.each(await curatorVersionsInShare())("two contenders of ours and two of
       ]);
       const granted = await log.expectOrderly(total);
 
-      // They did meet: a run in which each did its work alone would prove nothing.
+      // The clients did contend. A run in which each works alone would prove nothing.
       const handOvers = granted.filter(
         (grant, at) => at > 0 && grant.label !== granted[at - 1]?.label,
       ).length;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { curatorVersionsInShare, type JavaPeer, startJavaPeer } from "../support/curator/java-peer.js";
 import { ContentionLog } from "./contention-log.js";
 
-/** Java against Java: what the other interop tests take for granted of their peer. */
+/** Java against Java: checks what the other interop tests assume of their peer. */
 describe.each(await curatorVersionsInShare())("two Java processes with Curator %s", (curator) => {
   let server: ZooKeeperNode;
   let a: JavaPeer;

@@ -33,7 +33,7 @@ describe.each(await curatorVersionsInShare())("an election together with Curator
   describe.each(layouts)("in the layout %s", (layout) => {
     const nameOfPath = (what: string): string => `/election/${layout}/${what}`;
 
-    /** A candidate of Curator, not started. */
+    /** Makes a candidate of Curator, but does not start it. */
     function candidate(
       path: string,
       id: string,
@@ -81,7 +81,7 @@ describe.each(await curatorVersionsInShare())("an election together with Curator
       await second.start();
       await expect.poll(() => first.participants()).toHaveLength(3);
       expect(await first.leader()).toEqual({ id: "ours", leader: true });
-      // Ours, standing behind, has had its answers from the same server.
+      // Ours reads from the same server, so it sees the same candidates.
       expect(labels(await election.participants())).toEqual([
         { id: "ours", leader: true },
         { id: "first", leader: false },
@@ -114,7 +114,8 @@ describe.each(await curatorVersionsInShare())("an election together with Curator
       const end = new AbortController();
       const leaders = election.observe({ signal: end.signal })[Symbol.asyncIterator]();
       let last: Participant | null | undefined;
-      // Curator's latch stands anew, with another node, where the one ahead has gone before it was watched: its label comes twice then.
+      // If the node ahead goes before Curator's latch watches it, the latch stands anew with another node. Then its label
+      // comes twice.
       const next = async (): Promise<string | null | undefined> => {
         const before = last;
         const { value } = await leaders.next();
@@ -139,7 +140,7 @@ describe.each(await curatorVersionsInShare())("an election together with Curator
     it("makes the same tree, node by node and byte by byte, with a leader and two that wait", async () => {
       const theirPath = `/election-curator/${layout}`;
       const ourPath = `/election-ours/${layout}`;
-      // A selector without an id writes its host's address, which is not ours to guess.
+      // A selector without an id writes its host's address, which the test does not know.
       const ids = ["first", layout === "latch" ? "" : "second", "dritte ü"];
       const theirs: (CuratorLeaderLatch | CuratorLeaderSelector)[] = [];
       const ours: ReturnType<
@@ -184,7 +185,7 @@ describe.each(await curatorVersionsInShare())("an election together with Curator
       term.assertHeld();
       await expect.poll(() => theirs.hasLeadership(), { timeout: 10_000 }).toBe(false);
       if (layout === "latch") {
-        // It stands again by itself, behind ours.
+        // Curator's latch stands again by itself, behind ours.
         const both = [
           { id: "ours", leader: true },
           { id: "theirs", leader: false },
@@ -220,7 +221,7 @@ describe.each(await curatorVersionsInShare())("an election together with Curator
       const locks = await fixture.ours();
       const wrong = locks.leaderElection(path, { layout: layout === "latch" ? "selector" : "latch" });
       await expect(wrong.campaign({ waitMs: 5_000 })).rejects.toBeInstanceOf(LayoutConflictError);
-      // Looking on is possible all the same.
+      // To read the leader is possible all the same.
       expect((await wrong.leader())?.label).toBe("theirs");
       expect(await theirs.participants()).toHaveLength(1);
       await theirs.close();
@@ -267,7 +268,7 @@ describe.each(await curatorVersionsInShare())("an election together with Curator
     const terms: string[] = [];
     const over = new AbortController();
 
-    /** Leads, and goes on when all others stand. */
+    /** One term: leads until all candidates stand again. */
     async function term(label: string): Promise<void> {
       terms.push(label);
       await eventually(async () => (await standing()) === 4, { what: "all to stand again" });

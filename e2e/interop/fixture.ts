@@ -15,7 +15,7 @@ import {
   startJavaPeer,
 } from "../support/curator/java-peer.js";
 
-/** One real server, one JVM with Curator, and whatever clients of either kind a test asks for. */
+/** One real server, one JVM with Curator, and all clients of both kinds that a test asks for. */
 export class InteropFixture {
   readonly server: ZooKeeperNode;
   readonly java: JavaPeer;
@@ -45,7 +45,7 @@ export class InteropFixture {
     return jvm.connect({ connect: this.server.connectString, ...options });
   }
 
-  /** A JVM of its own, for tests that kill or stop it. */
+  /** Starts a separate JVM, for tests that kill or stop it. */
   async jvm(): Promise<JavaPeer> {
     const jvm = await startJavaPeer({ curator: this.#curator });
     this.#jvms.push(jvm);
@@ -95,7 +95,7 @@ export class InteropFixture {
   }
 }
 
-/** `grant`, and whether it has come by now. */
+/** The promise `grant`, and a flag that says whether it has been fulfilled by now. */
 export function watched<T>(grant: Promise<T>): { readonly granted: boolean; readonly grant: Promise<T> } {
   const state = { granted: false, grant };
   grant.then(
@@ -108,9 +108,9 @@ export function watched<T>(grant: Promise<T>): { readonly granted: boolean; read
 }
 
 /**
- * Resolves when a waiter of `locks`, whose node is there, has its watches at the server. A look takes two requests one
- * after the other on the same session; the answer to the first comes behind the waiter's listing, upon which it sends its
- * watches, so the second goes out behind those.
+ * Resolves when a waiter of `locks`, whose node exists, has its watches at the server. `inspect()` takes two requests, one
+ * after the other, on the same session. The answer to the first one arrives behind the waiter's listing, upon which the
+ * waiter sends its watches. So the second request goes out behind these watches.
  */
 export async function watchesSet(locks: LockProvider, path: string): Promise<void> {
   await locks.mutex(path).inspect();

@@ -7,7 +7,7 @@ import { presenceFolder } from "./presence.js";
 
 const bytes = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text));
 
-/** That each of Curator's recipes can be driven from here: what the interop tests take for granted of their peer. */
+/** Shows that each of Curator's recipes can be driven from here, as the other interop tests assume. */
 describe.each(await curatorVersionsInShare())("the Java peer with Curator %s drives", (curator) => {
   let fixture: InteropFixture;
   let one: CuratorClient;
@@ -20,7 +20,7 @@ describe.each(await curatorVersionsInShare())("the Java peer with Curator %s dri
 
   afterAll(() => fixture?.close());
 
-  /** Names of the nodes under `path`, uuids masked, in no particular order but a stable one. */
+  /** The names of the nodes under `path`, sorted, with masked UUIDs. */
   async function names(path: string): Promise<string[]> {
     const nodes = await one.dump(path);
     return nodes
@@ -34,7 +34,7 @@ describe.each(await curatorVersionsInShare())("the Java peer with Curator %s dri
     const path = "/recipes/read-write";
     const lock = await one.readWriteLock(path, bytes("payload"));
     const written = await lock.take("write");
-    // Another thread of the same object is a stranger, the writer's own is not.
+    // Another thread may not read beside the write, although it uses the same object. The writer's own thread may.
     expect(await lock.acquire("read", { waitMs: 50, thread: "other" })).toBe(false);
     const read = await lock.take("read");
     expect(await names(path)).toEqual(
@@ -177,7 +177,7 @@ describe.each(await curatorVersionsInShare())("the Java peer with Curator %s dri
     const path = "/recipes/double-barrier";
     const [first, second] = await Promise.all([one.doubleBarrier(path, 2), two.doubleBarrier(path, 2)]);
     expect(await first.enter({ waitMs: 200 })).toBe(false);
-    // Curator leaves the node of a member that has given up.
+    // Curator leaves the node of a member that has given up in place.
     await first.leave();
     expect(await Promise.all([first.enter(), second.enter()])).toEqual([true, true]);
     expect(await names(path)).toEqual(["<uuid>", "<uuid>", "ready"]);
@@ -282,7 +282,7 @@ describe.each(await curatorVersionsInShare())("the Java peer with Curator %s dri
     expect(Math.max(...seen.map(({ mostHolders }) => mostHolders))).toBe(3);
   });
 
-  // Up to 5.4.0 a queued writer is let in beside a reader that was the writer before.
+  // Curator up to 5.4.0 lets a queued writer in beside a reader that was the writer before.
   const downgrade = curator !== "5.4.0";
   it(`readers and writers${downgrade ? " that become readers" : ""}, alone while they write`, async () => {
     await using log = await ContentionLog.start();

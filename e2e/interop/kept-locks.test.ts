@@ -45,7 +45,7 @@ describe.each(await curatorVersionsInShare())("locks that ours keeps, beside Cur
       granted = true;
     });
     await expect.poll(() => theirs.participants(), { timeout: 10_000 }).toHaveLength(2);
-    // A waiter in memory asks the server when the wish is heard, behind Curator.
+    // This acquire waits in memory. When the provider notices Curator's wish, the acquire asks the server, behind Curator.
     const next = locks.mutex(path).acquire();
     await expect.poll(() => theirs.participants(), { timeout: 10_000 }).toHaveLength(3);
     expect(granted).toBe(false);
@@ -62,7 +62,7 @@ describe.each(await curatorVersionsInShare())("locks that ours keeps, beside Cur
     const path = "/kept/tries";
     await keep(path);
     const theirs = await client.mutex(path);
-    // Ours hears of its node while it lists, and may have given the lock back by then.
+    // Our provider learns of Curator's node while Curator lists the queue, and may have given the lock back by then.
     const first = await theirs.acquire({ waitMs: 0 });
     await expect.poll(() => locks.kept(), { timeout: 10_000 }).toEqual([]);
     if (first === null) expect(await theirs.acquire({ waitMs: 0 })).not.toBeNull();
@@ -98,7 +98,7 @@ describe.each(await curatorVersionsInShare())("locks that ours keeps, beside Cur
         seen.ours++;
         oursSinceTheyAsked++;
         if (handle.turn > 0) seen.lent++;
-        // Work that asks the server. What it had sent before is heard by the answer: also that Curator waits.
+        // The work asks the server. By its answer the client has all events that the server sent before, also that Curator waits.
         await handle.confirm();
         holders--;
         await handle.release();
@@ -125,7 +125,7 @@ describe.each(await curatorVersionsInShare())("locks that ours keeps, beside Cur
     await running;
     expect(seen.theirs).toBe(15);
     expect(seen.lent).toBeGreaterThan(15);
-    // Its node is in the queue by then: the owner that was in, and perhaps one that was let in while the news travelled.
+    // Counted from when Curator's node is in the queue: the owner that held then, and perhaps one lent before the event arrived.
     expect(worst).toBeLessThanOrEqual(2);
   }, 60_000);
 });

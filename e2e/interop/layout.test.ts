@@ -39,7 +39,7 @@ describe.each(await curatorVersions())("the tree beside that of Curator %s", (cu
     }
     const ours = shape(await client.dump(ourRoot), ourRoot);
     expect(ours).toEqual(shape(await client.dump(theirRoot), theirRoot));
-    // Said once in full, so that two trees cannot agree on something else.
+    // Written out once in full, so that two trees that are equal but wrong cannot pass.
     expect(ours).toEqual([
       " lasting - 31:world:anyone",
       "/a lasting - 31:world:anyone",
@@ -54,7 +54,7 @@ describe.each(await curatorVersions())("the tree beside that of Curator %s", (cu
       await mutex.release();
     }
     for (const grant of ourWork) await (await grant).release();
-    // Containers: the server removes them when they are empty, which it never does to persistent nodes.
+    // The parents are containers: the server removes them when they are empty. It never removes persistent nodes.
     for (const root of [theirRoot, ourRoot]) {
       await eventually(() => client.dump(root).then(() => false, noNode), {
         what: `${root} to be reaped`,

@@ -11,8 +11,8 @@ import { shape } from "./shape.js";
 const waitMs = 30_000;
 
 /**
- * Curator's multi lock is nothing but mutexes, taken one after the other as they were given. Ours takes the same mutexes
- * by their names, so the paths are given to Curator in that order.
+ * Curator's multi lock is only a list of mutexes, taken one after the other in the given order. Ours takes the same mutexes in
+ * the order of their names, so the tests give the paths to Curator in that order.
  */
 describe.each(await curatorVersionsInShare())("a multi lock of Curator %s and ours", (curator) => {
   let fixture: InteropFixture;
@@ -29,7 +29,7 @@ describe.each(await curatorVersionsInShare())("a multi lock of Curator %s and ou
     const paths = ["/multi/whole/a", "/multi/whole/b", "/multi/whole/c"] as const;
     const theirs = await client.multiLock(paths);
     const locks = await fixture.ours();
-    // Given in another order: ours sorts.
+    // The mutexes are given in another order, because ours sorts them.
     const ours = multiLock([...paths].reverse().map((path) => locks.mutex(path)));
     const held = await ours.acquire({ waitMs });
     expect(held.parts.map(({ name }) => name)).toEqual(paths);
@@ -88,7 +88,7 @@ describe.each(await curatorVersionsInShare())("a multi lock of Curator %s and ou
     const held = await multiLock(
       ["/multi-ours/b", "/multi-ours/a"].map((path) => locks.mutex(path)),
     ).acquire();
-    // Ours come all at once, Curator's one by one: the order in which the levels were made is left out.
+    // Our nodes are made all at once, Curator's one by one. So the order in which the levels were made is not compared.
     const tree = async (root: string) => shape(await client.dump(root), root, { numbers: true }).sort();
     const ours = await tree("/multi-ours");
     expect(ours).toEqual(await tree("/multi-curator"));
@@ -114,7 +114,7 @@ describe.each(await curatorVersionsInShare())("a multi lock of Curator %s and ou
           each.contend({ ...contention, label: `curator-${at}` }, withinMs, "multiLock"),
         ),
         ...providers.map((locks, at) => {
-          // One of ours takes both, the other one only the last member: that alone must keep the rest out.
+          // One of our providers takes both members, the other one only the last. The last member alone must keep the others out.
           const last = locks.mutex(`${path}/b`);
           const both = multiLock([last, locks.mutex(`${path}/a`)]);
           const acquire = async (wait: { waitMs: number }) => {

@@ -6,11 +6,11 @@ import { type Contention, countGrant, readCount } from "../support/process/conte
 import { Presence } from "./presence.js";
 
 const grantWithinMs = 60_000;
-/** The times of `SharingContender.java`. */
+/** The same times, in ms, as in `SharingContender.java`. */
 const permitMs = 25;
 const holdMs = 2;
 
-/** Our side of `Contender.java`, for whatever makes us the only one. */
+/** Our side of `Contender.java`, for any way to acquire exclusively. */
 export async function contendBy(
   acquire: (options: { waitMs: number }) => Promise<Pick<LockHandle, "token" | "release">>,
   contention: Contention,
@@ -60,7 +60,7 @@ export async function contendReadWrite(
   let writes = 0;
   let mostReaders = 0;
 
-  /** `written`: by ourselves, just before we became a reader. */
+  /** `written`: the count that this client wrote just before it became a reader. */
   async function read(written?: number): Promise<void> {
     await reader.enter();
     const count = written ?? (await readCount(counterFile, label));
@@ -98,7 +98,7 @@ export async function contendReadWrite(
   return { writes, mostReaders };
 }
 
-/** Answers how many read. */
+/** Checks the other holders and the counter. Returns the number of readers. */
 async function lookAround(
   presence: Presence,
   counterFile: string,

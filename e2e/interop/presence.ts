@@ -20,13 +20,13 @@ export class Presence {
     for (const file of this.#mine) await rm(file);
   }
 
-  /** Permits of the holders whose label begins so: those were held at one moment, and there may have been more. */
+  /** The number of permits of the holders whose label begins with `prefix`. So many were held at one moment, perhaps more. */
   async count(prefix = ""): Promise<number> {
     return (await readdir(this.#folder)).filter((file) => file.startsWith(prefix)).length;
   }
 }
 
-/** An empty folder that goes with the log. */
+/** Makes an empty folder that is removed with the log. */
 export async function presenceFolder(log: ContentionLog): Promise<string> {
   const folder = join(dirname(log.files.counterFile), "presence");
   await mkdir(folder);

@@ -20,7 +20,7 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
 
   afterAll(() => fixture?.close());
 
-  /** Waits until so many stand in the queue, the holder included. */
+  /** Waits until `count` nodes stand in the queue, the holder's included. */
   async function untilQueued(mutex: CuratorMutex, count: number): Promise<void> {
     await expect.poll(() => mutex.participants(), { timeout: 10_000 }).toHaveLength(count);
   }
@@ -137,7 +137,7 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
     await watchesSet(locks, path);
     expect(await timed).toBeNull();
     await untilQueued(holder, 2);
-    // The round trip is behind the event on the same session, so the event has been handled when it is answered.
+    // The answer arrives behind the event on the same session, so the event has been handled by then.
     await locks.mutex(path).inspect();
     expect(queued.granted).toBe(false);
     await holder.release();
@@ -174,7 +174,7 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
     await watchesSet(locks, path);
     const ourNode = (await holder.participants())[2];
     await fixture.expire(await victim.session());
-    // Curator stands again at the tail, behind us, and gives up there in its own time.
+    // Curator's waiter stands again at the tail, behind ours, and gives up there in its own time.
     await expect.poll(async () => (await holder.participants())[1], { timeout: 10_000 }).toBe(ourNode);
     await locks.mutex(path).inspect();
     expect(queued.granted).toBe(false);
@@ -197,9 +197,9 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
     const held = await queued;
     expect(held?.czxid).toBeGreaterThan(lock.token ?? 0n);
     const grantedAtMs = performance.now();
-    // Between two sessions there is no order, so the news may come after the next grant; but it comes.
+    // Between two sessions there is no order. The loss may be reported after the next grant, but it is reported.
     await expect.poll(() => lost.aborted, { timeout: 10_000, interval: 5 }).toBe(true);
-    // Up to a second: a given client dials again when its own spinDelay (default 1,000 ms) says so.
+    // This may take up to a second, because a given client reconnects after its own spinDelay (default 1,000 ms).
     console.log(
       `holder over a given client knew ${Math.ceil(performance.now() - grantedAtMs)} ms after Curator's grant`,
     );
@@ -233,7 +233,7 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
     await jvm.pause();
     const lock = await locks.mutex(path).acquire({ waitMs });
     jvm.resume();
-    // Curator itself still believes, which is why the resource must compare tokens.
+    // Curator itself still believes to hold, which is why the resource must compare tokens.
     expect(await theirs.holding()).toBe(true);
     expect(lock.token).toBeGreaterThan(held?.czxid ?? 0n);
     await lock.confirm();

@@ -16,7 +16,7 @@ import { nameOf, shape } from "./shape.js";
 const waitMs = 30_000;
 
 describe.each(await curatorVersions())("a read-write lock shared with Curator %s", (curator) => {
-  /** Up to 5.4.0 a read taken under the write stands at the tail, and does not keep others out once the write is back. */
+  /** Up to 5.4.0 a read taken under the write stands at the tail, and does not keep others out once the write is released. */
   const keepsPlace = curator !== "5.4.0";
   let fixture: InteropFixture;
   let client: CuratorClient;
@@ -29,7 +29,7 @@ describe.each(await curatorVersions())("a read-write lock shared with Curator %s
 
   afterAll(() => fixture?.close());
 
-  /** Waits until so many stand in the queue, holders included. */
+  /** Waits until `count` nodes stand in the queue, those of holders included. */
   async function untilQueued(lock: CuratorReadWriteLock, count: number): Promise<void> {
     await expect.poll(() => lock.participants(), { timeout: 10_000 }).toHaveLength(count);
   }
@@ -47,7 +47,7 @@ describe.each(await curatorVersions())("a read-write lock shared with Curator %s
     const writing = watched((await fixture.ours()).readWriteLock(path).write.acquire({ waitMs }));
     await untilQueued(theirs, 3);
     await read.release();
-    // Its answer comes after any event that the release has sent to the writer.
+    // The server answers this after it has sent any event of the release to the writer.
     await ours.inspect();
     expect(writing.granted).toBe(false);
     await theirs.release("read");
@@ -163,7 +163,7 @@ describe.each(await curatorVersions())("a read-write lock shared with Curator %s
     await reader.release("read");
     await untilQueued(reader, 2);
     expect(writing.granted).toBe(false);
-    // Listed anew, Curator's writer still sees our read before itself.
+    // Curator's writer lists the queue again for another thread, and still finds our read ahead.
     expect(await writer.acquire("write", { waitMs: 50, thread: "another" })).toBe(false);
     expect(writing.granted).toBe(false);
     await read.confirm();
@@ -192,7 +192,7 @@ describe.each(await curatorVersions())("a read-write lock shared with Curator %s
       await theirs.release("read");
       await (await writing.grant).release();
     } else {
-      // The hole of Curator up to 5.4.0: nothing on the server says that this read was the writer's.
+      // The gap of Curator up to 5.4.0: nothing at the server shows that this read was the writer's.
       const write = await writing.grant;
       expect(await theirs.holding("read")).toBe(true);
       expect(write.token).toBeLessThan(read?.czxid ?? 0n);
@@ -228,7 +228,7 @@ describe.each(await curatorVersions())("a read-write lock shared with Curator %s
       "/_c_<uuid>-__READ__0000000003 ephemeral session 4 31:world:anyone",
     ]);
 
-    // The second reader waits behind the second writer, so that one node comes at a time.
+    // The second reader waits behind the second writer, so that the nodes come one at a time.
     const [firstWriter] = theirs;
     const theirRead = await firstWriter?.take("read");
     await firstWriter?.release("write");

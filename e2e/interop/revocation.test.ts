@@ -63,7 +63,7 @@ describe.each(await curatorVersionsInShare())("revocation with Curator %s", (cur
     await client.attemptRevoke(node);
     const [, dumped] = await client.dump(path);
     expect(Buffer.from(dumped?.data ?? []).toString()).toBe("__REVOKE__");
-    // Answered on the same connection behind any event that the write has caused.
+    // This answer arrives on the same connection behind any event that the write has caused.
     await lock.confirm();
     expect(lock.state).toBe("held");
     expect(lost.aborted).toBe(false);

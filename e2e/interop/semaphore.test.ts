@@ -25,7 +25,7 @@ describe.each(await curatorVersionsInShare())("permits shared with Curator %s", 
 
   afterAll(() => fixture?.close());
 
-  /** Waits until so many stand in the queue before the permits. */
+  /** Waits until `count` nodes stand in the queue in front of the permits. */
   async function untilQueued(path: string, count: number): Promise<void> {
     await expect
       .poll(async () => (await client.dump(`${path}/locks`)).length - 1, { timeout: 10_000 })
@@ -75,7 +75,7 @@ describe.each(await curatorVersionsInShare())("permits shared with Curator %s", 
     const permit = await waiting.grant;
     expect(theirWait.granted).toBe(false);
     await untilQueued(path, 1);
-    // Curator's first waiter has a lease node already, and no permit.
+    // Curator's first waiter already has a lease node, but no permit.
     await expect.poll(() => theirs.leases()).toHaveLength(2);
     expect(theirWait.granted).toBe(false);
     expect((await ours.inspect()).held).toHaveLength(1);
@@ -100,7 +100,7 @@ describe.each(await curatorVersionsInShare())("permits shared with Curator %s", 
     });
     await untilQueued(path, 2);
     await releaseAll(holder, [held?.[0] ?? null]);
-    // One is free, but the first in the queue wants two.
+    // One permit is free, but the first in the queue wants two.
     await untilQueued(path, 2);
     expect(await holder.leases()).toEqual([held?.[1]]);
     expect(order).toEqual([]);
@@ -177,7 +177,7 @@ describe.each(await curatorVersionsInShare())("permits shared with Curator %s", 
     await releaseAll(theirs, [lease]);
   });
 
-  /** Both trees by name: their lasting nodes may come in another order. */
+  /** Both trees, sorted by name, because their lasting nodes may have been made in another order. */
   async function trees(kind: string): Promise<{ theirs: string[]; ours: string[] }> {
     const [theirPath, ourPath] = [`/${kind}-curator/tree`, `/${kind}-ours/tree`];
     const theirs = shape(await client.dump(theirPath), theirPath).sort();

@@ -3,8 +3,8 @@ import type { DumpedNode } from "../support/curator/java-peer.js";
 const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /**
- * What two trees must agree on, in order of creation: names but for uuid and number, node type, whose node it is, and
- * ACL. With `numbers` the sequence numbers, too, for trees that were made by the same steps; with `data` the bytes.
+ * What two trees must agree on, in order of creation: the names without UUID and number, the node type, the owner and the
+ * ACL. `numbers` adds the sequence numbers, for trees that were made by the same steps; `data` adds the bytes.
  */
 export function shape(
   dump: readonly DumpedNode[],
@@ -23,7 +23,7 @@ export function shape(
   });
 }
 
-/** The last segment of a path, its uuid masked. */
+/** The last segment of a path, with a masked UUID. */
 export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1).replace(uuid, "<uuid>");
 }

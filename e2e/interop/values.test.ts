@@ -112,7 +112,7 @@ describe.each(await curatorVersionsInShare())("values shared with Curator %s", (
     const theirs = await client.atomicLong(path);
     const ours = (await fixture.ours()).atomicLong(path);
     expect([await ours.get(), (await theirs.get()).after]).toEqual([0n, 0n]);
-    // Neither takes an absent number for the 0 that it reads as.
+    // An absent number reads as 0, but neither `compareAndSet` takes it for a 0.
     expect(await ours.compareAndSet(0n, 1n)).toBe(false);
     expect((await theirs.compareAndSet(0n, 1n)).succeeded).toBe(false);
     expect(await ours.add(42n)).toBe(42n);
@@ -139,7 +139,7 @@ describe.each(await curatorVersionsInShare())("values shared with Curator %s", (
       for (let time = 0; time < each; time += 1) await number.add(1n);
       return each;
     });
-    // Curator gives up after some tries, and says so.
+    // Curator gives an addition up after some tries, and its answer says so.
     const added = await Promise.all([...ours, ...numbers.map((number) => number.increment(each, 60_000))]);
     const sum = added.reduce((all, one) => all + one, 0);
     console.log(`${added.join(" + ")} additions of ${4 * each} succeeded`);
