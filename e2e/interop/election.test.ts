@@ -221,7 +221,7 @@ describe.each(await curatorVersionsInShare())("an election together with Curator
       const locks = await fixture.ours();
       const wrong = locks.leaderElection(path, { layout: layout === "latch" ? "selector" : "latch" });
       await expect(wrong.campaign({ waitMs: 5_000 })).rejects.toBeInstanceOf(LayoutConflictError);
-      // To read the leader is possible all the same.
+      // Such a view may still read the leader.
       expect((await wrong.leader())?.label).toBe("theirs");
       expect(await theirs.participants()).toHaveLength(1);
       await theirs.close();

@@ -125,7 +125,7 @@ describe.each([
         const nodes = await stage.operator.queue(path);
         for (const node of nodes) await stage.operator.watch(node.path);
         if (i === 0) {
-          // In this round the session surely ends first. Among the drawn moments there may be none for which that is so.
+          // This round makes sure that the session ends first once. The drawn moments of the other rounds may never lead to that.
           await closeSession(waiter);
           await handle.release();
         } else {

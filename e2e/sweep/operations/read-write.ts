@@ -111,7 +111,7 @@ export const readWriteOperations: readonly Operation[] = [
       );
       await stage.whenQueued(2);
       // An owner that has lost its write asks for a read like any other client, behind the writer that waits.
-      // A server that stands still for longer than its limit gives no answer, which is an outage.
+      // If the server stands still for longer than the call's limit, the call gets no answer, which is an outage.
       const lost = ["LockLostError", "AcquireTimeoutError", "BackendError"];
       const read = await stage.allow(() => lock.read.acquire({ owner, waitMs: 3_000 }), lost);
       await stage.release("A", write);

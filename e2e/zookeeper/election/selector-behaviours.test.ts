@@ -65,7 +65,7 @@ describe.each(targetNames)("leading by turns on %s", (name) => {
   it("56: a session that ends between the election and its news gets no body run; the next one stands anew", async () => {
     const candidate = await linked(target);
     const operator = await Operator.connect(target.connectString);
-    // Makes the parents, so that the candidate's first create succeeds and its answer is the one that is held.
+    // Makes the parents, so that the candidate's first create succeeds. The answer to that create is the one that is held.
     await (await candidate.locks.leaderElection(path).campaign({ waitMs })).release();
     const lost = new Promise<void>((resolve) => {
       candidate.locks.events.on("session-state", ({ state }) => {

@@ -101,7 +101,7 @@ for (const { kind, start } of servers) {
       await wakeInVain(path);
       await eventually(() => listings() > before, { what: "the member to look again" });
       const other = await connected(server.connectString);
-      // Two round trips behind that: whatever it caused has been done.
+      // After two more round trips, everything that the wake-up caused has been done.
       await locks.atomicLong(`${path}a`).get();
       await locks.atomicLong(`${path}a`).get();
       expect(passed).toEqual([]);
@@ -139,7 +139,7 @@ for (const { kind, start } of servers) {
         version: -1,
       });
       await eventually(() => listings() > before, { what: "the leaver to look again" });
-      // Two round trips behind that: whatever it caused has been done.
+      // After two more round trips, everything that the wake-up caused has been done.
       await goes.locks.atomicLong(`${path}a`).get();
       await goes.locks.atomicLong(`${path}a`).get();
       expect(gone).toBe(false);
