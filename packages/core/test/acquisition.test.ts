@@ -10,7 +10,7 @@ import { describe, expect, it } from "vitest";
 import { ScriptedGrant, scripted } from "./scripted-driver.js";
 
 const farMs = 1e12;
-/** Follows a promise without waiting for it. */
+/** Records how a promise settles, without waiting for it. */
 function follow<T>(promise: Promise<T>): { settled: boolean; value?: T; error?: unknown } {
   const followed: { settled: boolean; value?: T; error?: unknown } = { settled: false };
   promise.then(
@@ -393,7 +393,7 @@ describe("an acquire under way", () => {
     expect(handles).toHaveLength(0);
     expect(grant.renewals).toHaveLength(1);
     grant.renewals[0]?.answer.resolve(null);
-    // Gone meanwhile: it is asked for again, in another place of the queue.
+    // The lock was lost meanwhile: core asks for it again and gets another place in the queue.
     await runtime.advance(5_000);
     expect(requests).toHaveLength(2);
     expect(handles).toHaveLength(0);

@@ -11,19 +11,19 @@ async function rejectionOf(call: () => Promise<unknown>): Promise<Error> {
   throw new Error("it did not reject");
 }
 
-/** A function of a user, which has to be in the stack. */
+/** Stands for a function of the user. The stack of the error must name it. */
 async function sellBook(call: () => Promise<unknown>): Promise<void> {
   await call();
 }
 
-/** The transformation of tests may leave "async" out. */
+/** The test runner may compile `async` away, so that the frame is printed without it. */
 const caller = /\n {4}at (async )?sellBook /;
 const waitMs = 20;
 const body = (): void => {};
 
 type Call = (locks: LockProvider) => Promise<unknown>;
 
-/** A lock that is taken by the first call, and what a user may call then. */
+/** For each primitive: the first call takes it, so that every later call runs into its time limit. */
 const waits: readonly [string, Call, ...Call[]][] = [
   [
     "a mutex",
@@ -72,7 +72,7 @@ describe("the stack of a wait that ran out names the function that called", () =
       const error = await rejectionOf(() => sellBook(() => call(locks)));
       expect(error).toBeInstanceOf(AcquireTimeoutError);
       expect(error.stack).toMatch(caller);
-      // The text of the error stands in front, as ever.
+      // The stack still begins with the error's own text.
       expect(error.stack?.startsWith(`AcquireTimeoutError: ${error.message}\n`)).toBe(true);
     }
   });

@@ -36,7 +36,7 @@ describe("an acquire whose session ends", () => {
     for (const contact of contacts) contact.resolve();
     await runtime.advance(1);
     expect(requests).toHaveLength(2);
-    // Nothing was left to take back: all went with the session.
+    // There is nothing to take back: the end of the session deleted everything.
     expect(requests[0]?.cancels).toBe(0);
     requests[1]?.granted.resolve(granted(2));
     expect((await settled).handle).toMatchObject({ state: "held" });
@@ -67,7 +67,7 @@ describe("an acquire whose session ends", () => {
       requests[0]?.granted.resolve(grant);
       await runtime.advance(0);
       expect(requests).toHaveLength(2);
-      // The session is over for this process alone, perhaps: the nodes that it may still have are given back.
+      // The session may be over for this process alone. So core takes back the nodes that may still stand at the server.
       expect(requests[0]?.cancels).toBe(1);
       expect(provider.holds()).toEqual([]);
       expect(events).toEqual(["requeued session-lost"]);

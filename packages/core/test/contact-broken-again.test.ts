@@ -45,7 +45,7 @@ describe("contact that breaks again in the tick in which it came back", () => {
     setState("connected");
     for (const contact of contacts) contact.resolve();
     await runtime.advance(1);
-    // The answer is there, and has not been heard yet.
+    // The proof is answered, but contact breaks before core has processed the answer.
     grant.renewals[0]?.answer.resolve(farMs);
     setState("suspended");
     grant.listener({ type: "uncertain" });

@@ -6,12 +6,12 @@ import { ScriptedGrant, scripted } from "./scripted-driver.js";
 export const outage = () => new BackendError("no answer", { backend: "memory" });
 export const refusal = () => new BackendError("not you", { backend: "memory", retryable: false });
 
-/** Lets everything that is due by now run. */
+/** Waits until everything that is due by now has run. */
 export const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 export type Settings = NonNullable<Parameters<typeof scripted>[2]>;
 
-/** An election whose backend does what the test says. */
+/** An election whose backend is controlled by the test. */
 export function standing(settings: Settings = {}) {
   const runtime = simulatedRuntime(41);
   const made = scripted(runtime, "session", settings);

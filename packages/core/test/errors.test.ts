@@ -3,7 +3,7 @@ import * as core from "@holdfast/core";
 import { type ErrorCode, HoldfastError } from "@holdfast/core";
 import { describe, expect, it, vi } from "vitest";
 
-/** One of each; a code without a line here does not compile. */
+/** One error for each code. A code without a line here is a compile error. */
 const samples: Record<ErrorCode, () => HoldfastError> = {
   HF_ACQUIRE_TIMEOUT: () => new core.AcquireTimeoutError("m", { waitedMs: 5 }),
   HF_LOCK_LOST: () => new core.LockLostError("m", { reason: "stolen", token: 5n }),

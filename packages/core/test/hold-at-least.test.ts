@@ -16,7 +16,7 @@ async function held(lease: "session" | "ttl", holdAtLeastMs: number, options = {
   return { runtime, grant, handle: await acquired, told, ...made };
 }
 
-/** Answers the newest renewal as Redis does: the hold is relied on for 1 % and 2 ms less than its lease. */
+/** Answers the newest renewal as Redis does: the hold is valid for its lease, less 1 % and 2 ms. */
 function answer(runtime: SimulatedRuntime, grant: ScriptedGrant): number {
   const leaseMs = grant.renewals.at(-1)?.leaseMs ?? 0;
   grant.renewed(runtime.nowMs() + leaseMs - leaseMs / 100 - 2);
@@ -57,7 +57,7 @@ describe("a hold with holdAtLeastMs that is released early", () => {
     grant.renewals[0]?.answer.reject(new BackendError("no answer", { backend: "memory" }));
     await runtime.advance(300);
     expect(grant.renewals).toHaveLength(2);
-    // Answers like RedLock, whose leases have a longest time.
+    // Answers as RedLock does, which grants no lease above its longest one.
     grant.renewed(runtime.nowMs() + 3_000);
     await runtime.advance(1_000);
     expect(grant.renewals).toHaveLength(3);

@@ -7,10 +7,10 @@ import type { Keeping, LocalWaiter } from "../src/grants/keeping.js";
 import { createScopeStore, currentScope, runInScopeStore } from "../src/scope-store.js";
 
 let heard: string[];
-/** What a listener of events does when it hears of the requeue. */
+/** What the listener does when it is notified of a requeue. */
 let onRequeue: () => void;
 let link: { state: SessionState };
-/** What the driver does when it is asked. */
+/** What the driver does when it is asked for a lock. */
 let asked: (listener: AttemptListener) => Attempt;
 
 beforeEach(() => {
@@ -23,7 +23,7 @@ beforeEach(() => {
   };
 });
 
-/** An attempt that stands in memory, and the keeping that it stands for, which notes who leaves. */
+/** An attempt that waits in memory behind a keeping; a `leave` of that keeping is recorded in `heard`. */
 function standing(request: Partial<GrantRequest> = {}): { attempt: KeepableAttempt; waiter: LocalWaiter } {
   const attempt = attemptOf(request);
   let waiter: LocalWaiter = attempt;
@@ -54,7 +54,7 @@ function attemptOf(request: Partial<GrantRequest> = {}): KeepableAttempt {
   return new KeepableAttempt(books, {} as KeepTerms, made, listener as AttemptListener);
 }
 
-/** All microtasks that are due, and those that they make. */
+/** Waits until all microtasks have run, including those that they add. */
 const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 it("refuses a request that may not wait behind the step in which another was lent the lock, and not after it was withdrawn", async () => {

@@ -6,7 +6,7 @@ import { contender, faultOf, raceInMemory, raceOnServer } from "./race-support.j
 const keeping: ProviderOptions = { keepMs: 30, maxKeepMs: 100, fenceBy: "token-and-turn" };
 
 const rounds = fc.integer({ min: 1, max: 2 });
-/** One owner that comes back often, and others that come by. */
+/** One owner that takes the lock 6 to 20 times, and others that take it once or twice. */
 const plansOf = fc
   .tuple(
     fc.array(fc.tuple(contender, fc.integer({ min: 6, max: 20 })), { minLength: 1, maxLength: 1 }),
@@ -36,7 +36,7 @@ describe("kept locks with abort, time-out, grant, release and faults in any orde
       }),
       { numRuns: 100 },
     );
-    // The property says nothing if nothing is ever lent.
+    // If no lock is ever lent, the property proves nothing.
     expect(lent).toBeGreaterThan(500);
   });
 

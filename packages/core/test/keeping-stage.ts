@@ -3,12 +3,12 @@ import type { GrantPlace, GrantState, KeepingState, LockDriver } from "@holdfast
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { type Scripted, ScriptedGrant, type ScriptedRequest, scripted } from "./scripted-driver.js";
 
-/** A grant of which the test also decides whether it may be kept and lent. */
+/** A grant of which the test decides everything, also whether it may be kept and lent. */
 export class KeepableGrant extends ScriptedGrant {
   place: GrantPlace | undefined;
   keeps = true;
   may: "yes" | "soon" | "no" = "yes";
-  /** How often core has asked. */
+  /** How often core has asked whether the lock may be kept. */
   asked = 0;
   #state: KeepingState | undefined;
 
@@ -32,7 +32,7 @@ export class KeepableGrant extends ScriptedGrant {
   }
 }
 
-/** ... and each owner of which has a token of its own. */
+/** A keepable grant that draws a new token for each owner it is lent to. */
 export class DrawingGrant extends KeepableGrant {
   lend(): bigint {
     this.token = (this.token ?? 0n) + 1n;
@@ -40,7 +40,7 @@ export class DrawingGrant extends KeepableGrant {
   }
 }
 
-/** One provider that keeps locks over a scripted backend. */
+/** One provider that keeps locks, over a scripted backend. */
 export class KeepingStage {
   readonly runtime: SimulatedRuntime;
   readonly made: Scripted;
@@ -71,7 +71,7 @@ export class KeepingStage {
     return this.provider.mutex(name, options);
   }
 
-  /** What has been asked of the backend since the last time, when all is at rest. */
+  /** Waits for rest, then returns the requests that the backend has got since the last call. */
   async newRequests(): Promise<ScriptedRequest[]> {
     await this.rest();
     const fresh = this.made.requests.slice(this.#answered);
@@ -79,7 +79,7 @@ export class KeepingStage {
     return fresh;
   }
 
-  /** Everything that goes on by itself has come to rest. */
+  /** Waits until everything that goes on by itself has come to rest. */
   async rest(): Promise<void> {
     await this.runtime.advance(0);
   }
@@ -101,7 +101,7 @@ export class KeepingStage {
     return grant;
   }
 
-  /** Asks the backend, and has it granted. */
+  /** Acquires at the backend, which grants the request. */
   async ask(
     mutex: Acquirable = this.mutex(),
     how = {},
@@ -111,7 +111,7 @@ export class KeepingStage {
     return { handle: await asked, grant };
   }
 
-  /** Two pairs, behind which the lock is kept. */
+  /** Acquires and releases twice. After the second release the provider keeps the lock. */
   async kept(mutex: Acquirable = this.mutex(), how = {}): Promise<KeepableGrant> {
     const first = await this.ask(mutex, how);
     if ((await first.handle.release()) !== "released") throw new Error("the first grant was kept");

@@ -4,7 +4,7 @@ import type { KeepTerms } from "../src/grants/keep-terms.js";
 import { Keeping, type LocalWaiter, type Tenant } from "../src/grants/keeping.js";
 import { KeepableGrant } from "./keeping-stage.js";
 
-/** A keeping without its provider, for which no time passes. `heardAll`: nothing lies unread in the sockets. */
+/** A keeping without its provider, on a clock that stands still. `heardAll`: nothing lies unread in the sockets. */
 function alone(heardAll = true) {
   const grant = new KeepableGrant(1e9);
   const options = { keepMs: 1e9, fenceBy: "token" };
@@ -24,7 +24,7 @@ function alone(heardAll = true) {
     grant,
     true,
   );
-  /** What each waiter heard, by its name. */
+  /** Every call to a waiter, with the waiter's name. */
   const heard: string[] = [];
   const tenants: Tenant[] = [];
   const wait = (name: string): LocalWaiter => {
@@ -40,7 +40,7 @@ function alone(heardAll = true) {
     keeping.wait(waiter);
     return waiter;
   };
-  /** The loop turns: what was to be done behind that is done. */
+  /** Plays one turn of the event loop: runs what was put off until then. */
   const turn = (): void => {
     for (const fn of turns.splice(0)) fn();
   };
@@ -75,7 +75,7 @@ it("ends at the turn 65,535, which is the last that a resource can tell apart", 
   const turns: number[] = [];
   let last: Tenant | undefined;
   while (last === undefined) {
-    // A loop that goes on behind the last turn ends here.
+    // Ends a loop that would go on after the last turn.
     expect(turns.length).toBeLessThan(65_535);
     keeping.wait({
       terms,

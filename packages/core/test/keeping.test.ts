@@ -50,7 +50,7 @@ describe("a lock that its provider keeps", () => {
       { kept: true, turn: 1, roundTrips: 0 },
       { kept: true, turn: 2, roundTrips: 0 },
     ]);
-    // The fourth had to wait for the third.
+    // The fourth acquire had to wait for the third hold.
     expect(settled.map(({ contended }) => contended)).toEqual([false, false, false, true]);
     expect(released.map(({ outcome, kept, turn }) => ({ outcome, kept, turn }))).toEqual([
       { outcome: "released", kept: false, turn: 0 },
@@ -72,7 +72,7 @@ describe("a lock that its provider keeps", () => {
       expect(await handle.release()).toBe("kept");
       handles.push(handle);
     }
-    // Each has the token that was its own, also where it is read only now.
+    // Each handle keeps the token of its own lend, even if that token is first read after later lends.
     const unread = await stage.mutex().acquire();
     await unread.release();
     await (await stage.mutex().acquire()).release();
@@ -140,7 +140,7 @@ describe("a lock that its provider keeps", () => {
     const handle = await stage.mutex().tryAcquire();
     expect(handle?.turn).toBe(1);
     expect(await stage.mutex().tryAcquire()).toBeNull();
-    // Both stand in memory while the loop turns: the second must not be left there.
+    // Both requests wait in memory for the next turn of the event loop. The second must be refused, not left there.
     await handle?.release();
     await stage.runtime.advance(20);
     const both = await Promise.all([stage.mutex().tryAcquire(), stage.mutex().tryAcquire()]);
@@ -154,7 +154,7 @@ describe("a lock that its provider keeps", () => {
     await (await stage.mutex().acquire()).release();
     await stage.rest();
     const controller = new AbortController();
-    // The loop has just turned: it is lent in this very step, and delivered a microtask later.
+    // The event loop has just turned. So the lock is lent in this very step, and the handle is delivered a microtask later.
     const asked = stage.mutex().acquire({ signal: controller.signal });
     expect(stage.provider.kept()).toMatchObject([{ lent: true, lends: 2 }]);
     controller.abort(new Error("given up"));
@@ -218,7 +218,7 @@ describe("a release keeps nothing", () => {
       expect(await (await asked).release()).toBe("released");
       expect(grant.asked).toBe(0);
     }
-    // Nor behind it: what was before it is not the last grant any more.
+    // The grant after an unknown one is not kept either: the known grant that it follows is no longer the provider's last.
     await (await stage.ask(stage.mutex("b"))).handle.release();
     const unknown = stage.mutex("b").acquire();
     const [request] = await stage.newRequests();
@@ -289,7 +289,7 @@ describe("a release keeps nothing", () => {
     const grant = new KeepableGrant(1e9);
     answer.resolve(grant);
     const read = await downgrading;
-    // The driver gets its own grant, and not core's share in it.
+    // The driver must get the grant that it made, not the `Tenant` by which core wraps it.
     expect(shown).toMatchObject({ releases: [expect.anything()] });
     expect(read.turn).toBe(1);
     expect(stage.provider.kept()).toEqual([]);
@@ -434,7 +434,7 @@ describe("the wish of another client", () => {
       const like = stage.mutex().acquire();
       expect(await stage.newRequests()).toHaveLength(0);
       void ask(stage);
-      // What stood in memory is asked for in front of it.
+      // The waiter in memory must ask the backend too, before the new request does.
       expect(await stage.newRequests()).toHaveLength(2);
       expect(stage.made.requests[2]?.request).toMatchObject({ label: null, kind: "mutex", keepable: true });
       expect(await holder.release()).toBe("released");
@@ -527,7 +527,7 @@ describe("a keeping is lent only after a look at", () => {
     const grant = await stage.kept();
     await (await stage.mutex().acquire()).release();
     await stage.rest();
-    // Just turned: in microtasks alone.
+    // The loop has just turned: acquire and release take microtasks alone.
     let turned = false;
     setImmediate(() => {
       turned = true;
@@ -535,13 +535,13 @@ describe("a keeping is lent only after a look at", () => {
     await (await stage.mutex().acquire()).release();
     expect(turned).toBe(false);
     await stage.rest();
-    // Plays a process that was busy: a wish lies unread in the socket.
+    // Plays a process that was busy for 6 ms, while another client's wish lies unread in the socket.
     stage.runtime.block(6);
     setImmediate(() => grant.state.wanted());
     const before = stage.requests;
     const release = grant.release.bind(grant);
     grant.release = () => {
-      // The delete leaves in front of what the waiter in memory asks.
+      // The delete must leave before the request of the waiter in memory.
       expect(stage.requests).toBe(before);
       return release();
     };
@@ -551,7 +551,7 @@ describe("a keeping is lent only after a look at", () => {
   });
 
   it("a turn of the event loop every 5 ms, however many lends there are in between", async () => {
-    // Time passes by being looked at: 0.05 ms each time.
+    // Each reading of the clock takes 0.05 ms; no other time passes.
     let nowMs = 0;
     const runtime = {
       ...systemRuntime,
@@ -662,7 +662,7 @@ describe("a keeping ends", () => {
       const freeing = new KeepingStage({}, "session", { closeReleasesAll: true });
       const ended = record(freeing, "keeping-ended");
       const kept = await freeing.kept();
-      // The grace is for those who hold.
+      // A grace is for a hold such as this one. The idle kept lock does not wait for it.
       await freeing.ask(freeing.mutex("held"));
       void freeing.provider.close(graceMs === undefined ? {} : { graceMs });
       await freeing.rest();
@@ -822,7 +822,7 @@ describe("a keeping ends", () => {
     stage.made.setState("suspended");
     broken.state.uncertain();
     wanted.state.wanted();
-    // Not deleted yet: it still stands there for no owner.
+    // The entry of `broken` cannot be deleted without contact: it is still at the backend, without an owner.
     expect(ids()).toEqual([broken.backendId]);
     stage.made.setState("connected");
     await stage.rest();

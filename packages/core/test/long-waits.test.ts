@@ -17,7 +17,7 @@ describe("a wait without a limit", () => {
   beforeEach(() => {
     told = [];
     runtime = simulatedRuntime(3);
-    // In place of what prints them.
+    // Records the warnings instead of printing them.
     vi.spyOn(process, "emitWarning").mockImplementation((message, options) => {
       const { type, code = "", detail = "" } = options ?? {};
       if (type === "HoldfastWarning") told.push({ code, message: String(message), detail });
@@ -136,7 +136,7 @@ describe("a wait without a limit", () => {
     requests[0]?.progress.waiting(new BackendError("a node sits out"));
     const why = new BackendError("");
     requests[1]?.progress.waiting(why);
-    // Read for the second warning, after the first has asked for the stack of its call.
+    // The second warning reads this message after the first one has asked for the stack of its own call.
     Object.defineProperty(why, "message", {
       get() {
         const [state] = requests[0]?.progress.granted([new ScriptedGrant(farMs)]) ?? [];

@@ -24,7 +24,7 @@ const state: GrantState = {
   lost() {},
 };
 
-/** One attempt, and its end as a promise. */
+/** Begins one attempt and returns its end as a promise. */
 function ask(
   begin: (listener: AttemptListener) => unknown,
   notified: () => void = () => {},
@@ -234,7 +234,7 @@ describe("the driver in memory", () => {
     expect((await reader)?.token).toBeGreaterThan(read?.token as bigint);
     expect(space.queue("a")).toHaveLength(2);
     link.expire();
-    // A session ends in slices of the event loop's turns.
+    // The end of a session is spread over several turns of the event loop.
     await vi.waitFor(() => expect(space.names()).toEqual([]));
   });
 

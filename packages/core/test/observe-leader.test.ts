@@ -5,7 +5,7 @@ import { outage, refusal, type Settings, settle, standing } from "./election-sta
 import { type Deferred, deferred } from "./scripted-driver.js";
 
 describe("observe", () => {
-  /** A backend whose answers and changes the test gives. */
+  /** An election at a backend whose answers and change notices come from the test. */
   function watched(settings: Settings = {}) {
     const looks: Deferred<LockSnapshot>[] = [];
     const state = { changed: () => {}, watches: 0, stops: 0, open: 0, mostOpen: 0 };
@@ -69,7 +69,7 @@ describe("observe", () => {
     expect((await first).value).toEqual({ id: "node-1", label: "a", leader: true });
     const second = seen.next();
     await settle();
-    // What changed during the first look is looked at, once for all.
+    // All changes during the first look together cause one more look.
     expect(looks).toHaveLength(2);
     looks[1]?.resolve(led("a"));
     await settle();

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const run = promisify(execFile);
 const here = fileURLToPath(new URL("..", import.meta.url));
 
-/** The package as users get it: compiled, and loaded by plain Node in a process of its own. */
+/** The package as users get it: compiled, and loaded by plain Node in its own process. */
 describe("a process of its own", () => {
   let folder = "";
   let entry = "";
@@ -342,20 +342,20 @@ describe("a process of its own", () => {
   });
 });
 
-/** Each signal is sent once, when the output contains the text before it. */
+/** Each signal is sent once: as soon as the output contains the text beside it. */
 type Steps = readonly (readonly [text: string, signal: NodeJS.Signals])[];
 
 interface SignalCase {
   readonly title: string;
   readonly source: string;
   readonly steps: Steps;
-  /** The signal that the process ends by, default SIGTERM; `null`: it ends by itself, with the code 0. */
+  /** The signal that ends the process, default SIGTERM. `null`: the process ends by itself, with exit code 0. */
   readonly signal?: NodeJS.Signals | null;
   /** All lines of its output. */
   readonly expected: readonly string[];
 }
 
-/** Sends the signals, and gives all output when the child has ended. */
+/** Sends the signals. Resolves to all output when the child has ended. */
 function untilExit(child: ChildProcess, steps: Steps): Promise<string> {
   return new Promise((resolve, reject) => {
     const limit = setTimeout(() => {

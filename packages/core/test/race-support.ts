@@ -10,7 +10,7 @@ import fc from "fast-check";
 import { type Simulated, simulatedLocks } from "./simulated-driver.js";
 import { SimulatedServer } from "./simulated-server.js";
 
-/** How one contender comes, waits and goes. */
+/** When one contender comes, how long it waits, and how long it holds. */
 export interface Contender {
   readonly provider: number;
   readonly startMs: number;
@@ -45,17 +45,20 @@ export const faultOf = (...whats: Fault["what"][]): fc.Arbitrary<Fault> =>
 export const after = (runtime: SimulatedRuntime, delayMs: number) =>
   new Promise<void>((resolve) => runtime.setTimer(delayMs, resolve));
 
-/** A caller whose handle does not say that it is lost believes to hold. There must never be two such callers, unless both read. */
+/**
+ * Counts the callers that believe to hold: each whose handle does not say that it is lost. There must never be two such callers at
+ * once, unless both read.
+ */
 export class Witness {
   readonly believers = new Set<LockHandle>();
   readonly tokens: bigint[] = [];
-  /** Token and turn of each grant, in their order. */
+  /** Token and turn of each grant in one number, in the order of the grants. */
   readonly pairs: bigint[] = [];
-  /** How many were lent by a provider that had kept the lock. */
+  /** The number of grants that were lent by a provider that had kept the lock. */
   lent = 0;
   overlaps = 0;
   granted = 0;
-  /** Readers that came in beside another. */
+  /** How often a reader came in while another reader held. */
   together = 0;
   downgraded = 0;
 
@@ -78,7 +81,7 @@ export class Witness {
   }
 }
 
-/** Acquires by the plan; `null` when refused, by the plan or by the faults. */
+/** Acquires by the plan. Resolves to `null` when the plan or a fault ends the acquire. */
 export async function acquireBy<H extends LockHandle>(
   runtime: SimulatedRuntime,
   acquire: (options: { waitMs?: number; signal?: AbortSignal }) => Promise<H>,
@@ -113,7 +116,7 @@ export async function runToEnd<T>(runtime: SimulatedRuntime, work: Promise<T>): 
   }
 }
 
-/** Three providers of one server, whose links have the faults when their time comes. */
+/** Three providers of one server. Each fault breaks the link of its provider at its time. */
 export function threeWith(
   runtime: SimulatedRuntime,
   server: SimulatedServer,
@@ -138,7 +141,7 @@ export function threeWith(
   return all;
 }
 
-/** A contender that comes back so often. */
+/** A contender that takes the lock several times. */
 export type Visitor = Contender & { readonly rounds: number };
 
 /** Each visitor takes the mutex "a" of its provider, holds it, releases it, and reports to the witness what it has seen. */
@@ -165,7 +168,7 @@ async function visit(
   await Promise.all(work);
 }
 
-/** Three providers over one space in memory. `restMs`: how long all is left alone once the last visitor has gone. */
+/** Three providers over one space in memory. `restMs`: the quiet time after the last visitor. */
 export async function raceInMemory(
   visitors: readonly Visitor[],
   seed: number,
@@ -182,7 +185,7 @@ export async function raceInMemory(
   return { space, witness, providers };
 }
 
-/** Three providers of one simulated server with faults, which is left alone for 30 s once the last visitor has gone. */
+/** Three providers of one simulated server with faults, followed by 30 s of quiet after the last visitor. */
 export async function raceOnServer(
   lease: "session" | "ttl",
   visitors: readonly Visitor[],

@@ -36,7 +36,7 @@ describe("abort, time-out, grant, release and faults in any order", () => {
         ),
         { numRuns: 200 },
       );
-      // The property says nothing if no call is ever granted.
+      // If no call is ever granted, the property proves nothing.
       expect(grants).toBeGreaterThan(100);
     });
 

@@ -13,7 +13,7 @@ import { ScriptedGrant, scripted } from "./scripted-driver.js";
 const farMs = 1e12;
 const outage = () => new BackendError("the connection broke", { backend: "memory" });
 
-/** A write that is held, and a downgrade of it that the driver has been asked for and has not answered. */
+/** A held write, and a downgrade of it that the driver was asked for but has not answered. */
 async function asked(settings: Parameters<typeof scripted>[2] & { signal?: AbortSignal } = {}) {
   const { signal, ...rest } = settings;
   const runtime = simulatedRuntime(30);
@@ -91,7 +91,7 @@ describe("a downgrade under way", () => {
     expect(read.releases).toHaveLength(1);
     expect(provider.holds()).toEqual([handle]);
     expect(events).toEqual(["aborted shared"]);
-    // A later acquire would stand behind that read for ever, had it been forgotten.
+    // The late read must be released before a later acquire is sent: otherwise that acquire would wait behind the read for ever.
     await handle.release();
     expect(write.releases).toHaveLength(1);
     const next = follow(provider.readWriteLock("a").write.acquire());
@@ -411,7 +411,7 @@ describe("a re-entrant read beside the own write", () => {
     await runtime.advance(99);
     expect(late.settled).toBe(false);
     await runtime.advance(51);
-    // No other client can be in the way of a read beside its own write.
+    // The time-out is a `BackendError`, because no other client can stand in the way of a read beside its own write.
     expect(late.error).toMatchObject({ code: "HF_BACKEND", lockName: "a" });
     await runtime.advance(100);
     expect(tried.error).toMatchObject({ code: "HF_BACKEND", lockName: "a" });

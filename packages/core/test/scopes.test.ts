@@ -22,7 +22,8 @@ it("all children that wait for their turn go on when the body gives its hold bac
 });
 
 it("all children that wait go on when the body gives its hold back as one of them hands its place to the next", async () => {
-  // The body goes on so many microtasks behind the end of the first child: one of these moments is between two steps of the second.
+  // The body waits this many microtasks after the end of the first child. One of these moments
+  // lies between two steps of the second child.
   for (let steps = 0; steps < 50; steps++) {
     const locks = memoryLocks();
     const lock = locks.reentrantMutex("a");
@@ -99,7 +100,7 @@ it.each(["withLock", "tryWithLock"] as const)(
         const body = async (): Promise<void> => {
           held();
           frames.push(new WeakRef(currentFrame() as object));
-          // A reference that was read keeps its object until the end of the turn.
+          // `deref()` of a weak reference keeps its object alive until the end of the turn.
           await new Promise((resolve) => setImmediate(resolve));
           if (!last) return await new Promise<void>((resolve) => step(i + 1, resolve));
           collectGarbage();

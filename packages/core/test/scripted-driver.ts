@@ -34,7 +34,7 @@ export function deferred<T>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
-/** What happens to a hold without its holder, as data. */
+/** What happens to a hold without its holder's doing, as data. */
 export type GrantChange =
   | { readonly type: "uncertain" | "recovered" | "revoke-requested" }
   | { readonly type: "lost"; readonly reason: LossReason };
@@ -45,7 +45,7 @@ export function report(state: GrantState | undefined, change: GrantChange): void
   else state?.[change.type]();
 }
 
-/** A grant of which the test decides everything. */
+/** A grant whose every answer and change comes from the test. */
 export class ScriptedGrant implements Grant {
   token: bigint | null = 1n;
   backendId = "scripted";
@@ -53,7 +53,7 @@ export class ScriptedGrant implements Grant {
   roundTrips = 1;
   contended = false;
   untilMs: Millis;
-  /** Reported as soon as core has the grant. */
+  /** A change that is reported as soon as core has the grant. */
   untold: GrantChange | undefined;
   #state: GrantState | undefined;
   attended = 0;
@@ -88,7 +88,7 @@ export class ScriptedGrant implements Grant {
     return answer.promise;
   }
 
-  /** Answers the newest renewal as a driver does: the deadline moves before core hears of it. */
+  /** Answers the newest renewal as a driver does: the deadline moves before core gets the answer. */
   renewed(untilMs: Millis): void {
     this.untilMs = untilMs;
     this.renewals.at(-1)?.answer.resolve(untilMs);
@@ -157,7 +157,10 @@ function promised(
   };
 }
 
-/** A provider whose backend does what the test says, when it says so. Cancels are answered at once unless `cancelsAnswered` is `false`. */
+/**
+ * A provider whose backend does what the test says, and when the test says it. Cancels are answered at once unless
+ * `cancelsAnswered` is `false`.
+ */
 export function scripted(
   runtime: SimulatedRuntime,
   lease: Capabilities["lease"],

@@ -23,7 +23,7 @@ async function batch(...ids: string[]) {
   return { ...made, grant, handle: await acquired };
 }
 
-/** A provider of a backend that keeps limits itself. */
+/** A provider whose backend keeps the limits itself. */
 class Counting extends DriverProvider {
   counted(limit: PermitLimit | null) {
     return this.semaphoreOfKind("semaphore", "s", limit);
@@ -94,7 +94,7 @@ describe("a semaphore", () => {
       ["s", null],
       ["s", 5],
     ]);
-    // The client does not know the number: the request goes out, and waits for the limit to be raised.
+    // The client does not know the limit. So the request is sent, and waits for the limit to be raised.
     expect(await provider.counted(counter).tryAcquire({ permits: 1_000 })).toBeNull();
   });
 

@@ -25,7 +25,7 @@ import type { ClientEntry, SimulatedServer } from "./simulated-server.js";
 
 const outage = () => new BackendError("the connection ended before the answer", { backend: "memory" });
 
-/** A driver with sessions or leases over a slow and breakable link: what memory cannot show. */
+/** A driver with sessions or leases over a slow link that can break. The memory backend has no such link. */
 export class SimulatedDriver implements LockDriver {
   readonly capabilities: Capabilities;
   readonly server: SimulatedServer;
@@ -92,7 +92,7 @@ export class SimulatedDriver implements LockDriver {
       throw new LockLostError("the term is over", { reason: "lease-missing", token: grant.token });
   }
 
-  /** Changes while contact is broken go unseen: after each break the driver calls `changed` once, since anything may have changed. */
+  /** Changes are missed while contact is broken. So `changed` is called once after each break. */
   watch(_kind: string, name: string, changed: () => void): () => void {
     const tell = (): void => {
       if (this.#watchers.has(tell)) changed();
@@ -166,7 +166,7 @@ class Place implements Attempt, Grant {
   #left: Promise<boolean> | undefined;
   place: GrantPlace | undefined;
   #grantedOn = 0;
-  /** Another client was heard of since the grant. */
+  /** Whether the client has had a sign of another client since the grant. */
   #othersHeard = false;
   #keep: "no" | "asked" | "alone" = "no";
 
@@ -233,7 +233,7 @@ class Place implements Attempt, Grant {
     return this.#left;
   }
 
-  /** After contact came back: is the entry still there, and whose turn is it? */
+  /** Asks, after contact came back, whether the entry still stands and whose turn it is. */
   async look(): Promise<void> {
     if (this.#state !== "waiting" && this.#state !== "held") return;
     const { link, server } = this.#driver;
@@ -248,10 +248,10 @@ class Place implements Attempt, Grant {
         this.#listener.requeued("entry-gone");
         void this.#enter();
       } else if (seen.entry.token !== null) {
-        // The lease began at the server at a time we do not know: it is renewed before it counts.
+        // The lease began at the server at an unknown time. So it is renewed before it counts.
         const renewed = await this.#renewQuietly();
         if (renewed) this.#grant(seen.entry.token, sentMs);
-        // The lease ran out between the two: what is left is to ask again, as for an entry that is gone.
+        // The lease ran out between the two requests: look again, which finds the entry gone and asks for the lock anew.
         else if (link.state === "connected" && this.#state === "waiting") void this.look();
       }
     }
@@ -279,7 +279,7 @@ class Place implements Attempt, Grant {
     if (added === undefined) {
       this.#end();
       this.#listener.failed(outage());
-      // It may have arrived: taken away as soon as there is contact, while its session lives.
+      // The entry may have arrived: it is removed as soon as there is contact, if its session still lives.
       void this.#remove(id);
     } else if (!added.ok) {
       this.#end();
@@ -296,7 +296,7 @@ class Place implements Attempt, Grant {
     }
   }
 
-  /** A read beside this write, confirmed by the server; a request that got no answer leaves nothing behind. */
+  /** A read beside this write, confirmed by the server. The entry of a request without an answer is removed. */
   readBeside(listener: AttemptListener): Place {
     const read = new Place(
       this.#driver,
@@ -387,7 +387,7 @@ class Place implements Attempt, Grant {
     try {
       return (await this.prove(this.#request.leaseMs)) !== null;
     } catch {
-      // Contact broke again: the next `look` asks anew.
+      // Contact broke again; the next `look` asks anew.
       return false;
     }
   }

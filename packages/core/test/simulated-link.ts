@@ -5,7 +5,7 @@ import type { SimulatedServer } from "./simulated-server.js";
 export const sessionTimeoutMs = 6_000;
 const marginMs = 120;
 
-/** A connection with delays in both directions, that can be cut: what is under way then is never answered. */
+/** A connection with delays in both directions, which can be cut. What is under way at the cut is never answered. */
 export class SimulatedLink implements BackendLink {
   state: SessionState = "connecting";
   session = "";
@@ -13,7 +13,7 @@ export class SimulatedLink implements BackendLink {
   onDown: () => void = () => {};
   onSessionLost: () => void = () => {};
 
-  /** Counts connections: what was said over one of them reaches no other. */
+  /** Counts connections. A message that was sent over one of them does not reach the next. */
   get connection(): number {
     return this.#connection;
   }
@@ -42,13 +42,16 @@ export class SimulatedLink implements BackendLink {
     return this.state === "lost" ? -Infinity : this.#leaseUntilMs;
   }
 
-  /** Calls `fn` at the server and gives its answer; `undefined` when the connection ended first. In order, both ways. */
+  /**
+   * Calls `fn` at the server. Resolves to its result, or to `undefined` when the connection ends first. Calls and answers keep
+   * their order.
+   */
   call<T>(fn: () => T): Promise<T | undefined> {
     if (this.state !== "connected") return Promise.resolve(undefined);
     return this.#exchange(fn);
   }
 
-  /** The server's side of a message to the client: lost with the connection, in order with the answers. */
+  /** Sends a message from the server to the client, in order with the answers. It is lost if the connection ends. */
   push(session: string, fn: () => void): void {
     const connection = this.#connection;
     if (this.#cut || session !== this.session) return;

@@ -26,7 +26,7 @@ export interface ServerEntry {
 
 export type ClientEntry = Omit<ServerEntry, "turnCame" | "removed" | "revokeAsked" | "wanted">;
 
-/** The far side of the simulated backend: queues, sessions and leases by its own clock, and a witness of all grants. */
+/** The server of the simulated backend: queues, and sessions and leases by its own clock. */
 export class SimulatedServer {
   readonly space: MemorySpace = new MemorySpace();
   readonly runtime: Runtime;
@@ -66,7 +66,7 @@ export class SimulatedServer {
     return this.#entries.get(id);
   }
 
-  /** `false` when the session is over, or the lock is taken and the client will not wait. */
+  /** Returns `false` when the session is over, or when the lock is taken and the client will not wait. */
   add(entry: ClientEntry, mayWait: boolean, tell: (event: string) => void): boolean {
     if (!this.#sessions.has(entry.session)) return false;
     if (!mayWait) this.space.want(entry.name);
@@ -75,7 +75,7 @@ export class SimulatedServer {
     return true;
   }
 
-  /** A read beside the write `id`. `false` when that is not held any more. */
+  /** Adds a read beside the write `id`. Returns `false` when that write is not held any more. */
   addBeside(id: string, entry: ClientEntry, tell: (event: string) => void): boolean {
     const write = this.#entries.get(id);
     if (write === undefined || !this.#sessions.has(entry.session)) return false;

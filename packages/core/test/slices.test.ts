@@ -3,7 +3,7 @@ import { inSlices, SlicedWork } from "../src/clock/slices.js";
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-/** How many items each turn of the event loop did, where an item takes `itemMs`, and its microtask `afterMs`. */
+/** The number of items in each turn of the event loop. An item takes `itemMs`, and its microtask takes `afterMs`. */
 async function turnsOf(count: number, itemMs: number, afterMs: number): Promise<number[]> {
   let nowMs = 0;
   const turns: number[] = [];
@@ -109,7 +109,7 @@ describe("work that several callers leave", () => {
     const work = new SlicedWork({ nowMs: () => nowMs });
     const done: number[] = [];
     const turns: number[] = [];
-    // Each turn ten callers come, in steps of their own, with five things of 1 ms.
+    // In each turn ten callers add five pieces of work of 1 ms, each caller in its own microtask.
     for (let turn = 0; turn < 20; turn++) {
       const before = done.length;
       for (let caller = 0; caller < 10; caller++) {

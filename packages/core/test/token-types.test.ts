@@ -14,7 +14,7 @@ type TokenOf<L extends { acquire(): Promise<{ readonly token: AnyToken }> }> = A
   ReturnType<L["acquire"]>
 >["token"];
 
-// The compiler checks what stands here; `npm run typecheck` fails where it is not so.
+// These are checks for the compiler: `npm run typecheck` fails where a type is wrong.
 describe("the type of a fencing token", () => {
   it("may be null for any provider, and is a bigint for one that always has tokens, of every kind of lock", () => {
     expectTypeOf<LockHandle["token"]>().toEqualTypeOf<bigint | null>();

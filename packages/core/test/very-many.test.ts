@@ -3,14 +3,14 @@ import { ConnectionWaiters } from "@holdfast/core/internal";
 import { memoryControls } from "@holdfast/core/testing";
 import { beforeEach, describe, expect, it } from "vitest";
 
-/** More than have their turn at once. */
+/** More items than one turn of the event loop handles. */
 const many = 100;
 
 let runtime: Runtime;
 let space: MemorySpace;
 
 beforeEach(() => {
-  // Each look at the clock takes as long as many items.
+  // Each reading of the clock adds 1 ms, as if many items had been handled meanwhile.
   let nowMs = 0;
   runtime = Object.create(systemRuntime, { nowMs: { value: () => ++nowMs } });
   space = new MemorySpace();

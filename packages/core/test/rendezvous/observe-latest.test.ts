@@ -8,18 +8,18 @@ import {
 import { DriverProvider, type GrantEngine, observeLatest } from "@holdfast/core/internal";
 import { describe, expect, it } from "vitest";
 
-/** The engine of a memory provider, which only those that build on it see. */
+/** The engine of a memory provider, which only a subclass can reach. */
 function engineOf(provider: LockProvider): GrantEngine {
   return Reflect.get(DriverProvider.prototype, "engine", provider) as GrantEngine;
 }
 
-/** A value in the test's hand. */
+/** A value that the test sets. */
 class Source {
   value = 0;
   reads = 0;
   subscribers = 0;
   failure: unknown;
-  /** Keeps reads open until it is called. */
+  /** Every read waits for this promise. */
   gate: Promise<void> = Promise.resolve();
   #changed: () => void = () => {};
 
