@@ -8,7 +8,7 @@ for (const how of ["session", "theft"] as const) {
 }
 for (const seed of [7, 1_234_567]) {
   const fixture = async () => simulatedFixture(simulatedRuntime(seed), "session", keepingOptions);
-  // The simulated server answers a call that asks once with no, and queues nothing for it.
+  // The simulated server refuses a call that asks once as soon as the lock is taken, without queueing it.
   const chosen = (title: string) => !title.includes("asks once");
   keepingConformance(`simulated session, seed ${seed}`, fixture, { chosen });
 }

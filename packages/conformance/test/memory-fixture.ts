@@ -8,7 +8,7 @@ import {
 } from "@holdfast/core";
 import { memoryControls } from "@holdfast/core/testing";
 
-/** Memory providers on one space. Holds are lost by ending the session of their provider, or by theft. */
+/** Memory providers on one space. A hold is lost by the end of its provider's session, or by theft. */
 export function memoryFixture(
   how: "session" | "theft",
   runtime?: Runtime,

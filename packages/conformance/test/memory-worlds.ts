@@ -3,10 +3,10 @@ import type { Runtime } from "@holdfast/core";
 import { simulatedRuntime } from "@holdfast/core/testing";
 import { share } from "../../../e2e/support/share.js";
 
-/** How a hold is lost: the session of its provider ends, or the hold is taken away from it. */
+/** How a hold is lost: its provider's session ends, or the hold is stolen. */
 type Loss = "session" | "theft";
 
-/** Memory locks under one kind of loss, by the system's clock or by a simulated one. */
+/** Memory locks with one way of losing a hold, on the system's clock or on a simulated one. */
 interface MemoryWorld {
   readonly name: string;
   fixture(): Promise<Fixture>;
@@ -16,8 +16,8 @@ const losses: readonly Loss[] = ["session", "theft"];
 const seeds = [1, 20_061, 3_735_928_559];
 
 /**
- * Each kind of loss by the system's clock and by a simulated clock of each seed. A normal run takes two of these eight, in which each
- * kind of loss and each kind of clock is met once: what a suite asks of the locks hardly depends on the two together.
+ * Each way of losing a hold, on the system's clock and on a simulated clock for each seed. A normal run takes two of these eight:
+ * each way of losing and each kind of clock once. The results of a suite hardly depend on the combination.
  */
 export function memoryWorlds(make: (loss: Loss, runtime?: Runtime) => Fixture): readonly MemoryWorld[] {
   const real = losses.map((loss) => ({ name: `memory, ${loss}`, fixture: async () => make(loss) }));
@@ -32,7 +32,7 @@ export function memoryWorlds(make: (loss: Loss, runtime?: Runtime) => Fixture): 
   return all.slice(0, share("worlds of memory locks", 2, all.length));
 }
 
-/** A fixture whose simulated clock goes on by itself until the fixture is closed. */
+/** A fixture whose simulated clock runs by itself until the fixture is closed. */
 export function simulatedWorld(seed: number, make: (runtime: Runtime) => Fixture): Fixture {
   const runtime = simulatedRuntime(seed);
   const running = runtime.autoAdvance();

@@ -4,7 +4,7 @@ import type { SimulatedRuntime } from "@holdfast/core/testing";
 import { type Simulated, simulatedLocks } from "../../core/test/simulated-driver.js";
 import { SimulatedServer } from "../../core/test/simulated-server.js";
 
-/** Clients of one simulated server. Holds are lost by ending the session of their client, or by removing the entry. */
+/** Clients of one simulated server. A hold is lost by the end of its client's session, or by the removal of its entry. */
 export function simulatedFixture(
   runtime: SimulatedRuntime,
   lease: "session" | "ttl",

@@ -23,7 +23,7 @@ beforeEach(async () => {
   await owner.query(postgresGuards([{ table: "orders", resource: (row) => `'orders/' || ${row}.id` }]));
 });
 
-/** So many clients, each with one connection to PgBouncer, which shares so many connections to PostgreSQL among them. */
+/** `clients` clients, each with one connection to PgBouncer, which shares `serverConnections` connections to PostgreSQL among them. */
 async function clientsBehindPgBouncer(clients: number, serverConnections: number): Promise<pg.Pool[]> {
   const bouncer = await startPgBouncer(server.url, serverConnections);
   const pools = Array.from({ length: clients }, () => new pg.Pool({ connectionString: bouncer.url, max: 1 }));
@@ -40,7 +40,7 @@ const bare = "update orders set status = 'bare' where id = 1";
 
 interface Seen {
   readonly pid: number;
-  /** What the transaction has as its fences: `null` or empty without any. */
+  /** The fences of the transaction: `null` or empty if there are none. */
   readonly fences: string | null;
 }
 
@@ -81,7 +81,7 @@ describe("a guarded table of PostgreSQL behind PgBouncer in transaction mode", (
         }
       };
       await Promise.all(pools.map(work));
-      // They did share connections, and more than once each.
+      // All server connections were used, so the clients did share them.
       expect(pids.size).toBe(serverConnections);
       const { rows } = await owner.query("select count(*)::int sent from orders where status = $1", [
         `sent ${rounds}`,
@@ -95,7 +95,7 @@ describe("a guarded table of PostgreSQL behind PgBouncer in transaction mode", (
     await withFence(one, holder("orders/1", 7n), write("sent"));
     await expect(one.query(bare)).rejects.toMatchObject({ code: "HF001" });
     await expect(other.query(bare)).rejects.toMatchObject({ code: "HF001" });
-    // Outside a transaction a fence ends with its own statement.
+    // Outside a transaction, a fence ends with its own statement.
     const { text, values } = fenceStatement(holder("orders/1", 8n));
     await one.query(text, values);
     await expect(one.query(bare)).rejects.toMatchObject({ code: "HF001" });

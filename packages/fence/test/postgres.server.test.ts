@@ -112,7 +112,7 @@ describe("a guarded table of PostgreSQL", () => {
 
   it("lets a later holder wait for the open transaction of an earlier one, whatever row of the resource each writes, and refuses what comes after it", async () => {
     await pool.query(postgresGuards([{ table: "orders", resource: () => "'all'" }]));
-    // The token is known before, so that the transaction changes nothing of it.
+    // This token is stored beforehand, so that the transaction below does not change the stored token.
     await withFence(pool, holder("all", 7n), write("new"));
     const early = new pg.Client({ connectionString: server.url });
     await early.connect();
@@ -179,7 +179,7 @@ describe("a guarded table of PostgreSQL", () => {
     await pool.query(announced.text, announced.values);
     await expect(withFence(pool, holder("orders/42", 7n), write("late"))).rejects.toThrow(FencedOutError);
     expect(await status()).toBe("packed");
-    // It holds no lock by itself, and takes the way of what an earlier holder has written and not committed.
+    // The announcement must wait for the open transaction of an earlier holder, as a later holder's write does.
     const earlier = await pool.connect();
     await earlier.query("begin");
     const fence = fenceStatement(holder("orders/42", 8n));

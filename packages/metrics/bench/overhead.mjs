@@ -1,5 +1,5 @@
-// What the metrics add to one acquire and release, against locks in memory: node bench/overhead.mjs (after a build).
-// Rounds with and without take turns in one process; the medians of their differences are printed.
+// What the metrics add to one acquire and release of a lock in memory. Run after a build: node bench/overhead.mjs
+// Rounds with and without metrics alternate in one process. The medians of their differences are printed.
 
 import { memoryLocks } from "@holdfast/core";
 import { lockMetrics } from "@holdfast/metrics";
@@ -7,7 +7,7 @@ import { lockMetrics } from "@holdfast/metrics";
 const rounds = 31;
 const acquires = 5_000;
 
-// Time of this process, so that a busy machine does not count.
+// The CPU time of this process, so that other work on the machine does not count.
 const usedNs = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) * 1000;
@@ -31,7 +31,7 @@ await round(plain);
 await round(measured);
 const pairs = [];
 for (let i = 0; i < rounds; i++) {
-  // The two take turns at coming first, so that a drifting machine favours neither.
+  // Each of the two comes first in every other round, so that neither gains from a drift of the machine's speed.
   const first = await round(i % 2 === 0 ? plain : measured);
   const second = await round(i % 2 === 0 ? measured : plain);
   pairs.push(i % 2 === 0 ? [first, second] : [second, first]);

@@ -2,7 +2,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { type Catalogue, catalogueTable } from "../src/index.js";
 import { labelTable } from "../src/internal.js";
 
-/** How a document differs from its catalogue: its text, and the text with the tables of today. `HOLDFAST_WRITE_DOCS=1` writes the latter. */
+/**
+ * The text of a document, and the same text with its tables made anew from the catalogue. `HOLDFAST_WRITE_DOCS=1` writes the
+ * second text to the file.
+ */
 export function documentOf(file: URL, catalogue: Catalogue): { is: string; shouldBe: string } {
   const is = readFileSync(file, "utf8");
   const tables = { catalogue: catalogueTable(catalogue), labels: labelTable(catalogue) };
@@ -19,7 +22,7 @@ export function documentOf(file: URL, catalogue: Catalogue): { is: string; shoul
   return { is: unaligned(is), shouldBe: unaligned(shouldBe) };
 }
 
-/** The formatter aligns tables. */
+/** Undoes the formatter's alignment of tables. */
 function unaligned(text: string): string {
   return text.replace(/^\|.*\|$/gm, (row) => row.replace(/ +/g, " ").replace(/ ?-{3,} ?/g, "---"));
 }

@@ -33,7 +33,7 @@ const outcomes: readonly LockEventMap["acquire-settled"]["outcome"][] = [
 ];
 const states: readonly SessionState[] = ["connecting", "connected", "suspended", "lost"];
 
-/** Metrics to which everything has happened that can: each event with each of its words, on each backend and kind. */
+/** Metrics that have seen each event with each of its values, on each backend and kind of lock. */
 export function everythingHappened(options: LockMetricsOptions = {}): LockMetrics {
   const fakes = (["zookeeper", "redis", "redlock", "memory"] as const).map((backend) =>
     fakeProvider(backend),

@@ -14,7 +14,7 @@ const leases: Readonly<Record<Capabilities["backend"], Capabilities["lease"]>> =
   memory: "process",
 };
 
-/** A provider of which only what the metrics look at is there; its events are emitted by hand. */
+/** A provider with only the members that the metrics read. The test emits its events. */
 export function fakeProvider(
   backend: Capabilities["backend"],
   runtime = { nowMs: () => performance.now() },

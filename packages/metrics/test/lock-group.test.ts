@@ -43,7 +43,7 @@ it("short hex ids are few groups", () => {
     return seed.toString(16).padStart(8, "0").slice(-7);
   };
   const groups = new Set(Array.from({ length: 2_500 }, () => defaultLockGroup(`job/${hex()}`)));
-  // Names of letters alone look like words: about two in 2,500.
+  // An id of letters alone looks like a word. That happens about twice in 2,500 ids.
   expect(groups.size).toBeLessThan(20);
 });
 
@@ -52,7 +52,7 @@ it("the group of a name with a million characters is found without a step for ea
     const name = part.repeat(1_000_000);
     const beganMs = performance.now();
     defaultLockGroup(name);
-    // A pattern that goes back at each character would need 10^12 steps, which is an hour; what is linear needs milliseconds.
+    // A pattern that backtracks at each character would need 10^12 steps, about an hour. A linear one needs milliseconds.
     expect(performance.now() - beganMs, part).toBeLessThan(5_000);
   }
 });

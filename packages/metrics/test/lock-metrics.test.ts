@@ -128,7 +128,7 @@ describe("lock metrics of a provider", () => {
     const { locks, registry } = measured();
     const lost = { ...mutex, reason: "stolen" };
     const handle = await locks.mutex("orders/1").acquire();
-    // It is read before a loss happens: without a 0 to start from, the first loss would be no increase.
+    // The series must exist before a loss happens: without a 0 to start from, the first loss would not be an increase.
     expect(await sample(registry, "holdfast_lock_lost_total", lost)).toBe(0);
     memoryControls(locks).steal("orders/1");
     await until(() => handle.state === "lost");
@@ -208,7 +208,7 @@ describe("lock metrics of a provider", () => {
     } as const;
     hub.emit("acquire-settled", { ...lockOf("b", "mutex", owner), ...settled });
     expect([await waiters("a"), await waiters("b")]).toEqual([1, 1]);
-    // An acquire that began before the metrics listened.
+    // The acquire that settles here began before the metrics listened, so it must not lower the count.
     hub.emit("acquire-settled", { ...lockOf("a", "mutex", { id: "job-8" }), ...settled });
     expect(await waiters("a")).toBe(1);
     hub.emit("acquire-settled", { ...lockOf("a", "mutex", owner), ...settled });

@@ -10,7 +10,7 @@ if (promtool === undefined) {
   console.warn("skipped: what promtool would check, since it is not installed (Debian package prometheus)");
 }
 
-/** What promtool says of an exposition in the text format; empty when it is content. */
+/** What promtool finds wrong in an exposition in the text format; empty if nothing. */
 export function checkText(exposition: string): string {
   const { status, stdout, stderr } = spawnSync(promtool ?? "promtool", ["check", "metrics"], {
     input: exposition,
@@ -20,8 +20,8 @@ export function checkText(exposition: string): string {
 }
 
 /**
- * What Prometheus' parser of OpenMetrics says; empty when it is content. promtool has that parser in its backfill alone, which wants a
- * time on each sample.
+ * What Prometheus' OpenMetrics parser finds wrong in an exposition; empty if nothing. Of promtool's commands only the backfill uses
+ * that parser, and it requires a time on each sample.
  */
 export function checkOpenMetrics(exposition: string): string {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-openmetrics-"));
