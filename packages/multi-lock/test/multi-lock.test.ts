@@ -45,7 +45,7 @@ const mutexes = (names: string, provider = locks) => [...names].map((name) => pr
 const entries = (name: string) => memoryControls(other).entries(name);
 const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 20_000, interval: 1 });
 
-/** From here on `release` is what gives these names back. Default: it is refused. */
+/** From here on, `release` takes the place of the grant's own release for these names. By default it rejects. */
 function refuseReleases(
   names: readonly string[],
   release: (name: string) => Promise<boolean> = refusal,
@@ -85,7 +85,7 @@ describe("multiLock", () => {
   it("keeps no part of a set that it did not get", async () => {
     locks = memoryLocks({ space, keepMs: 60_000 });
     await other.mutex("b").acquire();
-    // A first hold of a name is not kept in any case.
+    // The first hold of a name is never kept, so "a" is held once before.
     await (await locks.mutex("a").acquire()).release({ keep: false });
     expect(await multiLock(mutexes("ab")).tryAcquire()).toBeNull();
     expect(locks.kept()).toEqual([]);
@@ -103,7 +103,7 @@ describe("multiLock", () => {
       [locks.readWriteLock("a").read, locks.readWriteLock("a").write],
     ];
     for (const parts of twice) expect(() => multiLock(parts)).toThrow(/take the same lock, "a"/);
-    // The same name of another provider may be another lock.
+    // The same name at another provider may be another lock.
     multiLock([mutex, memoryLocks().mutex("a")]);
   });
 
@@ -254,7 +254,7 @@ describe("multiLock", () => {
     await expect(acquiring).rejects.toBe("stopping");
     await expect(lock.tryAcquire({ order: "given" })).rejects.toBe("stopping");
     expect(["a", "b", "c", "d"].map(entries)).toEqual([0, 0, 0, 1]);
-    // A signal of the call is used instead of them, as it is by a single lock.
+    // A signal of the call takes the place of the views' signals, as with a single lock.
     await holder.release();
     const { signal } = new AbortController();
     await (await lock.acquire({ order: "given", signal })).release();
@@ -271,7 +271,7 @@ describe("multiLock", () => {
     const startedMs = performance.now();
     expect(await lock.tryAcquire({ waitMs: 100 })).toBeNull();
     expect(asked).toBe(1);
-    // A release without an answer is waited for, for 5 s.
+    // Core waits 5 s for the answer to a release. The acquire must not wait that long.
     expect(performance.now() - startedMs).toBeLessThan(4_000);
     await holder.release();
   });
@@ -290,7 +290,7 @@ describe("multiLock", () => {
       const part = { name: "b", acquire: never, tryAcquire: never };
       const startedMs = performance.now();
       await expect(multiLock([locks.mutex("a"), part]).acquire(options())).rejects.toThrow(refused);
-      // A release without an answer is waited for, for 5 s.
+      // Core waits 5 s for the answer to a release. The acquire must not wait that long.
       expect(performance.now() - startedMs).toBeLessThan(4_000);
     },
   );
@@ -394,7 +394,7 @@ describe("multiLock", () => {
     expect([entries("a"), entries("c")]).toEqual([1, 0]);
     await rival.release();
     await (await waiting).release();
-    // a, b and c; then b and c behind a; then nothing is left to be asked for together.
+    // First a, b and c are asked for together, then b and c after a; then no two locks are left.
     expect(jointly.asked - asked).toBe(2);
     await (await multiLock(mutexes("abc", together)).acquire()).release();
     expect(jointly.asked - asked).toBe(3);

@@ -20,7 +20,7 @@ import { jointly, type Together, worldProvider } from "./world.js";
 const names = ["a", "b", "c", "d", "e"] as const;
 const seeds = [1, 7, 20_061, 88_172, 3_735_928_559];
 
-/** Knows who is inside which lock; two at once are found at once. */
+/** Knows which client is inside which lock. Throws as soon as two clients are inside one lock. */
 class Floor {
   readonly #inside = new Map<string, string>();
   turns = 0;
@@ -42,7 +42,7 @@ class Floor {
 interface Client {
   readonly who: string;
   readonly locks: LockProvider;
-  /** How it takes some names: as one, or one after the other by name, as Curator's multi-lock over sorted paths does. */
+  /** Takes these names: as one multi-lock, or one after the other by name, as Curator's multi-lock over sorted paths does. */
   take(names: readonly string[]): Promise<{ release(): Promise<unknown> }>;
 }
 
@@ -73,7 +73,7 @@ function shuffled<T>(items: readonly T[], random: () => number): T[] {
     .map(({ item }) => item);
 }
 
-/** Every client takes sets of two and more, in orders of their own, until it had its rounds. */
+/** Every client takes sets of two or more locks, each set in random order, until it has had its rounds. */
 async function contend(
   runtime: SimulatedRuntime,
   seed: number,
@@ -136,7 +136,7 @@ describe.each<Together>(["one by one", "all at once"])(
         ],
         500,
       );
-      // Both ways were taken: together when all were free, and one after the other when not.
+      // Both ways were used: together when all locks were free, and one after the other when not.
       if (together === "all at once") expect(jointly.refused).toBeGreaterThan(before);
     });
 
@@ -146,7 +146,7 @@ describe.each<Together>(["one by one", "all at once"])(
       const clients = ["first", "second", "third"].map((who) => {
         const locks = worldProvider({ runtime, together, space: one });
         const elsewhere = worldProvider({ runtime, together, space: other });
-        // a, b and e are neighbours of one backend only in sets that leave c and d out.
+        // c and d are locks of the other backend. So a, b and e stand side by side only in sets without c and d.
         return atOnce(who, locks, (name) => (name === "c" || name === "d" ? elsewhere : locks));
       });
       await contend(runtime, seed, clients, 300);
@@ -164,7 +164,7 @@ describe("a place taken in several queues at once, and kept while one waits", ()
       LockProvider,
     ];
     const first = await theirs.mutex("a").acquire();
-    // What `multiLock` would do without asking only once.
+    // What `multiLock` would do if it waited for several locks together, instead of asking for them only once.
     const views = ["a", "b"].map((name) => viewPartsOf(locks.mutex(name)));
     const specs = views.map((view) => {
       if (view === undefined) throw new Error("not a view of core's");

@@ -22,7 +22,7 @@ export interface WorldOptions {
   readonly detectDeadlocks?: boolean;
 }
 
-/** A memory provider. Its places are taken within one tick, so every other client sees several of them as one step. */
+/** A memory provider. Its places are taken within one tick, so other clients see several of them taken in one step. */
 export function worldProvider(options: WorldOptions): LockProvider {
   const { together, runtime, space = new MemorySpace(), detectDeadlocks = false } = options;
   const provider = memoryLocks({ space, detectDeadlocks, ...(runtime === undefined ? {} : { runtime }) });
@@ -30,7 +30,7 @@ export function worldProvider(options: WorldOptions): LockProvider {
   return provider;
 }
 
-/** Memory providers on one space. Holds are lost by ending the session of their provider, or by theft. */
+/** Memory providers on one space. A hold is lost by the end of its provider's session, or by theft. */
 export function worldFixture(options: WorldOptions): Fixture {
   const { how = "session", runtime, space = new MemorySpace() } = options;
   const providers: LockProvider[] = [];
@@ -60,7 +60,7 @@ export function worldFixture(options: WorldOptions): Fixture {
   };
 }
 
-/** How often the providers of `takeTogether` were asked for several locks at once, and how often they said no. */
+/** How often the providers of `takeTogether` were asked for several locks at once, and how often they refused. */
 export const jointly = { asked: 0, refused: 0 };
 
 function takeTogether(provider: LockProvider): void {
@@ -75,7 +75,7 @@ function takeTogether(provider: LockProvider): void {
   };
 }
 
-/** The methods of a listener, which as an object of core's may have them on its class. */
+/** Lists the methods one by one: if the listener is an object of core's, they may be on its class, where a spread misses them. */
 export function forwarding(listener: AttemptListener): AttemptListener {
   return {
     granted: (grants) => listener.granted(grants),
@@ -89,7 +89,7 @@ export function forwarding(listener: AttemptListener): AttemptListener {
   };
 }
 
-/** An attempt for each lock. The first that ends otherwise than by a grant ends the whole. */
+/** One attempt for each lock. The first attempt that ends without a grant ends all of them. */
 class JointAttempt implements Attempt {
   readonly #attempts: Attempt[] = [];
   #over = false;
@@ -140,7 +140,7 @@ class JointAttempt implements Attempt {
   }
 }
 
-/** Core's side of one grant of several: what is reported before all of them are granted reaches core then. */
+/** Core's side of one of several grants. What is reported before all of them are granted reaches core once they are. */
 class EarlyState implements GrantState {
   #inner: GrantState | undefined;
   readonly #early: ((state: GrantState) => void)[] = [];

@@ -18,8 +18,8 @@ import {
 type Body<T> = (lock: LockHandle, context: ScopeContext) => PromiseLike<T> | T;
 
 /**
- * A multi-lock with the face of a mutex, for tests that are written for one. What a whole does not have (one name, a
- * token, a look from outside) is that of its lead: the part with the smallest name.
+ * A multi-lock as a mutex, for tests that are written for a mutex. What a multi-lock does not have (one name, a token, a
+ * look from outside) comes from its lead: the part with the smallest name.
  */
 export function asMutex(whole: MultiLock, lead: LockView): Mutex {
   return {
@@ -45,7 +45,7 @@ export function asMutex(whole: MultiLock, lead: LockView): Mutex {
   };
 }
 
-/** The lead's own handle, of one that `asMutex` gave. */
+/** The lead's own handle, for a handle that `asMutex` gave. */
 export function leadOf(handle: LockHandle): LockHandle {
   if (!(handle instanceof Shown)) throw new Error(`the handle of "${handle.name}" is none of a multi-lock`);
   return handle.lead;

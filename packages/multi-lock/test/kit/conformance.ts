@@ -3,7 +3,7 @@ import type { CloseOptions, CloseReport, LockProvider, Mutex } from "@holdfast/c
 import { multiLock } from "@holdfast/multi-lock";
 import { asMutex, leadOf } from "./as-mutex.js";
 
-/** The conformance of a multi-lock of one and of three locks of one provider: all that a mutex owes. */
+/** Runs the conformance suites of a mutex on multi-locks of one and of three locks of one provider. */
 export function multiLockConformance(
   name: string,
   fixture: () => Promise<Fixture>,
@@ -32,7 +32,7 @@ export function multiLockConformance(
   );
 }
 
-/** The same of a multi-lock over two backends. Holds are lost, and contact is cut, at the first. */
+/** The same for a multi-lock over two backends. Holds are lost, and contact is cut, at the first backend. */
 export function multiLockAcrossConformance(
   name: string,
   fixture: () => Promise<Fixture>,
@@ -58,7 +58,7 @@ export function multiLockAcrossConformance(
         await companion.ready();
         return provider;
       },
-      // One part with a lease ends the whole.
+      // A lease of one part ends the whole hold.
       leases: (provider) =>
         [provider, companions.get(provider)].some((each) => each?.capabilities.lease === "ttl"),
       async close() {
@@ -71,7 +71,7 @@ export function multiLockAcrossConformance(
   derivedMutexConformance(name, "multi-lock across", lockOf, both, { ...options, keeps: false });
 }
 
-/** The kit counts holds and releases of the lock it knows, which is the lead. */
+/** The suites count the holds and releases of the lock that they know, which is the lead. */
 function led(fixture: Fixture): Fixture {
   const originals = new WeakMap<LockProvider, LockProvider>();
   return {
@@ -89,14 +89,14 @@ function led(fixture: Fixture): Fixture {
 
 const suffixed = /\.(second|third)$/;
 
-/** The provider as if it held nothing but leads. */
+/** Shows the provider as if it held only leads. */
 function leadsOf(provider: LockProvider): LockProvider {
   let closing: Promise<CloseReport> | undefined;
   let others = 0;
   provider.events.on("lost", ({ name, reason }) => {
     if (reason === "provider-closed" && suffixed.test(name)) others++;
   });
-  // The whole gives back what is left of it once it hears that its lead is lost. On a slow machine that comes in the middle of the close.
+  // After the loss of its lead, a multi-lock releases its other parts. On a slow machine that happens during the close.
   provider.events.on("released", ({ name }) => {
     if (provider.state === "closed" && suffixed.test(name)) others++;
   });

@@ -3,7 +3,7 @@ import { type Course, runSchedule, type ScheduleOptions } from "./schedule.js";
 
 const fullRun = process.env.HOLDFAST_FULL === "1";
 
-// Clocks that go at different rates come apart, which each schedule would say.
+// The clocks of a schedule run at different rates, and each schedule would emit a warning about that.
 beforeAll(() => {
   vi.spyOn(process, "emitWarning").mockImplementation(() => {});
 });
@@ -27,7 +27,7 @@ async function schedules(part: number, full: number, what: string, options: Sche
     restarts: sum(({ restarts }) => restarts),
   };
   console.log(JSON.stringify(told));
-  // Else nothing was shown.
+  // Without these the test proves nothing.
   expect(told.grants).toBeGreaterThan(4 * count);
   expect(told.losses).toBeGreaterThan(count / 20);
   expect(told.restarts).toBeGreaterThan(count);

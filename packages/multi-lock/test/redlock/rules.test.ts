@@ -29,7 +29,7 @@ it("a hold ends before the node's lease does, with clocks that drift apart as fa
   for (const node of scene.nodes) node.drift = 0.0045;
   const process = scene.process({ leaseMs: 100_000 }, { rate: -0.0045 });
   await scene.done(process.locks.mutex("a").acquire({ renew: false }));
-  // No reply arrives from here on that would say how much of the lease is left.
+  // From here on no reply arrives. A reply would say how much of the lease is left.
   slow(process, [0, 1, 2], 1_000_000);
   await scene.pass(99_000);
   expect(scene.heldOn("a")).toBe(3);
@@ -50,7 +50,7 @@ it("a late vote of a round that was lost does not count for the grant of the nex
   // The second node's vote of the first round is on its way here. Later answers of that node never arrive.
   slow(process, [1], 1_000_000);
   const handle = await scene.done(acquired);
-  // The first renewal confirms the votes of the other two behind that late one.
+  // By then the first renewal has confirmed the votes of the other two nodes, after that late vote arrived.
   await scene.pass(4_000);
   handle.assertHeld();
   third?.now.del("a");
@@ -135,7 +135,7 @@ it("votes that come too late are taken back on every node that was asked, long b
 it("after a split vote each waits for a random time", async () => {
   const scene = new Scene(3);
   const [one, two] = [scene.process(), scene.process()];
-  // Each process is first at one node, and another client has the third: neither process can win.
+  // Each process comes first at one node, and another client has the third node: neither process can win.
   slow(one, [1], 5);
   slow(two, [0], 5);
   scene.nodes[2]?.now.hset("a", "somebody:1", "1");
@@ -153,7 +153,7 @@ it("after a split vote each waits for a random time", async () => {
 it("the shortest pause after a split vote is longer than its round", async () => {
   const scene = new Scene(3);
   const process = scene.process();
-  // One vote for us, one each for two others: no holder to wait for, and the round takes 40 ms.
+  // One vote is for us, and two other clients have one each. There is no holder to wait for, and the round takes 40 ms.
   slow(process, [2], 20);
   scene.nodes[1]?.now.hset("a", "somebody:1", "1");
   scene.nodes[2]?.now.hset("a", "somebody-else:1", "1");
@@ -270,9 +270,9 @@ it("a gap is found out although another vote has come by then", async () => {
   const [one, two] = [scene.process(), scene.process()];
   slow(one, [2], 60_000);
   const handle = await scene.done(one.locks.mutex("a").acquire());
-  // From the first extension on the third is asked again, and votes.
+  // From now on the third node answers. The first extension asks it again, and it votes.
   slow(one, [2], 20);
-  // What the second says takes longer than a round.
+  // The second node's answer takes longer than a round.
   slow(one, [1], 60);
   scene.nodes[1]?.now.del("a");
   scene.nodes[2]?.now.del("a");
@@ -288,7 +288,7 @@ it("a node whose clock was stepped forward ends the hold when its lease ends, no
   const process = scene.process({ leaseMs: 30_000 });
   slow(process, [2], 60_000);
   const handle = await scene.done(process.locks.mutex("a").acquire({ renew: false }));
-  // Asked for once, since each look at the handle reads the clock and would find the end by itself.
+  // Read only once: each look at the handle reads the clock and would itself find the end.
   const { lost } = handle;
   await scene.pass(1_000);
   (scene.nodes[1] as (typeof scene.nodes)[1]).offsetMs += 15_000;
@@ -387,7 +387,7 @@ it("a release reaches each node that may have a vote: one that is away by then, 
   process.lines[2]?.cut();
   const handle = await scene.done(process.locks.mutex("a").acquire());
   process.lines[2]?.mend();
-  // The first renewal asks the third node for its vote too.
+  // The first renewal asks the third node too for its vote.
   await scene.pass(5_000);
   expect(scene.heldOn("a")).toBe(3);
   process.lines[1]?.cut();
@@ -429,7 +429,7 @@ it("a request that may be revoked and is cancelled before its messages can be he
   for (const line of process.lines)
     vi.spyOn(line, "subscribe").mockReturnValue({ live: false, ready: new Promise(() => {}), end: () => {} });
   const controller = new AbortController();
-  // By then a majority has voted, and the channels are waited for as long as a node's answer is.
+  // At 20 ms a majority has voted, and the acquire waits for the channels, for as long as a node may take to answer.
   scene.world.setTimer(20, () => controller.abort());
   const cancelled = process.locks.mutex("a").acquire({ revocable: true, signal: controller.signal });
   await scene.done(failed(cancelled));
@@ -447,7 +447,7 @@ it("a server with two names has one vote, also when the second name is reached o
   const handle = await scene.done(process.locks.mutex("a").acquire());
   process.lines[1]?.mend();
   await scene.pass(5_000);
-  // From here on one server is all that answers, under both of its names.
+  // From here on only one server answers, under both of its names.
   process.lines[2]?.cut();
   await scene.pass(10_000);
   expect(handle.state).toBe("lost");
@@ -471,7 +471,7 @@ it("nodes that sit out after a restart are the cause of a time-out, and a warnin
 it("a hold outlives two of five nodes that are cut off before its first extension, and their return", async () => {
   const scene = new Scene(5);
   const process = scene.process();
-  // Their votes come after the majority, which vouches for them.
+  // The votes of these two come after the majority's, which vouches for them.
   slow(process, [3, 4], 10);
   const handle = await scene.done(process.locks.mutex("a").acquire());
   await scene.pass(1_000);

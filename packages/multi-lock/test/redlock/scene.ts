@@ -5,7 +5,7 @@ import type { RedLocksOptions } from "../../src/redlock/options.js";
 import { SimulatedNode } from "./simulated-node.js";
 import { SimulatedProcess } from "./simulated-process.js";
 
-/** Nodes and processes whose world moves only while something is waited for. One way takes 1 ms. */
+/** Nodes and processes in a world whose time passes only while the test waits for something. One way takes 1 ms. */
 export class Scene {
   readonly world: SimulatedRuntime = simulatedRuntime(1);
   readonly nodes: readonly SimulatedNode[];
@@ -31,7 +31,7 @@ export class Scene {
     return process;
   }
 
-  /** Time goes on until it settles. */
+  /** Lets time pass until the promise settles. */
   async done<T>(promise: Promise<T>): Promise<T> {
     let open = true;
     const settled = promise.finally(() => {
@@ -47,13 +47,13 @@ export class Scene {
     return this.world.advance(forMs);
   }
 
-  /** On how many nodes the lock has a holder. */
+  /** The number of nodes on which the lock has a holder. */
   heldOn(name: string): number {
     return this.nodes.filter((node) => node.holderOf(name) !== undefined).length;
   }
 }
 
-/** One way takes so long from now on. */
+/** From now on a message takes `delayMs` one way. */
 export function slow(process: SimulatedProcess, indexes: readonly number[], delayMs: Millis): void {
   for (const index of indexes) {
     const line = process.lines[index];

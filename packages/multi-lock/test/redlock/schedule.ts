@@ -6,27 +6,27 @@ import type { RedLocksOptions } from "../../src/redlock/options.js";
 import { SimulatedNode } from "./simulated-node.js";
 import { SimulatedProcess } from "./simulated-process.js";
 
-/** What one schedule came to. */
+/** The results of one schedule. */
 export interface Course {
   readonly seed: number;
   readonly grants: number;
   readonly losses: number;
   readonly cancelled: number;
   readonly restarts: number;
-  /** Two that believed to hold at one instant, and tokens that did not rise. */
+  /** The moments at which two processes believed to hold, and the tokens that did not rise. */
   readonly wrong: readonly string[];
 }
 
 export interface ScheduleOptions {
   readonly restartGuard?: boolean;
-  /** Nodes that come back have what they had, and tokens are written back. */
+  /** A node that comes back still has its data, and tokens are written back. */
   readonly durable?: boolean;
 }
 
 const maxLeaseMs: Millis = 1_000;
 const lastsMs: Millis = 4_000;
 
-/** Some processes want one lock all the time, on three or five nodes, while things happen to both. */
+/** Some processes want one lock all the time, on three or five nodes, while faults happen to both. */
 export async function runSchedule(seed: number, options: ScheduleOptions = {}): Promise<Course> {
   const chance = new Chance(seed);
   const world = simulatedRuntime(seed);
@@ -67,7 +67,7 @@ class Chance {
   }
 }
 
-/** Within what a lease allows for between a node and a process. */
+/** A clock rate within what a lease allows for between a node and a process. */
 function clockRate(chance: Chance): number {
   return chance.upTo(0.009) - 0.0045;
 }
@@ -149,7 +149,7 @@ class Stage {
     this.#disasters(this.#chance.of([100, 300, 1_000]));
   }
 
-  /** Validity only shrinks between events, so that looking after each of them is looking always. */
+  /** Between two events the validity of holds only shrinks. So a look after each event is as good as a look at each moment. */
   look(): void {
     const all = this.#processes.flatMap((process, who) =>
       process.beliefs.map(({ owner, untilMs }) => ({ who, owner, leftMs: untilMs - process.nowMs })),
@@ -165,7 +165,7 @@ class Stage {
       const hurried = chance.is(0.2);
       if (hurried) process.runtime.setTimer(chance.upTo(60), () => controller.abort());
       const options = { waitMs: chance.upTo(3_000), signal: controller.signal, renew: chance.is(0.7) };
-      // Whatever the reason: busy, no majority, too late, cancelled. What counts is who believes to hold.
+      // Why an acquire failed does not matter here (busy, no majority, too late, cancelled): only who believes to hold does.
       const handle = await lock.acquire(options).catch(() => null);
       if (handle === null) {
         if (hurried) this.#cancelled++;

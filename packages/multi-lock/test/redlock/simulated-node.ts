@@ -8,14 +8,14 @@ import { SimulatedRedis } from "../../../redis-recipes/test/recipes/simulated-re
 /** What is left of a node's memory when it comes back. */
 export type Memory = "all" | "nothing" | "snapshot";
 
-/** One of the masters: its scripts are the models that the differential test holds against the real ones. */
+/** One of the masters. Its scripts are the models that the differential test compares with the real scripts. */
 export class SimulatedNode extends SimulatedRedis {
   down = false;
   #snapshot = new Keyspace();
   #starts = 0;
   readonly #number: number;
 
-  /** Known for so long that it votes at once. */
+  /** The node is known for `knownForMs`, long enough to vote at once. */
   constructor(runtime: SimulatedRuntime, number: number, knownForMs: Millis) {
     super(runtime);
     this.#number = number;
@@ -27,12 +27,12 @@ export class SimulatedNode extends SimulatedRedis {
     this.save();
   }
 
-  /** What `snapshot` brings back. */
+  /** Saves the state that a restart with "snapshot" brings back. */
   save(): void {
     this.#snapshot = copyOf(this.space);
   }
 
-  /** Stops the server and starts it as another one; no client reaches it until its lines are mended. */
+  /** Stops the server and starts it with another run id. No client reaches it until its lines are mended. */
   restart(memory: Memory): void {
     if (memory === "nothing") this.space = new Keyspace();
     if (memory === "snapshot") this.space = copyOf(this.#snapshot);

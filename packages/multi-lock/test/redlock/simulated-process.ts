@@ -6,13 +6,13 @@ import type { QuorumHold } from "../../src/redlock/quorum.js";
 import { openRedLocks } from "../../src/redlock/red-locks.js";
 import type { SimulatedNode } from "./simulated-node.js";
 
-/** What a process believes of a hold, if it were asked now. */
+/** What a process would believe of a hold if it were asked now. */
 export interface Belief {
   readonly owner: string;
   readonly untilMs: Millis;
 }
 
-/** The line reports its state in a turn of its own, so a wait for the connection ends in one too. */
+/** This line reports its state in a turn of its own. So a wait for the connection ends in a turn of its own too. */
 class NodeLine extends SimulatedLine {
   readonly #runtime: Runtime;
 
@@ -27,7 +27,7 @@ class NodeLine extends SimulatedLine {
   }
 }
 
-/** A process with `redLocks` on simulated nodes: all but the connections is the real thing. Has a clock of its own. */
+/** A process with `redLocks` on simulated nodes and its own clock. All but the connections is the real code. */
 export class SimulatedProcess {
   readonly runtime: Runtime;
   readonly lines: readonly SimulatedLine[];
@@ -38,7 +38,7 @@ export class SimulatedProcess {
   readonly #holds: ReadonlySet<QuorumHold>;
   #pausedUntilMs: Millis = 0;
 
-  /** `rate`: by what share its clock is faster than the world's. */
+  /** `rate`: by what share the process's clock is faster than the world's. */
   constructor(
     nodes: readonly SimulatedNode[],
     options: Omit<RedLocksOptions, "nodes" | "runtime">,
@@ -71,7 +71,7 @@ export class SimulatedProcess {
     return this.runtime.nowMs();
   }
 
-  /** Holds whose advertised validity is not over. Looks at what is there and asks nothing of it, so that a paused process stays so. */
+  /** Holds whose advertised validity is not over. Reading them runs no code of the process, so a paused process stays paused. */
   get beliefs(): readonly Belief[] {
     if (this.crashed) return [];
     const { nowMs } = this;
@@ -81,7 +81,7 @@ export class SimulatedProcess {
     });
   }
 
-  /** Nothing of it runs for so long; time goes on. */
+  /** No timer of the process runs for `forMs`, while time goes on. */
   pause(forMs: Millis): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#world.nowMs() + forMs);
   }
@@ -111,7 +111,7 @@ export class SimulatedProcess {
           if (leftMs > 0) cancel = world.setTimer(leftMs, ring);
           else fn();
         };
-        // Delays are as in Node.js: whole milliseconds, the fraction cut off, and at least one. 0 is the next turn.
+        // As in Node.js, a delay is a whole number of milliseconds, rounded down, and at least 1. A delay of 0 is the next turn.
         const wholeMs = delayMs <= 0 ? 0 : Math.max(1, Math.trunc(Math.min(delayMs, 2 ** 31)));
         cancel = world.setTimer(wholeMs / rate, ring);
         return () => cancel();

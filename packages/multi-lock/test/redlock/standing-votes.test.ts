@@ -37,7 +37,7 @@ it("a vote goes with those that vouched for it, if they may have gone before it 
   const votes = won();
   votes.add(four, { nowMs: 500, askedMs: 490, untilMs: 1_400 });
   votes.add(five, { nowMs: 510, askedMs: 500, untilMs: 1_400 });
-  // Four was vouched for by these three alone, five by four as well.
+  // The vote of four was vouched for by the first three alone, and the vote of five by four as well.
   votes.heard(of(votes, three), gone(600), 1_000);
   expect(votes.backing(610)).toBe(2);
 });
