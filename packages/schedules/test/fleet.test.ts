@@ -13,7 +13,7 @@ const replicaCount = 20;
 const dueCount = share("due times of a fleet with faults", 200, 1_000);
 const everyMs = 1_000;
 
-/** Clocks are apart by up to 500 ms. */
+/** Clocks differ by up to 500 ms. */
 function skewed(runtime: SimulatedRuntime, aheadMs: number): Runtime {
   return { ...runtime, wallMs: () => runtime.wallMs() + aheadMs };
 }
@@ -34,7 +34,7 @@ interface Replica {
 /** Replicas that are restarted, cut off and stopped at random moments. */
 class Fleet {
   readonly begins: Begin[] = [];
-  /** Runs of which the replica knew nothing ill, at one moment. */
+  /** How often a run began while another was going on whose replica knew of no loss. */
   overlaps = 0;
   #going = 0;
   readonly #space = new MemorySpace();
@@ -78,7 +78,7 @@ class Fleet {
     const controls = memoryControls(locks);
     const drawn = this.#random();
     if (drawn < 0.3) {
-      // Killed: it does nothing any more, and the server ends its session.
+      // The replica is killed: it does nothing more, and the server ends its session.
       killed.abort();
       controls.suspend();
       controls.expire();

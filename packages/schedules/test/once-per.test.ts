@@ -18,7 +18,7 @@ beforeEach(() => {
   ({ runtime, provider } = replicas());
 });
 
-/** Of the simulated clock, which costs no time. */
+/** A wait on the simulated clock, which takes no real time. */
 const simulated = (ms: number): Promise<void> => new Promise((resolve) => void runtime.setTimer(ms, resolve));
 
 function start(
@@ -35,7 +35,7 @@ function start(
   return schedule;
 }
 
-/** Process warnings of ours, by their code. */
+/** Collects the codes of our process warnings. */
 function warnings(): string[] {
   const codes: string[] = [];
   const spy = vi.spyOn(process, "emitWarning").mockImplementation((_text, options) => {
@@ -63,7 +63,7 @@ test("the claim alone keeps two replicas from running one due time, also where t
     const locks = provider();
     const { mutex } = locks;
     locks.mutex = (name) => mutex.call(locks, `${name}-${own}`);
-    // What is read takes its time to arrive, so that both have seen the same.
+    // A read takes 10 ms, so that both replicas have read the same record before either claims the run.
     standBefore(locks, (shared) => ({
       async read() {
         const text = await shared.read();
@@ -237,7 +237,7 @@ test("stop() while the record is read begins no run, and another replica makes i
   standBefore(locks, (shared) => ({
     async read() {
       const text = await shared.read();
-      // The second look, under the lock.
+      // The second reading is the look under the lock.
       if (shared.name === "schedules/job" && text !== null && ++reads === 2) void schedule.stop();
       return text;
     },

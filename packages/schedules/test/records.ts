@@ -2,7 +2,7 @@ import { BackendError, type LockProvider, type SharedRecord } from "@holdfast/co
 
 type Calls = Pick<SharedRecord, "name" | "read" | "replace">;
 
-/** Stands between a provider and its records: what `change` gives counts instead of the record's own calls. */
+/** Stands between a provider and its records: the calls that `change` returns take the place of the record's own. */
 export function standBefore(locks: LockProvider, change: (shared: Calls) => Partial<Calls>): void {
   const { record } = locks;
   locks.record = (name) => {
@@ -17,8 +17,8 @@ export function standBefore(locks: LockProvider, change: (shared: Calls) => Part
 }
 
 /**
- * From now on the first claim of a run is written, and its answer does not come; `meanwhile` ends before that is known. The function says whether
- * that has happened.
+ * From now on the first claim of a run is written, but its answer is lost. `meanwhile` ends before the claimant learns of that.
+ * The returned function says whether it has happened.
  */
 export function loseAnswerToClaim(
   locks: LockProvider,

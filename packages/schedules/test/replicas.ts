@@ -6,7 +6,7 @@ export const everyMs = 60_000;
 export interface Replicas {
   /** Time moves only when a test lets it. */
   readonly runtime: SimulatedRuntime;
-  /** A replica's provider: all are on one backend. */
+  /** A new provider for a replica. All providers are on one backend. */
   readonly provider: () => LockProvider;
 }
 

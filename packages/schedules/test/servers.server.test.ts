@@ -14,7 +14,7 @@ const dueCount = share("due times of twenty replicas on servers", 12, 240);
 
 interface World extends AsyncDisposable {
   open(): LockProvider;
-  /** Connections of all replicas break; of some the session ends too. */
+  /** Breaks the connections of all replicas. Some sessions end too. */
   cut(random: () => number): void;
 }
 
