@@ -106,7 +106,7 @@ it("a request between its grant and its hold keeps its name known when another r
     ...{ owner: { id: "o" }, token: 1n, lost: never, revokeRequested: never },
     [Symbol.asyncDispose]: async () => {},
   };
-  // The thief gives its first grant back, since it was asked back, and is between the two until that is done.
+  // The thief is asked to release its first grant. Until that release is done, the thief is between its grant and its hold.
   const askedBack = { revokeRequested: AbortSignal.abort(), [Symbol.asyncDispose]: () => disposing };
   const grants = [{ ...handle, ...askedBack }, handle];
   const write = { acquire: async () => grants.shift(), tryAcquire: async () => null };

@@ -2,7 +2,7 @@ import type { AcquireOptions, LockHandle, ReadWriteLock } from "@holdfast/core";
 import { expect, it } from "vitest";
 import { type Request, RequestQueue } from "../src/request-queue.js";
 
-/** A lock whose acquires the test answers, also those that were called back: a grant may be on its way just then. */
+/** A lock whose acquires are granted by the test, also after the request was withdrawn: a grant may be on its way just then. */
 function answeredByHand() {
   const asked: { readonly signal: AbortSignal | undefined; grant(): void }[] = [];
   const disposed: number[] = [];

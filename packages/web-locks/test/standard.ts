@@ -14,7 +14,7 @@ function gate<T = void>(): { readonly open: (value: T) => void; readonly passed:
 
 let names = 0;
 
-/** What the standard demands of a lock manager, on each kind of provider. `make` gives another client of the same backend each time. */
+/** What the standard demands of a lock manager, on each kind of provider. Each `make()` is another client of one backend. */
 export function standard(where: string, make: () => Promise<LockProvider>): void {
   describe(`web locks on ${where}`, () => {
     let providers: LockProvider[];

@@ -34,13 +34,13 @@ test("a request that steals from a holder that ends by itself in that moment kee
   });
   const holding = webLocks(other).request("moment", () => ended);
   await eventually(() => server.operator.exists(path)?.numChildren === 1, { what: "the holder" });
-  // The listing of the steal's look is the first one behind that of its queue node; the one that shows whom to ask is the next.
+  // The thief lists three times: for its queue node, for the steal's look, and to see which holder it should ask.
   const asking = server.faults.on({ op: "getChildren2", path, nth: 3 }, { do: "hold" });
   let calls = 0;
   const stealing = webLocks(one).request("moment", { steal: true }, async (lock) => {
     calls += 1;
     await asked;
-    // Behind the answers to these looks the lock would be lost.
+    // If the thief lost its lock, that would be known by the time these reads are answered.
     for (let looks = 0; looks < 3; looks++) await one.readWriteLock("web-locks/moment").inspect();
     return lock.lost.aborted;
   });
