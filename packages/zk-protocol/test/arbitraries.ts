@@ -15,7 +15,7 @@ import type {
   WatcherEvent,
 } from "../src/index.js";
 
-/** Any text that UTF-8 can carry: legal paths are a part of what a codec must keep. */
+/** Any text that UTF-8 can carry. A codec must keep more than legal paths. */
 const string = fc.string({ unit: "binary", maxLength: 40 });
 const strings = fc.array(string, { maxLength: 6 });
 const int = fc.integer({ min: -0x8000_0000, max: 0x7fff_ffff });

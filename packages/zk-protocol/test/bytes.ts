@@ -20,7 +20,7 @@ import {
   requestHeaderBytes,
 } from "../src/index.js";
 
-/** Bytes of a hex text with blanks; `00*16` repeats a byte. */
+/** The bytes of a hex text; blanks are skipped, and `00*16` repeats a byte. */
 export function bytes(hex: string): Buffer {
   const plain = hex
     .replace(/([0-9a-f]{2})\*(\d+)/g, (_, byte: string, times: string) => byte.repeat(Number(times)))
@@ -35,7 +35,7 @@ export function text(value: string): Uint8Array {
   return new TextEncoder().encode(value);
 }
 
-/** The one frame that is all of `stream`, without its length. */
+/** The only frame in `stream`, without its length. */
 export function onlyFrame(stream: Buffer): Buffer {
   const reader = new FrameReader();
   reader.push(stream);
@@ -47,7 +47,7 @@ export function onlyFrame(stream: Buffer): Buffer {
   return frame;
 }
 
-/** Both ways: the request encodes to exactly these bytes, and they decode to the request. */
+/** Checks both directions: the request encodes to exactly these bytes, and they decode to the request. */
 export function expectRequest<K extends OpName>(
   xid: number,
   op: K,
@@ -63,7 +63,7 @@ export function expectRequest<K extends OpName>(
   expect(decodeRequest(op, frame.subarray(requestHeaderBytes))).toEqual(request);
 }
 
-/** Both ways, for a reply with a body. */
+/** Checks both directions for a reply with a body. */
 export function expectReply<K extends OpName>(
   header: Omit<ReplyHeader, "err">,
   op: K,
@@ -78,7 +78,7 @@ export function expectReply<K extends OpName>(
   expect(decodeResponse(op, frame.subarray(replyHeaderBytes))).toEqual(response);
 }
 
-/** Both ways, for a reply that is a header alone. */
+/** Checks both directions for a reply that is only a header. */
 export function expectBareReply(header: ReplyHeader, hex: string): void {
   expect(encodeFrame(encodeReplyHeader(header)).toString("hex")).toBe(bytes(hex).toString("hex"));
   const frame = onlyFrame(bytes(hex));

@@ -10,8 +10,8 @@ import {
 } from "../src/index.js";
 import { expectBareReply, expectReply, expectRequest, text } from "./bytes.js";
 
-// Bytes captured between a client and a ZooKeeper 3.8.0 server. Of some requests and replies only a
-// part was kept (the operation, the flags, the first fields); the rest follows the ones kept whole.
+// Bytes captured between a client and a ZooKeeper 3.8.0 server. Of some requests and replies only a part was kept
+// (the operation, the flags, the first fields). Their rest follows the ones that were kept whole.
 
 const openAclHex = "00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65";
 

@@ -28,7 +28,7 @@ import * as arbitraries from "./arbitraries.js";
 
 const operations = Object.keys(opCodes) as OpName[];
 
-/** Runs `decode`; a ProtocolError is an answer, anything else that is thrown fails the test. */
+/** Runs `decode`. A `ProtocolError` counts as an answer; any other error fails the test. */
 function decodedOrRefused<T>(decode: () => T): { readonly value: T } | "refused" {
   try {
     return { value: decode() };
@@ -38,7 +38,7 @@ function decodedOrRefused<T>(decode: () => T): { readonly value: T } | "refused"
   }
 }
 
-/** Damage as it comes: a byte changed, a length replaced by an extreme one, the end cut off, bytes put in. */
+/** Typical damage: a changed byte, a length replaced by an extreme one, a missing end, inserted bytes. */
 const damage = fc.record({
   kind: fc.constantFrom("byte", "int", "cut", "insert"),
   at: fc.nat(),
@@ -92,7 +92,7 @@ function response<K extends OpName>(op: K): Codec<ResponseOf<K>> {
   };
 }
 
-/** `ListedChildren`, which decodes what it refused or accepted before. */
+/** Reads the names and the `Stat` too: `ListedChildren` accepts or refuses the bytes first, and decodes these later. */
 function decodeListing(bytes: Uint8Array): ResponseOf<"getChildren2"> {
   const { children, stat } = new ListedChildren(Buffer.from(bytes), 0);
   return { children, stat };
@@ -144,7 +144,7 @@ const codecs = [
   ...others,
 ] as unknown as readonly Codec<unknown>[];
 
-/** Refuses, or reads something that it writes and reads again as the same. */
+/** The codec must refuse the bytes, or decode a value that stays the same when encoded and decoded again. */
 function expectSense({ decode, encode }: Codec<unknown>, bytes: Uint8Array): void {
   const outcome = decodedOrRefused(() => decode(bytes));
   if (outcome !== "refused") {
@@ -169,7 +169,7 @@ describe("malformed bytes are refused with a ProtocolError and nothing else", ()
     );
   });
 
-  // The body of deleteContainer is a bare path: any part of it is one too.
+  // The body of deleteContainer is a bare path, and any part of a path is a path too.
   test.each(codecs.filter(({ name }) => !name.startsWith("deleteContainer")))(
     "every shorter form of $name",
     (codec) => {

@@ -13,7 +13,7 @@ function refusal(path: string): InvalidPathError {
   throw new Error(`${JSON.stringify(path)} was accepted`);
 }
 
-/** The refused ranges, as a list rather than as the tests of the source. */
+/** The refused ranges as a list, written independently of the checks in the source. */
 function refused(unit: number): boolean {
   const ranges = [
     [0x0000, 0x001f],
@@ -24,7 +24,7 @@ function refused(unit: number): boolean {
   return ranges.some(([first, last]) => unit >= first && unit <= last);
 }
 
-// A server is asked about the same rules, on every UTF-16 unit, in e2e/protocol/codec.test.ts.
+// e2e/protocol/codec.test.ts asks a server about the same rules, for every UTF-16 unit.
 describe("validatePath", () => {
   test.each([
     "/",
