@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { LockCollector, LockFigures } from "../src/index.js";
 
-/** What is counted and sorted by says of each lock what its row says. */
+/** The figures by which locks are counted and sorted must equal the values of the locks' rows. */
 export function expectFiguresOfRows(collector: LockCollector): void {
   const of = ({
     key,

@@ -124,7 +124,7 @@ it("a source that loses contact is down before its first success and stale after
   expect(source.now).toMatchObject({ state: "down", message: "no contact" });
   expect(source.lost("no contact")).toBe(false);
   expect(source.set({ state: "ok", lastSuccessMs: 5, message: null })).toBe(true);
-  // Another moment is a change, and no news.
+  // A later success changes the state, but is no news.
   expect(source.set({ lastSuccessMs: 6 })).toBe(false);
   expect(source.lost("no contact", 9)).toBe(true);
   expect(source.now).toMatchObject({ state: "stale", nextTryMs: 9, lastSuccessMs: 6 });

@@ -27,7 +27,7 @@ function request(
   return { action, key, expectedVersion, entry: null, dryRun: false, ...more };
 }
 
-/** The kinds of which a hold of holdfast is freed. */
+/** The kinds of lock of which a hold by holdfast can be freed. */
 const kinds = ["mutex", "fair", "read", "write", "election"] as const;
 
 describe("what an operator may do", () => {
@@ -243,7 +243,7 @@ describe("what an operator may do", () => {
       expect(await give(seen.version, dryRun)).toMatchObject({ outcome: "conflict", after: null });
     expect(await node.command("GET", "pool:busy")).toBe("1");
     await other.release();
-    // As many permits are free and out as before, and yet not the same ones: one was taken and given back meanwhile.
+    // As many permits are free and taken as before, but not the same ones: one was taken and given back meanwhile.
     expect((await give(seen.version, false)).outcome).toBe("conflict");
     expect(await node.command("GET", "pool:busy")).toBe("2");
     const again = await look(collector, "pool:busy");

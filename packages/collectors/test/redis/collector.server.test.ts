@@ -53,7 +53,7 @@ describe("what a collector shows", () => {
     expect(collector.get("x:read")?.holders[0]).toMatchObject({ mode: "shared", library: "holdfast" });
     expect(collector.get("x:write")?.holders[0]).toMatchObject({ mode: "exclusive" });
     expect(collector.get("x:permits")).toMatchObject({ limit: 4, holderCount: 1 });
-    // The backend does not know whose permits are out; that none is left shows that they are held.
+    // Redis does not know which clients hold permits of a plain semaphore. That some are held shows only once none is left.
     expect(collector.get("x:semaphore")).toMatchObject({ state: "idle", holderCount: 0 });
     expect(collector.get("x:none-left")).toMatchObject({ state: "held", holderCount: 0 });
     expectFiguresOfRows(collector);
@@ -99,7 +99,7 @@ describe("what a collector shows", () => {
     const told = ends().map((event) => (event.type === "released" ? [event.key, event.ranOut] : []));
     expect(told.sort()).toEqual([
       ["ends:alone", true],
-      // Several holders share one lease: which of them it was last raised for cannot be seen.
+      // Several holders share one lease, and it cannot be seen for which of them the lease was last raised.
       ["ends:crowd", false],
       ["ends:crowd", false],
       ["ends:given", false],
@@ -186,7 +186,7 @@ describe("what a collector shows", () => {
     const explained = async (key: string) =>
       (await collector.detail(key, { maxWaiters: 10 }))?.explain.join();
     expect(await explained("lone")).toContain("waiting since");
-    // It has no queue, whatever its name.
+    // This lock has no queue, although its name contains the name of one that has.
     expect(await explained("{lone}:java")).not.toContain("waiting since");
   });
 
@@ -306,7 +306,7 @@ describe("what a collector shows", () => {
     expect(collector.sources()[0]?.message).toContain("+scan");
     const detail = await collector.detail("acl:1", { maxWaiters: 1 });
     expect(detail).toMatchObject({ holderCount: 1, waiterUnit: "hidden" });
-    // Channels were not counted, so whether a client listens on its own is not known.
+    // The collector may not count channels. So it does not know whether a client listens on its own channel.
     await (await lockOn(node)).mutex("acl:2").acquire();
     collector.attend(["acl:2"]);
     await shown(collector, "acl:2", ({ holderCount }) => holderCount === 1);

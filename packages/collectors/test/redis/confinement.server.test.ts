@@ -14,7 +14,7 @@ it("what no pattern fits is neither read nor touched, however it is named, and t
   const held = await locks.mutex("other:1").acquire();
   const waits = locks.mutex("other:1").acquire();
   await locks.mutex("order:1").acquire();
-  // Listens like a process of Redisson that waits for a lock.
+  // Listens as a process of Redisson does that waits for a lock.
   const listener = new Redis(node.url);
   await listener.subscribe("redisson_lock__channel:{other:1}", "redisson_lock__channel:{order:1}");
   const { collector } = collect({ url: node.url, patterns: ["order:*"] });

@@ -7,7 +7,7 @@ import type { Reading, Shape } from "../../src/redis/reading.js";
 
 const holder = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566:1";
 
-/** Readings of one lock, as [moment, left of the lease]; the last one finds it gone. Returns the event of its end. */
+/** Readings of one lock, as [moment, time left of the lease]. The last one finds the lock gone. Returns the event of its end. */
 function releaseOf(
   readings: readonly (readonly [atMs: number, leftMs: number])[],
   contactSinceMs = 0,
@@ -69,7 +69,7 @@ test("a hold that used to be raised, and was not in time, ran out however long i
     [20_200, 29_900],
     [30_300, 29_900],
   ] as const;
-  // Not raised at 40,400, nor by 47,000: a third of the lease later.
+  // The hold was due to be raised at 40,400, a third of the lease after 30,300. It was not raised by 47,000 either.
   expect(endOf(...raised, [47_000, 13_200], [61_000, -2])).toBe(true);
   expect(endOf(...raised, [31_000, 29_200], [61_000, -2])).toBe(false);
 });
@@ -125,7 +125,7 @@ test("what is gone after an interruption of the connection may have been lost by
   ).toBe("unknown");
 });
 
-/** The second reading finds the lock held by the one that was first in the list, if any. */
+/** The event of a reading that finds the lock held by `holder`. `first`: the waiter that was first in the list before, if any. */
 function grantTo(
   first: string | null,
   token: string | null,
@@ -196,7 +196,7 @@ test("a hold that was there before is as old as an earlier process has seen it o
   };
   expect(found("5", "5")).toMatchObject({ type: "found", since: { atMs: 10, provenance: "at-least" } });
   expect(found("5", "4")).toMatchObject({ type: "found", since: { atMs: 1_000, provenance: "at-least" } });
-  // One of Redisson has no token of its own.
+  // A hold of Redisson has no token of its own.
   expect(grantTo(null, null, { atMs: 10, token: null })).toMatchObject({
     type: "found",
     since: { atMs: 1_000 },
@@ -229,7 +229,7 @@ test("a hold of a lock that is new was granted where its token is younger than t
   const token = `${grantMs}000`;
   expect(told(ofOurs, token, grantMs)).toMatchObject([{ type: "granted", atMs: grantMs, token }]);
   expect(told(ofOurs, token, grantMs + 1)).toMatchObject([{ type: "found", since: { atMs: grantMs } }]);
-  // Redisson's owner, whose grants have no token.
+  // `holder` is an owner of Redisson, whose grants have no token.
   expect(told(holder, token, 0)).toMatchObject([{ type: "found" }]);
   expect(told(holder, null, 0)).toMatchObject([{ type: "found" }]);
 });
@@ -301,7 +301,7 @@ test("a hold that can be read again after its key could not be is found, and is 
   read(refused, null);
   read(held, "1795000000000000");
   read(refused, null);
-  // Another grant meanwhile.
+  // Another grant was made meanwhile.
   read(held, "1795000000000001");
   expect(events.map(({ type }) => type).filter((type) => type === "granted" || type === "found")).toEqual([
     "granted",

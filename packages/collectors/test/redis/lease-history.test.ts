@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LeaseHistory } from "../../src/redis/lease-history.js";
 
-/** Reads each half second, from what `leftAt` says is left. `stepAt`: how far the wall clock has been set forward or back by then. */
+/** Reads a lease each half second. `leftAt`: the time left. `stepAt`: how far the wall clock was set forward or back by then. */
 function followed(leftAt: (ms: number) => number, forMs: number, stepAt = (_ms: number) => 0): string[] {
   const lease = new LeaseHistory(leftAt(0), 0);
   const states = [lease.state as string];

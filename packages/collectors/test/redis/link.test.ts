@@ -14,7 +14,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { Link } from "../../src/redis/link.js";
 
 let server: Server;
-/** What the server does with what comes; by default it answers nothing. */
+/** What the server does with the text that it receives. By default it answers nothing. */
 let hear: (socket: Socket, text: string) => void;
 
 beforeEach(async () => {
@@ -30,7 +30,7 @@ afterEach(() => void server.close());
 
 async function open(): Promise<Link> {
   const { port } = server.address() as AddressInfo;
-  // Ready without a question: nothing is asked but by the tests.
+  // The client sends nothing by itself, not even to become ready: each request comes from a test.
   const settings = {
     ...commandSettings(),
     protocol: 2,

@@ -46,7 +46,7 @@ describe("a collector of a Redis that is not reached", () => {
       what: "the outage to be told",
       withinMs: 10_000,
     });
-    // The client library has other words for the first try and for later ones, and for those while it connects.
+    // The client library words its error differently for the first try, for later tries, and for those while it connects.
     const tries = new Map(lists().map(({ source }) => [source, new Set<number | null>()]));
     await eventually(
       () => {

@@ -6,7 +6,7 @@ import type { Places } from "../../src/redis/places.js";
 import { Reader } from "../../src/redis/reader.js";
 import type { Reading } from "../../src/redis/reading.js";
 
-/** What a reader makes of one lock at a master that answers each command with this refusal. */
+/** The readings of one lock at a master that answers each command with the refusal `reply`. */
 async function readingsAt(reply: string): Promise<readonly Reading[]> {
   const link = {
     send: async (commands: readonly unknown[]) => commands.map(() => new ReplyError(reply, { servers: [] })),

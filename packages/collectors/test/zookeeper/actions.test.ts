@@ -245,7 +245,7 @@ describe("actions of an operator", () => {
     expect(server.nodes("/locks/config")).toHaveLength(1);
   });
 
-  /** A lock with one holder and 60 waiters, and the acts that a page of it offers. */
+  /** A lock with one holder and 60 waiters, and the actions that its page offers. */
   async function crowded(key: string): Promise<{ seen: ObservedLockDetail; offers: ActionOffer[] }> {
     server.operator.create(key);
     for (let at = 0; at <= 60; at++)

@@ -16,7 +16,7 @@ it("takes a burst of events in more than one turn, and misses none of them", asy
   await using watched = await Watched.start({
     connect: server.connectString,
     roots: ["/locks"],
-    // The time that goes by on this clock is mostly that of the events.
+    // On this clock time passes mostly by events: each event costs `eventCostMs`.
     runtime: { ...systemRuntime, nowMs: () => systemRuntime.nowMs() + told() * eventCostMs },
   });
   told = () => watched.events.length;
@@ -35,7 +35,7 @@ it("takes a burst of events in more than one turn, and misses none of them", asy
       request: { path, data: null, acl: openAcl, flags: CreateFlags.persistent },
     }));
   }).flat();
-  // How much of it one turn takes is tested with the session; here, that there is a limit at all.
+  // Tests of the session show how much one turn takes. This test shows that there is a limit at all.
   const pause = vi.spyOn(Socket.prototype, "pause");
   onTestFinished(() => pause.mockRestore());
   await maker.request("multi", { ops });

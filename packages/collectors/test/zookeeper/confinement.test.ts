@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const acts = ["force-release", "request-revoke", "evict-waiter", "clean-orphan"] as const;
 
-/** Everything that an operator could ask of one path, with each word that might be needed. */
+/** Requests every action on one path, each with the confirmation that it may need. Returns all outcomes. */
 async function attempts(
   watched: Watched,
   key: string,
@@ -45,7 +45,7 @@ async function attempts(
 describe("a collector keeps to its roots", () => {
   it("an ephemeral registration of another service is no lock, is not shown, and is not deleted", async () => {
     await using watched = await Watched.start({ connect: server.connectString, roots: ["/"] });
-    // What a broker's registration is, as far as its node shows: ephemeral, and without children.
+    // As far as a node shows, this is what a broker's registration is: ephemeral, and without children.
     const held = await locks.naiveMutex("/brokers/ids/7").acquire();
     const lock = await locks.mutex("/locks/real").acquire();
     await watched.row("/locks/real", ({ state }) => state === "held");
@@ -67,7 +67,7 @@ describe("a collector keeps to its roots", () => {
     for (const path of [key, `${key}/${member}`]) server.operator.create(path);
     await using watched = await Watched.start({ connect: server.connectString, roots: ["/locks"] });
     const czxid = server.nodes(`${key}/${member}`)[0]?.czxid ?? 0n;
-    // As the versions of a lock without a holder, and with this one, would be.
+    // If this were a lock: its version without a holder, and its version with this member as the holder.
     const versions = ["", `${member}@0x${czxid.toString(16)}`];
     for (const version of versions) {
       expect(await watched.collector.detail(key, { maxWaiters: 5 })).toBeNull();

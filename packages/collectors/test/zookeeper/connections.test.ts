@@ -9,7 +9,7 @@ import { SessionContacts } from "../../src/zookeeper/session-contacts.js";
 
 const notServing = "This ZooKeeper instance is not currently serving requests";
 
-/** `words`: what a server says to any four-letter word. `admin`: what its AdminServer says to any command. */
+/** `words`: the server's answer to any four-letter word. `admin`: the answer of its AdminServer to any command. */
 async function settingsFor(words: string, admin: string | null, status = 200): Promise<Settings> {
   const port = await listening(
     createServer((socket) => {
@@ -77,7 +77,7 @@ it("the end of a session without a connection is counted from this outage, and n
   await contacts.read(at(read), session);
   await contacts.read(at(other), session);
   expect(contacts.of("0x10", 1_000_000)).toMatchObject({ state: "suspended", endsMs: 1_009_000 });
-  // It may have been connected since.
+  // An hour without a reading: the session may have been connected meanwhile, so the time until its end starts anew.
   nowMs += 3_600_000;
   await contacts.read(at(other), session);
   expect(contacts.of("0x10", 4_600_000).endsMs).toBe(4_609_000);

@@ -94,7 +94,7 @@ it("never counts a difference, nor makes one, while 32 clients come and go and i
   for (let round = 0; round < 5; round++) {
     expect(await watched.collector.compareNow()).toBe(0);
     const id = server.sessions().find((session) => !sessions.some((mine) => mine.id === session.id))?.id;
-    // Awaited by its event, not polled: the connection may be back before a poll.
+    // Waits for the event instead of polling: the connection may be back before a poll.
     const noticed = new Promise<void>((resolve) => {
       watched.collector.onEvent(() => {
         if (watched.collector.sources()[0]?.state !== "ok") resolve();

@@ -13,7 +13,7 @@ it("a set of names is one, whether it has none, one, a few or many", () => {
   const names = new NameSet();
   const truth = new Set<string>();
   for (let step = 0; step < 20_000; step++) {
-    // Now it grows, now it shrinks.
+    // The set grows for 500 steps, then shrinks for 500.
     const grows = Math.floor(step / 500) % 2 === 0;
     const name = `n${next(60)}`;
     if (next(4) > 0 === grows) {

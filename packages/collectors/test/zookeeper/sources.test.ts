@@ -100,7 +100,7 @@ describe("the sources of a collector, and what it does without them", () => {
     const keptMs = source()?.lastSuccessMs ?? 0;
     expect(keptMs).toBeGreaterThanOrEqual(walkedMs + 1_500);
     expect(keptMs).toBeLessThanOrEqual(stoppedMs + 500);
-    // Both are reckoned back from a wall clock of whole milliseconds, at two moments.
+    // Both times are calculated back from a wall clock of whole milliseconds, at two different moments.
     expect(Math.abs((watched.collector.get("/locks/a")?.readMs ?? 0) - keptMs)).toBeLessThanOrEqual(1);
   });
 
@@ -119,7 +119,7 @@ describe("the sources of a collector, and what it does without them", () => {
       withinMs: 20_000,
       what: "the cut to be told",
     });
-    // Half a second for a machine that is busy.
+    // The half second more is for a busy machine.
     expect(performance.now() - cutMs).toBeLessThan((sessionTimeoutMs * 2) / 3 + 500);
     expect((usualSessionTimeoutMs * 2) / 3).toBeLessThan(7_000);
   });
@@ -133,7 +133,7 @@ describe("the sources of a collector, and what it does without them", () => {
     await watched.synced();
     watched.collector.attend(Array.from({ length: 200 }, (_, at) => `/locks/${at}`));
     let made = 0;
-    // A clock that is set looks like a process that stood still: the first nodes after it do not count.
+    // A clock that was set looks like a process that stood still, so the first nodes after it do not count.
     const skewedAfterOneMore = async (): Promise<boolean> => {
       const lock = `/locks/${made++}`;
       server.operator.create(lock);
@@ -153,7 +153,7 @@ describe("the sources of a collector, and what it does without them", () => {
     await watched.synced();
     watched.collector.attend(["/locks/a"]);
     server.operator.create("/locks/a/lock-", { flags: CreateFlags.persistentSequential });
-    // The process stands still for longer than clocks may differ, and the event of the new node waits meanwhile.
+    // The process stands still for longer than clocks may differ. The event of the new node waits meanwhile.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000);
     await watched.row("/locks/a", ({ token }) => token !== null);
     expect(watched.collector.findings().map(({ kind }) => kind)).not.toContain("clock-skew");
@@ -243,7 +243,7 @@ describe("the sources of a collector, and what it does without them", () => {
     await proxy.setMode("ok");
     await watched.gone("/big/a");
     expect(watched.collector.sources()[0]).toMatchObject({ state: "too-big", coverage: 0 });
-    // It is held as before.
+    // The lock is held as before: it is no longer watched, but not released.
     expect(watched.of("released", "/big/a")).toEqual([]);
     expect(watched.of("unwatched", "/big/a")).toHaveLength(1);
   });
@@ -266,7 +266,7 @@ describe("the sources of a collector, and what it does without them", () => {
     expect(small).toMatchObject({ state: "ok", coverage: 1 });
     expect(watched.collector.get("/big/a")).toBeUndefined();
     expect(watched.collector.get("/locks/a")?.state).toBe("held");
-    // It is held as before.
+    // The lock is held as before: it is no longer watched, but not released.
     expect(watched.of("released", "/big/a")).toEqual([]);
     expect(watched.of("unwatched", "/big/a")).toHaveLength(1);
     server.operator.create("/big/n0/lock-", queue);
@@ -414,7 +414,7 @@ describe("the sources of a collector, and what it does without them", () => {
       await expect(collector.sessions()).rejects.toThrow("connection to ZooKeeper");
       expect(status()).toMatchObject({ state, message: expect.stringContaining("connection to ZooKeeper") });
     };
-    // It is asked where a page needs it: what failed during the outage says nothing of the next time.
+    // The sessions are read only where a page needs them. A failure during the outage says nothing about the next reading.
     const offAgain = async (): Promise<void> => {
       await eventually(() => status()?.state === "off", { withinMs: 20_000, what: "the source to be off" });
       expect(status()?.message).toBeNull();
@@ -490,11 +490,11 @@ describe("the sources of a collector, and what it does without them", () => {
     expect(lost).toMatchObject({ state: "suspended", timeoutMs: 9_000 });
     expect(lost?.endsMs).toBeGreaterThanOrEqual(beforeMs + 9_000);
     expect(lost?.endsMs).toBeLessThanOrEqual(Date.now() + 9_000);
-    // Later readings do not begin to count anew.
+    // Later readings do not start the count anew.
     await session();
     expect((await collector.contacts(["0x7"]))[0]?.endsMs).toBe(lost?.endsMs);
     expect(await collector.contacts([])).toEqual([]);
-    // Only one of three servers is asked: the session may be connected to another.
+    // Only one of three servers is asked, so the session may be connected to another one.
     const members = [1, 2, 3].map((id) => `server.${id}=zk${id}:2888:3888:participant;0.0.0.0:2181`);
     server.operator.setData("/zookeeper/config", Buffer.from([...members, "version=0"].join("\n")));
     expect(await session()).toMatchObject({ state: "unknown", timeoutMs: 9_000 });
@@ -572,14 +572,14 @@ describe("findings", () => {
     await watched.synced();
     const long = () => watched.collector.findings().filter(({ kind }) => kind === "long-hold");
     const last = (): string => long().at(-1)?.evidence ?? "";
-    // A look before has met some of them that were not old enough.
+    // An earlier look has met some of the holds before they were old enough.
     await eventually(() => long().length === 100 && / 30 more of this kind\.$/.test(last()), {
       what: "a hundred findings of 130",
       detail: last,
     });
     expect(new Set(long().map(({ object }) => object)).size).toBe(100);
     for (const holder of holders.slice(0, 40)) server.operator.delete(holder);
-    // While the ends come in, the findings of the look before may be 90 too for a moment.
+    // While the ends come in, an earlier look may also give 90 findings for a moment.
     await eventually(() => long().length === 90 && !last().includes("more of this kind"), {
       what: "the findings of those that are held",
       detail: last,

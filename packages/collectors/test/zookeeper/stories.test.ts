@@ -34,7 +34,7 @@ describe("a collector that identifies holders", () => {
     await handle.release();
     await eventually(() => watched.of("released", key).length === 1, { what: "its end" });
     expect(watched.of("released", key)[0]).toMatchObject({ owner, token: owner.token });
-    // A node that is deleted looks the same as one whose session has ended.
+    // A node that its holder deleted looks the same as one whose session has ended.
     expect(watched.of("released", key)[0]).not.toHaveProperty("end");
   });
 

@@ -8,7 +8,7 @@ import {
 } from "../../src/zookeeper/index.js";
 import { expectFiguresOfRows } from "../figures.js";
 
-/** A collector that has read all that is there, and the events that it has sent. */
+/** A collector that has read everything, and the events that it has sent. */
 export class Watched implements AsyncDisposable {
   readonly collector: ZooKeeperCollector;
   readonly events: CollectorEvent[] = [];
@@ -32,7 +32,7 @@ export class Watched implements AsyncDisposable {
     });
   }
 
-  /** Waits until the row is as wished. */
+  /** Waits until the row is as wanted. */
   async row(key: string, wished: (row: ObservedLock) => boolean): Promise<ObservedLock> {
     let row: ObservedLock | undefined;
     await eventually(

@@ -15,7 +15,7 @@ describe("names below a root", () => {
     mirror.created("/locks/a/lock-0000000002");
     mirror.created("/locks/a/lock-0000000001");
     mirror.deleted("/locks/a/lock-0000000001");
-    // The listing may have been read before or after either event; what the events reported is not older than it.
+    // The listing may have been read before or after either event. What the events reported is not older than the listing.
     mirror.merge("/locks/a", ["lock-0000000000", "lock-0000000001"], 1);
     expect(childrenOf(mirror, "/locks/a")).toEqual(["lock-0000000000", "lock-0000000002"]);
     mirror.endWalk();
@@ -87,10 +87,10 @@ describe("names below a root", () => {
     for (let round = 0; round < 500; round++) {
       const mirror = new TreeMirror(silent);
       const truth = new Set<string>(["lock-0000000000"]);
-      /** Events are delivered in order, each some steps after its change; a listing is answered some steps after it was made. */
+      /** Events are delivered in order, each some steps after its change. A listing is answered some steps after it was made. */
       const events: (() => void)[] = [];
       let listing: string[] | null = null;
-      /** A long listing is put in part by part, with events between. */
+      /** A long listing is merged part by part, with events in between. */
       let merging: Generator<void, string[]> | null = null;
       if (round % 4 === 3)
         for (const name of ["lock-0000000000", "lock-0000000005"]) mirror.created(`/a/${name}`);

@@ -29,7 +29,7 @@ describe("a collector that watches one root", () => {
     const held = await watched.row(key, ({ state }) => state === "held");
     expect(held.oldestHold.provenance).toBe("exact");
     expect(held).toMatchObject({ kind: "mutex", holderCount: 1, waiterCount: 0 });
-    // A name alone does not show which of the two it is.
+    // The name alone does not show which of the two libraries made the node.
     expect(held.libraries).toEqual(["curator-or-holdfast"]);
     expect(held.holders[0]).toMatchObject({ session: null, token: null });
     expect(watched.collector.nodesRead).toBe(before);
@@ -83,7 +83,7 @@ describe("a collector that watches one root", () => {
     const holders = Array.from({ length: 40 }, () => locks.semaphore(key, 40).acquire());
     const held = await Promise.all(holders);
     const { readMs } = await watched.row(key, ({ holderCount }) => holderCount === held.length);
-    // Its nodes are read within this time.
+    // Its nodes are read again within this time.
     const later = await watched.row(key, (row) => row.readMs > readMs + 1_000);
     expect(later.holderCount).toBe(held.length);
     await Promise.all(held.map((each) => each.release()));
@@ -172,7 +172,7 @@ describe("a collector that watches one root", () => {
     }
     await held.release();
     console.log(`a hand-off is in memory ${Math.max(...delays).toFixed(1)} ms later at most`);
-    // A machine that is busy with other things gets ten times that.
+    // A busy machine may take ten times as long.
     expect(Math.max(...delays)).toBeLessThan(10_000);
   });
 
