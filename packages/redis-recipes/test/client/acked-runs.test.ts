@@ -10,7 +10,7 @@ import { increment } from "./support.js";
 const details = { servers: ["s:1"] };
 const forgotten: Outcome = { error: new ReplyError("NOSCRIPT No matching script", details) };
 
-/** What a run comes to that is answered so in its flights, behind the last of which the connection breaks. */
+/** The outcome of a run whose flights are answered with `flights`. The connection breaks after the last of them. */
 async function outcomeOf(...flights: Outcome[][]): Promise<unknown> {
   const runtime = simulatedRuntime(1);
   let open = true;

@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { freshName, givenSettings, increment, type OpenLine, openLine } from "./support.js";
 
-/** A primary and its replica, and one address that leads to the primary, as managed services give it. */
+/** A primary, its replica, and one address that leads to the primary, as managed services offer it. */
 async function service() {
   const [primary, replica] = await Promise.all([startRedis(), startRedis()]);
   const name = await startRedisProxy({ target: primary.address });
@@ -12,7 +12,7 @@ async function service() {
     await Promise.all([primary.stop(), replica.stop()]);
   });
   await follow(replica, primary);
-  /** A planned failover: the address leads to the other server, and the connections that there are stay where they lead. */
+  /** A planned failover: the address now leads to the other server. Existing connections stay at their server. */
   const failOver = async (): Promise<void> => {
     await replica.command("REPLICAOF", "NO", "ONE");
     name.lead(replica.address);

@@ -6,7 +6,7 @@ import { Channel } from "../../src/client/channel.js";
 import { ChannelConnection } from "../../src/client/channel-connection.js";
 import { defaultTimes } from "../../src/client/settings.js";
 
-/** A client of ioredis that is connected, and answers subscriptions as `answers` says; without a word there it subscribes. */
+/** A connected client of ioredis. It refuses a subscription with the next text in `answers`, and accepts it if there is none. */
 class ScriptedClient extends EventEmitter {
   readonly options = {};
   readonly stream = { cork: () => {}, uncork: () => {} };

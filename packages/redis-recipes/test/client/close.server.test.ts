@@ -60,7 +60,7 @@ describe("close", () => {
     await proxy.setMode("hole");
     const { tookMs } = await settled(line.close(300));
     expect(tookMs).toBeLessThan(5_000);
-    // What was swallowed meanwhile includes the end of the connections.
+    // The silent proxy has also swallowed the end of the connections.
     await proxy.setMode("ok");
     await eventually(() => proxy.open === 0, { what: "the sockets to go", withinMs: 20_000 });
   });
@@ -72,7 +72,7 @@ describe("a process", () => {
 
   beforeAll(async () => {
     emitted = await emitPackages();
-    // The fixture goes beside the packages, so that it finds them.
+    // The fixture is put beside the packages, so that it finds them.
     fixture = join(emitted.folder, "lone-process.mjs");
     copyFileSync(fileURLToPath(new URL("./fixtures/lone-process.mjs", import.meta.url)), fixture);
   });
@@ -94,7 +94,7 @@ describe("a process", () => {
   }
 
   async function exits(running: ReturnType<typeof run>, output: string): Promise<void> {
-    // A process that does not exit by itself is waited for until the test's own limit.
+    // If the process does not exit by itself, this waits until the test's own limit.
     expect({ code: await running.ended, output: running.output }).toEqual({ code: 0, output });
   }
 

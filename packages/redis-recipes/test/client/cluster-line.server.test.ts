@@ -21,7 +21,7 @@ afterAll(() => cluster.stop());
 const open = (): ReturnType<typeof openLine> =>
   openLine({ cluster: { nodes: cluster.addresses.slice(0, 2) } });
 
-/** A name for each of the three masters. */
+/** One name on each of the three masters. */
 async function names(): Promise<readonly string[]> {
   const found = new Map<unknown, string>();
   for (let turn = 0; found.size < 3; turn++) {
@@ -79,7 +79,7 @@ test("sends many runs in one flight for each master", async () => {
   const flights = await Promise.all(
     spread.map(async (name) => cluster.proxyOf(await cluster.nodeOfKey(name)).counts()),
   );
-  // CLUSTER SLOTS of the regular refresh may fall into it.
+  // Only EVAL is counted: the regular refresh may add CLUSTER SLOTS.
   for (const { byName } of flights) expect(byName.EVAL).toBe(10);
 });
 
@@ -88,7 +88,7 @@ test.each(["their own addresses", "those of natMap"])(
   followsASlot,
 );
 
-/** The same servers at other addresses. */
+/** A line to the same servers at other addresses. */
 async function mapped(): Promise<ReturnType<typeof openLine>> {
   const ways = await Promise.all(
     cluster.addresses.map(async ({ host, port }) => {
@@ -110,12 +110,12 @@ async function followsASlot(where: string): Promise<void> {
   if (to === undefined) throw new Error("no other master");
   const move = await cluster.startMove(cluster.slotOf(key), from, to);
   await move.moveKeys();
-  // ASK: the key is there already, the slot is not.
+  // The answer is ASK: the key has moved already, the slot has not.
   const during = await line.run(increment, [key], []);
   expect(during).toMatchObject({ reply: 2, runId: await to.runId() });
   expect(await line.runAll(increment, [{ keys: [key], args: [] }])).toMatchObject([{ reply: 3 }]);
   await move.finish();
-  // MOVED: by what is known here it is still at the old one.
+  // The answer is MOVED: by the client's map, the slot is still at the old server.
   expect(await line.run(increment, [key], [])).toMatchObject({ reply: 4, runId: await to.runId() });
   await eventually(async () => line.masterOf(key) === (await to.runId()), {
     what: "the new map of the slots",
@@ -247,7 +247,7 @@ test("works on a given cluster client and leaves it open", async () => {
   expect(await client.get(key)).toBe("1");
 });
 
-// Last: it leaves the cluster in another shape.
+// This test comes last, because it changes the cluster.
 test("loses a master's keys alone when it is killed, and finds its replica", async () => {
   const { line, notices, states } = open();
   await line.whenConnected();
@@ -264,7 +264,7 @@ test("loses a master's keys alone when it is killed, and finds its replica", asy
   await eventually(() => line.masterOf(key) === null, { what: "the loss to show", withinMs: 10_000 });
   expect((await settled(line.run(increment, [key], []))).error).toBeInstanceOf(NotSentError);
   expect((await line.run(increment, [other], [])).reply).toBe(1);
-  // At once, before anything is known of the next master.
+  // The break is reported at once, before anything is known of the next master.
   expect(told).toEqual([[null, true, false]]);
   await eventually(async () => (await settled(line.run(increment, [key], []))).value !== undefined, {
     what: "the replica to serve",

@@ -19,7 +19,7 @@ function topologyOf(client: EventEmitter, acks = 0): ClusterTopology {
   );
 }
 
-/** A client of one node, which does nothing. */
+/** A client of one node that does nothing. */
 class IdleNode extends EventEmitter {
   readonly status: string;
   readonly options: { readonly host: string; readonly port: number };
@@ -77,7 +77,7 @@ test("what is published reaches a server as long as the map of the slots has it,
     nodes: () => nodes,
   });
   const topology = topologyOf(client);
-  // A connection for messages is another client with the same address.
+  // A connection for messages is another client object with the same address.
   const ears = { options: { ...one?.options } } as unknown as Redis;
   expect(topology.hears(ears)).toBe(true);
   nodes = [other];

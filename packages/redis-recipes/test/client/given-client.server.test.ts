@@ -23,7 +23,7 @@ test("works on a client with ioredis' defaults, with a warning for each, and lea
   expect((await line.run(increment, [freshName("given")], [])).reply).toBe(1);
   await line.close(1_000);
   expect(await client.ping()).toBe("PONG");
-  // The one for subscriptions was ours.
+  // The connection for subscriptions was ours.
   await eventually(async () => String(await server.command("CLIENT", "LIST", "TYPE", "pubsub")) === "", {
     what: "the duplicate to be closed",
   });
@@ -85,7 +85,7 @@ test("writes nothing in another database that is selected on the client, and goe
   const { line, states } = openLine({ client });
   await line.whenConnected();
   const key = freshName("selected");
-  // Written in one turn: the first is asked before SELECT, the second behind it.
+  // All are written in one turn: the first run before SELECT, the second run after it.
   const before = line.run(increment, [key], []);
   const selected = client.select(1);
   const refused = expect(line.run(increment, [key], [])).rejects.toBeInstanceOf(NotSentError);

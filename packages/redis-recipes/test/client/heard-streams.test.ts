@@ -16,7 +16,7 @@ test("a stream of ioredis ends with its first error, and a second one goes nowhe
   const Connector = heardStreams(Given as NonNullable<RedisOptions["Connector"]>);
   expect(await new Connector({}).connect(() => {})).toBe(stream);
   expect(stream.destroyed).toBe(false);
-  // A TLS stream does this with an alert after its handshake: it reports it and stays open.
+  // A TLS stream reports an alert after its handshake like this, and stays open.
   stream.emit("error", new Error("alert"));
   expect(stream.destroyed).toBe(true);
   stream.emit("error", new Error("reset"));

@@ -6,7 +6,7 @@ import { increment, openLine } from "./support.js";
 
 const host = "10.0.0.1";
 
-/** A node of a cluster that is connected, and serves all slots or names the node that does. */
+/** A connected node of a cluster. It serves all slots, or answers MOVED with the node that does. */
 class FakeNode extends EventEmitter {
   readonly status = "ready";
   readonly options: { readonly host: string; readonly port: number };
@@ -35,7 +35,7 @@ interface ClusterMap {
   readonly masters: readonly FakeNode[];
 }
 
-/** A cluster client of ioredis: its event comes while it still takes itself to be reading the map of the slots. */
+/** A cluster client of ioredis. As there, `refresh` is emitted while the client still counts as reading the map of the slots. */
 class FakeCluster extends EventEmitter {
   readonly status = "ready";
   readonly options = {};
@@ -45,7 +45,7 @@ class FakeCluster extends EventEmitter {
   #masters: readonly FakeNode[] = [];
   readonly #maps: readonly ClusterMap[];
 
-  /** What the nodes that are asked one after the other say, the last one for ever. */
+  /** `maps`: what the nodes answer, one map for each reading. The last map answers all further readings. */
   constructor(...maps: readonly ClusterMap[]) {
     super();
     this.#maps = maps;

@@ -10,7 +10,7 @@ const refused = new Error("Stream isn't writeable and enableOfflineQueue options
 
 class IdleStream extends EventEmitter {
   readonly writable = true;
-  /** Why it was ended. */
+  /** The error with which the stream was ended. */
   endedBy: Error | null = null;
   destroy(error: Error): void {
     this.endedBy = error;
@@ -19,22 +19,25 @@ class IdleStream extends EventEmitter {
   uncork(): void {}
 }
 
-/** A client of ioredis that is connected to a master, says so when it is asked first, and settles nothing else by itself. */
+/**
+ * A client of ioredis that is connected to a master. It answers only the first questions about its server; the test settles
+ * everything else.
+ */
 class IdleClient extends EventEmitter {
   readonly status = "ready";
   stream = new IdleStream();
   reject: (error: Error) => void = () => {};
   /** One function for each command that waits for its answer. */
   readonly answers: ((reply: unknown) => void)[] = [];
-  /** What commands were about, in the order in which they were written. */
+  /** What each command was about, in the order in which the commands were written. */
   readonly written: string[] = [];
-  /** How often it was asked for its role, after the first time. */
+  /** How often it was asked for its role after the introduction. */
   roleAsked = 0;
   /** How often ioredis itself would have limited the silence of its connection. */
   limits = 0;
-  /** Whether it still loads its data when it is asked who it is. */
+  /** Whether the server still loads its data when it introduces itself. */
   loading = false;
-  /** Of how many questions who it is the answers are there: four on each connection. */
+  /** How many questions about the server are answered at once: four on each connection. */
   introductions = 4;
 
   setSocketTimeout(): void {
@@ -61,7 +64,7 @@ class IdleClient extends EventEmitter {
   }
 }
 
-/** Time passes only by `pass`, and timers ring in their order. */
+/** Time passes only by `pass`. Timers that are due ring in the order in which they were set. */
 class HandClock implements Pick<Runtime, "nowMs" | "setTimer"> {
   #nowMs = 0;
   readonly #timers = new Map<object, { atMs: Millis; ring: () => void }>();
@@ -181,7 +184,7 @@ test("a command waits for its answer while the server answers others, and is unk
   await clock.pass(900);
   client.answers[1]?.("2");
   expect(await late).toMatchObject({ outcomes: [{ reply: "2" }], sentMs: 900, answeredMs: 1_800 });
-  // The last answer is not a second old. Two steps: a limit that has passed takes one more look before it is judged.
+  // The last answer is less than a second old. Two steps, because a limit that has passed is checked once more before it counts.
   for (const ms of [998, 1]) await clock.pass(ms);
   let over = false;
   void third.then(() => {
@@ -255,7 +258,7 @@ test("what was answered at last, or went with its connection, ends none", async 
   const answered = connection.flight([["get", "a"]]);
   await clock.passInSteps(1_200);
   expect((await answered).outcomes).toEqual([{ error: expect.any(OutcomeUnknownError) }]);
-  // The question for the role was written behind it.
+  // The question for the role was written after that command.
   client.answers[0]?.("1");
   client.reject(new Error("Connection is closed."));
   client.emit("close");
@@ -273,7 +276,7 @@ test("ioredis limits the silence of a connection that is being made, and no comm
   client.emit("ready");
   client.setSocketTimeout();
   expect(client.limits).toBe(1);
-  // One of a cluster stays with ioredis.
+  // In a cluster ioredis keeps using the connection, so its own limit applies again.
   connection.close();
   client.setSocketTimeout();
   expect(client.limits).toBe(2);
@@ -289,7 +292,7 @@ test("an answer that lay unread while the process was late is read before it is 
 });
 
 test("of very many commands only so many are without an answer, the others follow in order as answers come, and a break leaves them unsent", async () => {
-  // No time passes, so that nothing is given up for its age.
+  // No time passes on this clock, so no command is given up for its age.
   const { client, connection } = await open(new HandClock());
   const flights = Array.from({ length: 4_000 }, (_, place) => connection.flight([["get", `${place}`]]));
   const most = client.written.length;
@@ -298,7 +301,7 @@ test("of very many commands only so many are without an answer, the others follo
 
   for (const answer of client.answers.splice(0, 10)) answer("here");
   await settled();
-  // Asked for only now, and behind all that waits.
+  // This command is asked for only now, so it comes after all that wait.
   const last = connection.flight([["get", "last"]]);
   expect(client.written).toEqual(Array.from({ length: most + 10 }, (_, place) => `${place}`));
 

@@ -20,7 +20,7 @@ function refusal(options: unknown): string {
   throw new Error(`accepted: ${JSON.stringify(options)}`);
 }
 
-/** Not connected, and never will be. */
+/** A client that is not connected and never will be. */
 function idle(options: Omit<RedisOptions, "replyMapping"> = {}): Redis {
   const client = new Redis({ ...options, lazyConnect: true });
   onTestFinished(() => client.disconnect());
@@ -291,7 +291,7 @@ test("has to say against a client that leaves any of the safe options out what t
     const { [option as keyof typeof safeClientOptions]: _leftOut, ...others } = safeClientOptions;
     return unsafeOptions(idle(others)).length > 0;
   });
-  // The others have safe defaults, or matter with sentinels alone.
+  // The other options have safe defaults, or matter only with sentinels.
   expect(said.sort()).toEqual(
     [
       "commandTimeout",

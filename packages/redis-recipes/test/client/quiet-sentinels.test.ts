@@ -3,7 +3,7 @@ import { QuietSentinels } from "../../src/client/quiet-sentinels.js";
 
 it("the connections that listen for a failover are ended once, however often a master is looked for after that", async () => {
   const connector = new QuietSentinels({
-    // Refuses: the port of no server.
+    // No server listens on this port, so it refuses the connection.
     sentinels: [{ host: "127.0.0.1", port: 1 }],
     name: "mymaster",
     disconnectTimeout: 1_000,

@@ -90,7 +90,7 @@ test("pays for a frozen replica once for all runs together, and delays no run th
   expect(waited).toBe(false);
   await first;
   const answers = await Promise.all(runs);
-  // One WAIT for the first, one for the nineteen that came meanwhile.
+  // One WAIT serves the first run, and one more serves the nineteen that came meanwhile.
   expect(performance.now() - startedMs).toBeLessThan(10_000);
   for (const { acknowledged } of answers) expect(acknowledged).toBe(1);
 });
@@ -125,7 +125,7 @@ test("is unknown when the script was answered and its WAIT was not", async () =>
   expect(error).toBeInstanceOf(OutcomeUnknownError);
   expect(String(error)).toContain("WAIT has no count");
   expect(await master.command("GET", key)).toBe("2");
-  // The next one finds a new connection, waiting for it.
+  // The next run waits for a new connection.
   expect(await line.run(increment, [key], [], wait(1))).toMatchObject({ reply: 3 });
 });
 
@@ -140,7 +140,7 @@ test("refuses at once, with the numbers, while fewer replicas are connected than
   expect(error).toMatchObject({ retryable: false, servers: [master.address] });
   expect(error).toMatchObject({ needed: 3, configured: 3, connected: 2 });
   expect(String(error)).toContain("by the option acks a grant needs 3 of 3 replicas, and 2 are connected");
-  // The connection for such runs may still be on its way.
+  // The connection for such runs may not be ready yet.
   expect(tookMs).toBeLessThan(2_000);
   expect(await master.command("GET", key)).toBeNull();
 });
@@ -193,7 +193,7 @@ test("refuses those too that asked before anything was known of the server, and 
   const proxy = await startRedisProxy({ target: master.address });
   onTestFinished(() => proxy.close());
   const { line } = openLine({ url: `redis://${proxy.connectString}`, replicas: 3, acks: 3 });
-  // The connection that waits for replicas asks WAIT 0 0 first: until that is answered all runs of its kind stand in its queue.
+  // The connection for runs with replicas asks WAIT 0 0 first. Until that is answered, all such runs are queued.
   const introduction = proxy.holdReply({ name: "WAIT" });
   await line.whenConnected();
   const key = freshName("early");
@@ -209,7 +209,7 @@ test("says that a server without WAIT cannot keep the policy, and runs nothing t
   onTestFinished(() => plain.stop());
   const { line } = openLine({ url: plain.url, replicas: 1, acks: 1 });
   await line.whenConnected();
-  // At once: most of the time before the second connection is there.
+  // These runs are sent at once, mostly before the second connection is ready.
   const first = await Promise.all([1, 2, 3].map(() => settled(line.run(increment, ["x"], [], wait(1)))));
   for (const { error } of first) {
     expect(error).toBeInstanceOf(UnsupportedError);
@@ -218,7 +218,7 @@ test("says that a server without WAIT cannot keep the policy, and runs nothing t
   expect(await plain.command("GET", "x")).toBeNull();
 });
 
-/** An address behind which there is one server or another, as with a virtual address that moves in a failover. */
+/** An address that leads to one server or to another, like a virtual address that moves in a failover. */
 async function movingAddress(first: RedisNode): Promise<{ port: number; leadTo(node: RedisNode): void }> {
   let target = first;
   const sockets = new Set<Socket>();
@@ -249,13 +249,13 @@ async function movingAddress(first: RedisNode): Promise<{ port: number; leadTo(n
   return { port, leadTo };
 }
 
-/** The entry of a connection that has introduced itself as one that runs with WAIT, and has done nothing since. */
+/** The CLIENT LIST entry of a connection that has introduced itself with WAIT and has done nothing since. */
 async function waitingConnection(node: RedisNode): Promise<string | undefined> {
   const clients = String(await node.command("CLIENT", "LIST", "TYPE", "normal")).split("\n");
   return clients.find((each) => each.includes(" cmd=wait "));
 }
 
-/** Ends that connection alone; the next one leads to where the address leads by then. */
+/** Ends only that connection. The next one goes to the server to which the address leads by then. */
 async function endWaitingConnection(node: RedisNode): Promise<void> {
   const waiting = await eventually(() => waitingConnection(node), { what: "the connection that waits" });
   await node.command("CLIENT", "KILL", "ID", /^id=(\d+)/.exec(waiting)?.[1] ?? "");
@@ -265,7 +265,7 @@ test("runs nothing that waits for replicas on another master than the one that i
   const old = await startRedis();
   onTestFinished(() => old.stop());
   const { port, leadTo } = await movingAddress(old);
-  // A given client, so that its connection stays where it is.
+  // The client is a given one, so its connection stays at the old server.
   const client = new Redis({ host: "127.0.0.1", port, maxRetriesPerRequest: 0 });
   onTestFinished(() => client.disconnect());
   const { line } = openLine({ client, replicas: 2, acks: 1 });

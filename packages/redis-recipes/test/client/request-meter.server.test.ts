@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A line that is measured from now on, through a proxy that knows what was sent. */
+/** A line that is measured from now on. The proxy knows what was sent. */
 async function measured({
   given = false,
   ...options
@@ -66,7 +66,7 @@ test("a refusal is an error, and a script that was forgotten is reported as it w
 });
 
 test("an answer that does not come in time makes the outcome unknown, and a late answer is not reported", async () => {
-  // A given client waits for its answers as long as its own options say.
+  // With a given client, the client's own options say how long an answer is waited for.
   const { line, proxy, heard, told } = await measured({ given: true });
   const key = freshName("late");
   await line.run(increment, [key], []);
@@ -76,7 +76,7 @@ test("an answer that does not come in time makes the outcome unknown, and a late
   expect(heard[1]?.tookMs).toBeGreaterThan(900);
   held.release();
   await line.whenConnected();
-  // This request goes behind the late one on the same connection.
+  // This request is sent after the late one, on the same connection.
   await line.run(increment, [key], []);
   expect(told()).toEqual(["test-increment ok", "test-increment unknown", "test-increment ok"]);
 });

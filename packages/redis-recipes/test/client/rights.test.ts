@@ -17,12 +17,12 @@ test("the probe asks for each command that a script calls, and for no other", as
       [...text.matchAll(/redis\.p?call\(\s*'([A-Za-z]+)'/g)].map(([, name = ""]) => name.toLowerCase()),
     ),
   );
-  // Where the command is no literal this test would see nothing of it.
+  // This test would not see a command whose name is no literal.
   const other = texts.flatMap((text) => text.match(/redis\.p?call\(\s*[^'\s][^,)]*/g) ?? []);
   expect(other).toEqual(["redis.pcall(command"]); // PUBLISH or SPUBLISH
   // The rights to these are checked elsewhere: INFO on each connection, and the commands that are only for messages.
   for (const name of ["info", "publish", "spublish", "pubsub"]) called.delete(name);
-  // A user without this one has all readers listed instead.
+  // For a user without the right to HRANDFIELD, the script lists all readers instead.
   called.delete("hrandfield");
   expect([...scriptCommands].sort()).toEqual([...called].sort());
 });

@@ -5,7 +5,7 @@ import { redisLocks } from "../../src/index.js";
 import type { Script } from "../../src/scripts/script.js";
 import { freshName, givenSettings, openLine } from "./support.js";
 
-/** What the connection says of the server, and what that server says itself. */
+/** The run id that the connection passes to a script, and the one that the server itself reports. */
 const identity: Script<{ readonly told: string; readonly real: string }> = {
   name: "identity",
   keyCount: 1,

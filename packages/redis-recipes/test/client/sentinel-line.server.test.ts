@@ -29,7 +29,7 @@ test("follows a killed master: suspended at once, another run id after it", asyn
   await line.whenConnected();
   const after = await set.untilMaster();
   expect(await after.runId()).not.toBe(before);
-  // The other sentinels' news of the same switch may cost one more connection, to the same master.
+  // When the other sentinels report the same switch, the line may connect to the same master once more.
   await eventually(async () => line.masterOf("x") === (await after.runId()), { what: "the new master" });
   expect(notices.filter((what) => what !== "subscriptions")[0]).toBe("master");
   await eventually(() => notices.includes("subscriptions"), { what: "the channels to be back" });
@@ -62,7 +62,7 @@ test("says nothing of a sentinel that goes", async () => {
   const { line, states } = open();
   await line.whenConnected();
   const [leaving] = set.sentinels;
-  // Once all of them are listened to.
+  // The sentinel is killed once the line listens to all sentinels.
   await eventually(
     async () => String(await leaving?.command("CLIENT", "LIST", "TYPE", "pubsub")).includes("sub=1"),
     { what: "the connection to the sentinel" },

@@ -153,7 +153,7 @@ describe("running scripts", () => {
   test("what is asked in one turn leaves as one text, and each gets its own answer", async () => {
     const { line } = openLine({ url: server.url });
     await line.whenConnected();
-    // Only the digest of a script that the server has is sent as bytes made here. The first run of the other one goes through ioredis.
+    // Only calls by digest of a known script are encoded by our code. The first run of `increment` is encoded by ioredis.
     await line.run(echo, [freshName("known")], ["x"]);
     const key = freshName("turn");
     const texts = Array.from({ length: 20 }, (_, i) => `${key} é 鍵 😀 ${i}`);
@@ -203,7 +203,7 @@ describe("running scripts", () => {
   });
 
   test("is asked once, when the bytes of its answer come for longer than a server may be silent", async () => {
-    // A link that knows nothing of Redis passes on what it has: others wait until an answer is complete.
+    // This proxy does not know Redis and passes bytes on as they come. The Redis proxy would wait for a complete answer.
     const slow = await startProxy({ target: server.address });
     onTestFinished(() => slow.close());
     const { line } = openLine({ url: `redis://${slow.connectString}` });
@@ -337,7 +337,7 @@ describe("outages", () => {
     expect(notices).toEqual(["master"]);
     const after = await own.runId();
     expect(after).not.toBe(before);
-    // The new run id is known, and the notice comes before anything is asked again.
+    // The notice comes when the new run id is known, and before anything else is asked.
     expect(told).toEqual(["suspended", after]);
   });
 

@@ -16,7 +16,7 @@ test("hears what is published from when ready is resolved", async () => {
   const { line } = openLine({ url: server.url });
   const channel = freshName("channel");
   const heard: string[] = [];
-  // It subscribes before there is a connection at all.
+  // It subscribes before there is any connection.
   const subscription = line.subscribe(channel, "plain", (message) => heard.push(message));
   await subscription.ready;
   expect(await server.command("PUBLISH", channel, "one")).toBe(1);
@@ -138,7 +138,7 @@ test("a denied channel ends no connection of ours, whatever reconnectOnError of 
   await eventually(() => warnings.some(({ code }) => code === "HF_SUBSCRIBE_DENIED"), {
     what: "the refusal",
   });
-  // A connection that is ended is made again after 20 ms, so that many would be made in this time.
+  // A connection that is ended is made again after 20 ms, so many would be made in this time.
   await delay(500);
   expect(/^id=\d+/.exec(String(await pubsub()))?.[0]).toBe(before);
   expect(notices).toEqual([]);

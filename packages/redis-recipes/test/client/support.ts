@@ -7,7 +7,7 @@ import type { RedisLocksOptions } from "../../src/provider/options.js";
 import { resolveOptions } from "../../src/provider/options.js";
 import type { Script } from "../../src/scripts/script.js";
 
-/** Options of a client that a user gives, with nothing to say against them. */
+/** The options of a user's client about which there is nothing to warn. */
 export const givenSettings = (): ReturnType<typeof commandSettings> => ({
   ...commandSettings(),
   commandTimeout: defaultTimes.commandTimeoutMs,
@@ -18,11 +18,11 @@ export interface OpenLine {
   /** Each state since the start, oldest first. */
   readonly states: string[];
   readonly notices: LineNotice[];
-  /** What would be process warnings. */
+  /** The warnings that a provider would emit as process warnings. */
   readonly warnings: { readonly message: string; readonly code: string }[];
 }
 
-/** A line as the provider would open it; closed with the test. */
+/** A line as the provider would open it. It is closed when the test ends. */
 export function openLine(options: RedisLocksOptions, override: Partial<LineOptions> = {}): OpenLine {
   const resolved = resolveOptions(options);
   const states: string[] = [];
@@ -63,7 +63,7 @@ export const echo: Script<string> = {
   parse: String,
 };
 
-/** How a promise ends: its value or its error, and when. */
+/** How a promise ends: its value or its error, and the time it took. */
 export async function settled<T>(
   promise: Promise<T>,
 ): Promise<{ readonly value?: T; readonly error?: unknown; readonly tookMs: Millis }> {

@@ -12,7 +12,7 @@ const script: Script<unknown> = {
 };
 const connection = (vouchedRunId: string) => ({ scripts: new Set<string>(), vouchedRunId });
 
-/** The command as ioredis writes it from its arguments. */
+/** The bytes that ioredis writes for these arguments. */
 function written(command: readonly (string | number)[]): unknown {
   const [name = "", ...args] = command;
   return new Command(String(name), args.map(String)).toWritable({});
@@ -38,7 +38,7 @@ test.each<[string, readonly string[], ScriptArgs]>([
   },
 );
 
-/** The command as it is with the digest that the connection has to know. */
+/** The EVALSHA form of the command: its name, and the digest that the connection has to know. */
 function digestOf(
   to: ReturnType<typeof connection>,
   keys: readonly string[],

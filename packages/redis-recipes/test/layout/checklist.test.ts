@@ -4,7 +4,7 @@ import { checklist } from "./checklist.js";
 
 const folder = new URL("../scripts/", import.meta.url);
 
-/** Number of a line to how many tests have it: in their own title or in that of the group around them. */
+/** For each line number: how many tests have it in their own title or in the title of their group. */
 async function tested(): Promise<ReadonlyMap<number, number>> {
   const found = new Map<number, number>();
   const files = (await readdir(folder)).filter((name) => /^checklist.*\.server\.test\.ts$/.test(name));

@@ -1,4 +1,4 @@
-/** What of Redisson's layout is asserted on a real server, each line by tests whose titles begin with `layout <number>: `. */
+/** What the tests check of Redisson's layout on a real server. The titles of a line's tests begin with `layout <number>: `. */
 export const checklist: Readonly<Record<number, string>> = {
   1: "names, and those that are refused",
   2: "hash field and count",

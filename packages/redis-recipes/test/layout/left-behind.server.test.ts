@@ -6,7 +6,7 @@ import { type RedisLocks, redisLocks } from "../../src/index.js";
 const name = "orders:42";
 const laterMs = [1_000, 60_000, 3_600_000] as const;
 
-/** Each operation of the page, from its begin to its end, alone on a name that was never used before. */
+/** Each operation of the page, from begin to end, alone on a name that was never used before. */
 const operations: Readonly<Record<string, (locks: RedisLocks) => Promise<unknown>>> = {
   mutex: async (locks) => (await locks.mutex(name).acquire()).release(),
   fairMutex: async (locks) => (await locks.fairMutex(name).acquire()).release(),
@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** What the keys that are still there at each of these times take, by their time to live: nothing is waited for. */
+/** The bytes of the keys that still exist at each of these times. They are computed from the TTLs, without waiting. */
 async function bytesLeft(): Promise<number[]> {
   const bytes = laterMs.map(() => 0);
   for (const key of (await server.command("KEYS", "*")) as string[]) {
@@ -73,7 +73,7 @@ test.each(Object.keys(operations))("%s leaves as many bytes as the page of keys 
   await operations[operation]?.(locks);
   const bytes = await bytesLeft();
   const said = (await documented()).get(operation) ?? [];
-  // What a key costs differs a little between versions and allocators; none at all is exact.
+  // The size of a key differs a little between versions and allocators. Where no key is left, 0 is exact.
   const near = said.map((each, i) => Math.abs(each - (bytes[i] as number)) <= each / 5);
   expect({ bytes, near }).toEqual({ bytes, near: laterMs.map(() => true) });
 });

@@ -103,7 +103,7 @@ describe("owners", () => {
     expect(keeping).toBe("0f4c2f80-1b1e-8c59-ed3c-4bb2cf9a5a10");
     expect(parseOwner(`${keeping}:3`)).toEqual({ uuid: keeping, number: "3", ours: true, mayKeep: true });
     expect(parseOwner(`${wireUuid(random)}:3`)?.mayKeep).toBe(false);
-    // No digit of a client of Redisson's says that.
+    // In the UUID of a Redisson client this digit means nothing.
     expect(parseOwner("0f4c2f80-1b1e-4c59-ed3c-4bb2cf9a5a10:3")?.mayKeep).toBe(false);
   });
 

@@ -45,7 +45,7 @@ test(
       const again = dice.chance(0.3);
       const entries = places.map((place) => {
         const own = ourOwners.find((owner) => owner === holderOf(place));
-        // Sometimes a request that comes twice.
+        // Sometimes the present holder asks, as if its request came twice.
         const owner = (again ? own : undefined) ?? dice.of(ourOwners);
         return { owner, leaseMs: lease(owner), floor: floorOf(names[place] as string) };
       });

@@ -1,12 +1,12 @@
 import type { Content, Key, Published } from "./keyspace.js";
 
-/** Rounding of Redis to whole ms, at both ends. The time that the script took comes on top. */
+/** Redis rounds to whole milliseconds, at both ends. The time that the script took comes on top. */
 export const roundingMs = 2;
 
-/** Keys of a message or an answer that say how much time is left: compared within the tolerance. */
+/** Fields of a message or an answer that say how much time is left. They are compared within the tolerance. */
 const times = new Set(["pttlMs", "holderPttlMs", "pttl", "at", "leaseLeftMs"]);
 
-/** What differs, one line each; none when the server did what the model says. */
+/** The differences, one line each; empty if the server did what the model says. */
 export function differences(model: unknown, real: unknown, slackMs: number, path: string): string[] {
   if (typeof model === "object" && model !== null && typeof real === "object" && real !== null) {
     const names = new Set([...Object.keys(model), ...Object.keys(real)]);
@@ -22,14 +22,14 @@ export function differences(model: unknown, real: unknown, slackMs: number, path
   return Object.is(model, real) ? [] : [`${path}: model ${show(model)}, server ${show(real)}`];
 }
 
-/** Negative PTTLs are words, not times. */
+/** A negative PTTL is a code, not a time. */
 function near(left: number, right: number, within: number): boolean {
   return left >= 0 && right >= 0 && Math.abs(left - right) <= within;
 }
 
 /**
- * A score that the script computes from a PTTL lies where in the script that was read: within the tolerance it counts as equal, and
- * the model takes it over.
+ * A score that a script computes from a PTTL depends on the moment at which the script read the PTTL. Within the tolerance it
+ * counts as equal, and the model takes over the server's score.
  */
 export function settleScores(
   model: ReadonlyMap<string, Key>,

@@ -7,7 +7,7 @@ import type { RealServer, Snapshot } from "./real-server.js";
 
 const fullRun = process.env.HOLDFAST_FULL === "1";
 
-/** Chance with a printed seed: `HOLDFAST_SEED` repeats a run. */
+/** Random choices from a printed seed. `HOLDFAST_SEED` repeats a run. */
 export class Dice {
   readonly seed: number;
   readonly #next: () => number;
@@ -35,10 +35,10 @@ export function steps(what: string): number {
   return share(`steps of ${what}, script against model`, 2_000, 20_000);
 }
 
-/** The time limit: for the full number of steps on a busy machine. */
+/** The time limit: enough for the full number of steps on a busy machine. */
 export const limitMs: number = fullRun ? 600_000 : 60_000;
 
-/** The short way of an acquire answers nothing of the lease, which is the whole one: said here, as the models do. */
+/** The short answer of an acquire leaves out the lease, which is then the whole one. This fills it in, as the models do. */
 export function wholeLease<R extends { readonly status: string; readonly pttlMs?: number }>(
   script: Script<R>,
   leaseMs: number,
@@ -52,7 +52,7 @@ export function wholeLease<R extends { readonly status: string; readonly pttlMs?
 
 /**
  * Runs the same step on a real server and in a model, and compares the answer, every key with its TTL, and every message.
- * The model's clock is the server time of the answer, so neither side waits; what lies in the past is made so by `edit`.
+ * The model's clock is set to the server time of the answer, so neither side waits. `edit` puts things into the past.
  */
 export class Differential {
   readonly space = new Keyspace();
@@ -64,7 +64,7 @@ export class Differential {
     this.#server = server;
   }
 
-  /** `serverUs` picks the server time out of the answer. */
+  /** `outcome` takes the server time and the kind of outcome from the answer. */
   async run<R>(
     script: Script<R>,
     keys: readonly string[],
@@ -77,7 +77,7 @@ export class Differential {
     const real = script.parse(raw);
     const { serverMs, what } = outcome(real);
     this.tally.set(`${script.name} ${what}`, (this.tally.get(`${script.name} ${what}`) ?? 0) + 1);
-    // An answer without a time is of a step that does not look at the clock.
+    // An answer without a time comes from a step that does not look at the clock.
     this.space.at(Math.round((serverMs === 0 ? after.nowMs : serverMs) * 1000));
     this.space.published.length = 0;
     const expected = model();
@@ -85,13 +85,16 @@ export class Differential {
     return real;
   }
 
-  /** A client of Redisson's begins or ends to wait on a channel. */
+  /** A Redisson client begins or ends to wait on a channel. */
   async listen(channel: string, listening: boolean): Promise<void> {
     await this.#server.listen(channel, listening);
     this.space.listeners.set(channel, listening ? 1 : 0);
   }
 
-  /** Something that no script of ours does: Lua for the server, which answers its time in us, and the same for the model. */
+  /**
+   * A change that no script of ours makes: Lua for the server, which answers its time in microseconds, and the same change for
+   * the model.
+   */
   async edit(
     what: string,
     lua: string,
@@ -113,7 +116,10 @@ return nowUs`;
     this.#check(after);
   }
 
-  /** A TTL counts from where in the script it was set, which the model cannot know: it takes the server's over when it fits. */
+  /**
+   * A TTL counts from the moment in the script at which it was set, which the model cannot know. So the model takes over the
+   * server's TTL if it fits.
+   */
   #check(after: Snapshot, more: (slackMs: number) => string[] = () => []): void {
     const slackMs = roundingMs + after.nowMs - this.space.nowMs;
     settleScores(this.space.keys, after.keys, slackMs);

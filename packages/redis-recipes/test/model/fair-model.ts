@@ -19,7 +19,7 @@ interface Ask extends Omit<FairStandArgs, "notAfterMs"> {
   readonly grantMs: number;
 }
 
-/** Redisson's fair lock as its layout and arithmetic are described, with our liveness beside. */
+/** Redisson's fair lock as its layout and arithmetic are described, with our liveness beside it. */
 export class FairModel extends Wire<FairKeys> {
   acquire(args: FairStandArgs): StandAnswer {
     const late = this.late(args.notAfterMs);
@@ -158,7 +158,10 @@ export class FairModel extends Wire<FairKeys> {
     return out.includes(true);
   }
 
-  /** Each waiter of ours whose heartbeats have stopped gives up, one after the other. A Redisson waiter at the head goes when its deadline is over. */
+  /**
+   * Each waiter of ours whose heartbeats have stopped gives up, one after the other. A Redisson waiter at the head is removed
+   * when its deadline is over.
+   */
   #sweep(waitMs: number, aliveMs = Infinity): string | null {
     const { space, keys } = this;
     const lapsed = [...space.zset(keys.alive)].filter(([, till]) => till <= space.nowMs);
@@ -211,7 +214,7 @@ export class FairModel extends Wire<FairKeys> {
   }
 }
 
-/** What a Redisson client does to a fair lock, in the least that matters to us. */
+/** What a Redisson client does to a fair lock, reduced to what matters to us. */
 export class JavaFair {
   constructor(
     private readonly space: Keyspace,

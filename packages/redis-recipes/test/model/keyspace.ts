@@ -1,4 +1,4 @@
-/** What a Redis key can hold, as far as locks go. */
+/** What a Redis key can hold, as far as locks need it. */
 export type Content =
   | { readonly type: "string"; value: string }
   | { readonly type: "hash"; readonly fields: Map<string, string> }
@@ -18,7 +18,7 @@ export interface Published {
   readonly message: string;
 }
 
-/** Keys with their TTLs, messages and a clock that the caller sets: the world in which the models of the scripts run. */
+/** Keys with their TTLs, messages, and a clock that the caller sets. The models of the scripts run on it. */
 export class Keyspace {
   readonly keys = new Map<string, Key>();
   readonly published: Published[] = [];
@@ -30,7 +30,7 @@ export class Keyspace {
     return Math.floor(this.nowUs / 1000);
   }
 
-  /** Sets the clock and forgets what expired before. */
+  /** Sets the clock and drops the keys that have expired by then. */
   at(nowUs: number): void {
     this.nowUs = nowUs;
     for (const [name, { expiresMs }] of this.keys) {
@@ -47,7 +47,7 @@ export class Keyspace {
     return content?.type === "string" ? content.value : null;
   }
 
-  /** Does what `SET` does: whatever was there is gone, its TTL too. */
+  /** Like `SET`: the old value is gone, and so is its TTL. */
   set(name: string, value: string, ttlMs: number | null = null): void {
     this.keys.set(name, {
       content: { type: "string", value },
@@ -85,7 +85,7 @@ export class Keyspace {
     this.#cut(name, (items) => items.splice(0, 1));
   }
 
-  /** The first one that is equal. */
+  /** Removes the first item that is equal. */
   pull(name: string, item: string): boolean {
     const place = this.list(name).indexOf(item);
     if (place >= 0) this.#cut(name, (items) => items.splice(place, 1));
@@ -112,7 +112,7 @@ export class Keyspace {
     if (key) key.expiresMs = this.nowMs + ttlMs;
   }
 
-  /** What PTTL answers: -2 without key, -1 without TTL. */
+  /** Like PTTL: -2 without a key, -1 without a TTL. */
   pttl(name: string): number {
     const key = this.keys.get(name);
     if (!key) return -2;

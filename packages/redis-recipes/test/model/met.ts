@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 
 /**
- * That the steps of chance have met all of these outcomes: else they compared less than they seem to. All of them in a full run; a share of it
- * may miss the rare ones, which it then prints.
+ * Checks that the random steps have met all of these outcomes. Otherwise they compared less than they seem to. A full run must
+ * meet all of them. A share of it may miss rare ones, which it then prints.
  */
 export function expectMet(tally: ReadonlyMap<string, number>, outcomes: readonly string[]): void {
   const missed = outcomes.filter((outcome) => !tally.has(outcome));

@@ -33,7 +33,7 @@ export class MutexModel extends QueueModel {
     const { space, keys } = this;
     if (space.type(keys.lock) !== "hash" || !space.hash(keys.lock).has(args.owner)) return this.gone();
     space.hdel(keys.lock, args.owner);
-    // Others in the same hash: the hold was not alone.
+    // Other fields are left in the hash: the hold was not alone.
     if (space.type(keys.lock) !== "none") return this.gone();
     return this.freedAlone(args) ?? this.pass(args);
   }
@@ -48,7 +48,7 @@ export class MutexModel extends QueueModel {
       return this.pass(args);
     }
     const found = this.look();
-    // The next one has to look, or to listen to Java.
+    // The next waiter has to look again, or to listen to Java.
     if (first && (found.state === "free" || (found.state === "held" && !this.isOurs(found.holder))))
       this.nudge(this.liveHead());
     return { status: out.includes(true) ? "removed" : "none", serverMs: this.serverMs, publishError: "" };
@@ -81,7 +81,7 @@ export class MutexModel extends QueueModel {
     return { status: "asked", serverMs, holders, publishError: "" };
   }
 
-  /** All of them, in the order of the entries, or none. */
+  /** Acquires all locks in the order of the entries, or none. */
   static acquireAll(
     models: readonly MutexModel[],
     { notAfterMs, tokenTtlMs, aliveMs }: AcquireAllArgs,
@@ -131,7 +131,7 @@ export function lookAtMutex(space: Keyspace, lock: string): Look {
   return { state: "held", holder: only[0] };
 }
 
-/** Renewal of any hash with one field for each holder. */
+/** Renews holds in any hash with one field for each holder. */
 export function renewModel(
   space: Keyspace,
   entries: readonly (RenewEntry & Pick<MutexKeys, "lock" | "token">)[],
@@ -148,7 +148,7 @@ export function renewModel(
 
 type QueueOf = Pick<MutexKeys, "lock" | "token" | "waiters" | "alive">;
 
-/** Proofs of kept locks, of any hash with one field for each holder. */
+/** Proves kept locks, in any hash with one field for each holder. */
 export function proveModel(
   space: Keyspace,
   { listens, tokenTtlMs }: ProveArgs,

@@ -124,7 +124,7 @@ test(
       );
     };
     const proof = async () => {
-      // Floors have brought the key hours ahead of the clock, and so far nothing is reserved.
+      // Token floors have brought the key hours ahead of the clock. That far ahead nothing is reserved, so the key is set back.
       if (dice.chance(0.5) && both.space.type(keys.token) === "string") {
         await both.edit(
           "token of a while ago",
@@ -168,7 +168,7 @@ test(
     };
     const ask = () => both.run(mutexAsk, [keys.lock], [], () => model.ask(), byStatus);
 
-    // What Redisson does, in the least that matters to us.
+    // What Redisson does, reduced to what matters to us.
     const javaTakes = async () => {
       const owner = dice.of(javaOwners);
       await both.edit(
@@ -189,7 +189,7 @@ end`,
       );
     };
     const javaListens = () => both.listen(redissonChannels.mutex(name), dice.chance(0.6));
-    /** The lock was freed for Java some time ago, or has just been: turns are far longer here than steps. */
+    /** Ends Java's turn, as if the lock had been freed for Java some time ago. By themselves, turns last far longer than steps. */
     const turnOver = async () => {
       if (!space().startsWith("j")) return;
       both.tally.set("java's turn", (both.tally.get("java's turn") ?? 0) + 1);
@@ -240,7 +240,7 @@ end`,
       [2, strange],
     ]);
 
-    // Steps that never meet a case prove nothing of it.
+    // Steps that never meet a case prove nothing about it.
     expectMet(both.tally, [
       "java's turn",
       "mutex-acquire busy",

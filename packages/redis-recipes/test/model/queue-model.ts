@@ -10,14 +10,14 @@ import { type Look, Wire } from "./wire.js";
 
 export type { Look };
 
-/** What an owner asks for, of acquire and heartbeat alike. */
+/** What an owner asks for, in an acquire or in a heartbeat. */
 interface Ask extends Omit<StandArgs, "notAfterMs"> {
   readonly grantMs: number;
-  /** Of a place behind others nothing is said of the holder. */
+  /** If true, the answer for a new place behind others does not say who holds. */
   readonly short?: boolean;
 }
 
-/** Queue and hand-off as the rules say, written without a look at the Lua. */
+/** Queue and hand-off by the rules, written without looking at the Lua. */
 export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K> {
   abstract look(owner?: string): Look;
   abstract put(owner: string, leaseMs: number): void;
@@ -57,7 +57,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
       turnMs = Math.max(0, Number(turn ?? 0) - space.nowMs);
       if (turnMs > 500) turnMs = 0;
       if (turnMs > 0) {
-        // Java's.
+        // It is Java's turn.
       } else if (head === null || head.owner === ask.owner) {
         const shortWay = ask.short === true && unwaited && ask.changes === "";
         if (!shortWay) {
@@ -83,7 +83,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
       this.tellKeeper(refused.holder);
       return { status: "busy", ...refused };
     }
-    // The two were written together, unless one of them was lost since.
+    // The list and the sorted set are written together. Their sizes differ only if one of them was lost.
     const added = space.zset(keys.alive).has(ask.owner) ? 0 : 1;
     space.score(keys.alive, ask.owner, space.nowMs + ask.aliveMs);
     const whole = space.list(keys.waiters).length + added === space.zset(keys.alive).size;
@@ -96,7 +96,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     return { status: "queued", ...refused, ...said, position, appended: !still };
   }
 
-  /** What of the lock was there has been deleted. */
+  /** Passes the lock on. The caller has deleted what was left of the hold. */
   protected pass(args: PassArgs): Passed {
     const { space, keys, serverMs } = this;
     const last = this.lastToken();
@@ -106,7 +106,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     const head = this.liveHead();
     const bounded = args.maxDirectRun >= 0 && run >= args.maxDirectRun;
     const text = space.string(keys.token);
-    // Put back as it was, but for a time to live.
+    // The token text is put back unchanged, but without its time to live.
     if (head?.alive === true && !bounded && last === null && text !== null) space.set(keys.token, text);
     if (head?.alive === true && last !== null && !bounded) {
       space.shift(keys.waiters);
@@ -134,12 +134,12 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     return { status: "freed", serverMs, publishError: "" };
   }
 
-  /** The other clients of ours that may come in after a plain release. */
+  /** The turn of our other clients that may come in after a plain release. */
   protected ownTurn(_args: PassArgs): string {
     return "";
   }
 
-  /** The turn of Java's listeners after a plain release: their number, times the time that each client of ours has used. */
+  /** The turn of Java's listeners after a plain release: their number times the time that each client of ours has used. */
   protected javasTurn(args: PassArgs, beganMs: number): string {
     const { space, keys } = this;
     const plain = args.publish === "publish" || args.publish === "both";
@@ -151,8 +151,8 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
   }
 
   /**
-   * The answer of the short way, which does not look at the clock; `null`: a client waits, a run of hand-offs is over only now, or something
-   * else than one message to Redisson is to be published.
+   * The answer of the short way, which does not look at the clock. `null`: a client waits, a run of hand-offs ends only now, or
+   * something else than one message to Redisson is to be published.
    */
   protected freedAlone(args: PassArgs): Passed | null {
     const { space, keys } = this;
@@ -171,8 +171,9 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
   }
 
   /**
-   * `alive: false`: after so many dead waiters it is not known whether this one or any waiter behind it is alive. `aliveMs`: of the client that
-   * asks; the first waiter counts as alive for ten such windows at the most, or for a minute.
+   * The first waiter that is alive; dead ones before it are dropped. `alive: false`: after 1,000 dead waiters it is not known
+   * whether this one or any waiter behind it is alive. `aliveMs`: the window of the client that asks. The first waiter counts as
+   * alive for at most ten such windows, or for a minute if that is longer.
    */
   protected liveHead(aliveMs = Infinity): { owner: string; leaseMs: number; alive: boolean } | null {
     const { space, keys } = this;
@@ -204,7 +205,7 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
   }
 }
 
-/** Waiters that say that they are there: `locks` are the keys of each entry. */
+/** Waiters report that they are still there. `locks`: the keys of each entry. */
 export function stayModel(
   space: Keyspace,
   locks: readonly Pick<MutexKeys, "lock" | "waiters" | "alive">[],

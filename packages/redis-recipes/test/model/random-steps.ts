@@ -2,7 +2,7 @@ import type { Dice, Differential } from "./differential.js";
 
 export type Step = () => Promise<unknown>;
 
-/** Runs so many steps, each picked by its weight. */
+/** Runs `count` steps, each picked by its weight. */
 export async function randomSteps(
   dice: Dice,
   count: number,
@@ -22,7 +22,7 @@ export const byStatus = (answer: {
   what: answer.status,
 });
 
-/** Every outcome in a batch, so that none goes uncounted. */
+/** All outcomes of a batch, so that each of them is counted. */
 export const byStatuses = (
   answers: readonly { status: string; serverMs: number }[],
 ): { serverMs: number; what: string } => ({
@@ -30,12 +30,12 @@ export const byStatuses = (
   what: [...new Set(answers.map((each) => each.status))].sort().join("+"),
 });
 
-/** The lapse of a lease, as it shows at the server: the key is gone. */
+/** Plays the end of a lease as the server shows it: the key is gone. */
 export function dropKey(both: Differential, key: string): Promise<void> {
   return both.edit("gone", "redis.call('DEL', KEYS[1])", [key], [], (space) => space.del(key));
 }
 
-/** Puts the score of a member that is there into the past. */
+/** Puts the score of an existing member into the past. */
 export function backdate(both: Differential, key: string, member: string): Promise<void> {
   return both.edit(
     "backdated",
@@ -48,7 +48,7 @@ export function backdate(both: Differential, key: string, member: string): Promi
   );
 }
 
-/** Something that no lock writes stands under a key; `seen` meets it; then it goes. */
+/** Puts something that no lock writes under a key, lets `seen` meet it, and removes it. */
 export async function foreign(
   both: Differential,
   dice: Dice,

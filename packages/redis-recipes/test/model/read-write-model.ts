@@ -14,7 +14,7 @@ import type {
 import { type Look, QueueModel } from "./queue-model.js";
 import { knownToken } from "./wire.js";
 
-/** The read-write lock: Redisson's hash and hold keys, our queue of writers. */
+/** The read-write lock, with Redisson's hash and hold keys, and our queue of writers. */
 export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
   #message = "0";
 
@@ -182,7 +182,7 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     return { status: "asked", serverMs, holders: ours, publishError: "" };
   }
 
-  /** The field of the writer is gone. `"always"`: looks at the clock, also without waiters. */
+  /** Ends a write whose field was deleted. `"always"`: looks at the clock even without waiters. */
   #endWrite(args: WriteReleaseArgs, clock?: "always"): Exclude<WriteReleaseAnswer, { status: "gone" }> {
     const { space, keys, serverMs } = this;
     if (space.hash(keys.lock).size > 1) {

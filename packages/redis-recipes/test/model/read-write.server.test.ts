@@ -169,7 +169,7 @@ test(
       const mode = dice.of(["read", "write"] as const);
       await both.run(readWriteAsk, [keys.lock], readWriteAsk.args({ mode }), () => model.ask(mode), byStatus);
     };
-    // A reader of Redisson's, re-entered: one key for each level.
+    // A Redisson reader that has entered again: it has one key for each level.
     const javaReads = async () => {
       const owner = dice.of(javaOwners);
       await both.edit(

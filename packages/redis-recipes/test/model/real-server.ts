@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import type { Script } from "../../src/scripts/script.js";
 import type { Content, Key, Published } from "./keyspace.js";
 
-// Everything the server has. Members of sorted sets as hex, since permit ids are raw bytes.
+// Reads everything that the server has. Members of sorted sets come as hex, since permit ids are raw bytes.
 const dumpLua = `
 local time = redis.call('TIME')
 local keys = {}
@@ -24,7 +24,7 @@ return {tonumber(time[1]) * 1000000 + tonumber(time[2]), keys}
 `;
 
 export interface Snapshot {
-  /** Server time of the reading: whatever was done before took no longer than until then. */
+  /** Server time of this reading. Everything before it was over by then. */
   readonly nowMs: number;
   readonly keys: ReadonlyMap<string, Key>;
   readonly published: readonly Published[];
@@ -34,11 +34,11 @@ export function hexOf(text: string): string {
   return Buffer.from(text, "latin1").toString("hex");
 }
 
-/** A real server as the models see it: scripts run, everything that is there read back, all messages heard. */
+/** A real server to compare with the models: runs scripts, reads back all keys, and receives all messages. */
 export class RealServer {
   readonly redis: Redis;
   readonly #ears: Redis;
-  /** Subscribes by names, as Redisson does. `#ears` hears all by a pattern, so the scripts do not count it as a listener. */
+  /** Subscribes by names, as Redisson does. `#ears` subscribes by a pattern, which the scripts do not count as a listener. */
   readonly #waiter: Redis;
   readonly #hashes = new Map<string, string>();
   #heard: Published[] = [];
@@ -70,7 +70,7 @@ export class RealServer {
     this.#waiter.disconnect();
   }
 
-  /** Begins or ends to wait on a channel, as one client of Redisson's would. */
+  /** Begins or ends to wait on a channel, as one Redisson client would. */
   async listen(channel: string, listening: boolean): Promise<void> {
     if (listening) await this.#waiter.subscribe(channel);
     else await this.#waiter.unsubscribe(channel);
@@ -89,7 +89,7 @@ export class RealServer {
     return script.parse(await this.redis.evalsha(sha, keys.length, ...keys, ...args));
   }
 
-  /** One script and what is there after it, in one flight; messages of that script alone. */
+  /** Runs one script and reads all keys after it, in one flight. Returns only the messages of that script. */
   async step(
     lua: string,
     keys: readonly string[],

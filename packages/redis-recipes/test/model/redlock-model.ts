@@ -10,7 +10,7 @@ export interface VoteKeys {
   readonly identity: string;
 }
 
-/** One node that votes. */
+/** One voting node. */
 export class RedLockModel extends Wire<VoteKeys> {
   vote(args: VoteArgs): VoteAnswer {
     const { space, keys } = this;
@@ -46,7 +46,7 @@ export class RedLockModel extends Wire<VoteKeys> {
     return { status: "extended", ...node, pttlMs: space.pttl(keys.lock) };
   }
 
-  /** Writes down who the node is, and since when. */
+  /** Writes down the node's run id, and since when it is known. */
   #seen(guard: boolean, maxLeaseMs: number): NodeAnswer {
     const { space, serverMs, runId } = this;
     const { identity } = this.keys;

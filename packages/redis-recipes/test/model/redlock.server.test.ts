@@ -32,7 +32,7 @@ test(
         : dice.of(owners);
     const node = () => ({
       guard: dice.chance(0.7),
-      // So long a time does not pass here: who is younger sits out, and who was made older votes.
+      // The test never lasts this long. So a young node sits out, and a node that was made older votes.
       maxLeaseMs: dice.of([hours(1), hours(1), hours(2)]),
       tokenTtlMs: dice.of([0, hours(24)]),
     });
@@ -69,7 +69,7 @@ test(
       const args = mutexRelease.args(given);
       await both.run(mutexRelease, mutexKeyList(mutex), args, () => releasing.release(given), byStatus);
     };
-    /** The node was seen long ago, or by the run id of another server, or not at all, or tomorrow. */
+    /** The node was first seen long ago, or tomorrow, or not at all, or it has the run id of another server. */
     const identity = async () => {
       const [field, value] = dice.of([
         ["first_seen_ms", "5"],

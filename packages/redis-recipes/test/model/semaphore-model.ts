@@ -4,7 +4,7 @@ import type { TakeAnswer, TakeArgs } from "../../src/scripts/semaphore/take.js";
 import type { Keyspace } from "./keyspace.js";
 import { type Publishing, Wire } from "./wire.js";
 
-/** The number under a key: `null` for none, text for what is there instead. */
+/** The number under a key. `null`: there is none. A text names what is there instead. */
 export function numberAt(space: Keyspace, key: string): number | null | string {
   const type = space.type(key);
   if (type === "none") return null;

@@ -59,7 +59,7 @@ test(
         byStatus,
       );
     };
-    // The number is as after `addPermits` or `drainPermits` of Redisson: it may be below zero.
+    // The number as `addPermits` or `drainPermits` of Redisson may leave it: it can be below zero.
     const change = () => {
       const free = String(dice.below(9) - 4);
       return both.edit(
@@ -81,7 +81,7 @@ test(
         ],
         () => dice.of([take, give])(),
       );
-    // Old markers would fill the picture that is read after each step.
+    // Old markers would fill the snapshot that is read after each step.
     const forget = async () => {
       for (const key of [...both.space.keys.keys()].filter((each) => each.startsWith(keys.markerPrefix))) {
         await dropKey(both, key);

@@ -87,7 +87,7 @@ export function doubleBarrierModel(
   const members = () => space.zset(keys.members);
   for (const [member, till] of members()) if (till <= space.nowMs) space.unscore(keys.members, member);
   if (members().size === 0) space.del(keys.full);
-  // A dead member that comes again was away for the others.
+  // For the other members, a dead member that comes back had gone. So its sweep counts as a change.
   const swept = seen();
   let status: DoubleBarrierAnswer["status"] = "done";
   if (args.notAfterMs !== null && space.nowUs > Math.floor(args.notAfterMs * 1000)) {

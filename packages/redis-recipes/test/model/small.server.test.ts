@@ -111,7 +111,7 @@ test(
         }),
       );
     };
-    // Java leaves no such count by itself, but a negative one can be written.
+    // Java itself leaves no such count, but a negative one can be written.
     const negative = () =>
       both.edit("a negative count", `redis.call('SET', KEYS[1], '-2')`, ["orders"], [], (space) =>
         space.set("orders", "-2"),

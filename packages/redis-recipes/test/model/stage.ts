@@ -8,7 +8,7 @@ export interface Stage {
   runId: string;
 }
 
-/** A server of its own for a file of tests, empty before each of them. */
+/** A server for one file of tests, emptied before each test. */
 export function stage(): Stage {
   const stage = {} as Stage;
   beforeAll(async () => {

@@ -14,7 +14,7 @@ export interface Publishing {
 
 const oursPattern = /^([0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}):\d+$/;
 
-/** What all models share: tokens, messages, dates. Written without a look at the Lua. */
+/** What all models share: tokens, messages, dates. Written without looking at the Lua. */
 export class Wire<K extends { readonly token: string; readonly lock?: string } = { readonly token: string }> {
   constructor(
     protected readonly space: Keyspace,
@@ -38,7 +38,7 @@ export class Wire<K extends { readonly token: string; readonly lock?: string } =
     return knownToken(value);
   }
 
-  /** The token key is raised to what a client has seen, and past it under a holder. */
+  /** Raises the token key to the highest token that a client has seen, and one above it while there is a holder. */
   protected raised(last: bigint, floor: bigint, held: boolean, ttlMs: number): bigint {
     if (floor <= last) return last;
     const token = held ? floor + 1n : floor;
@@ -65,7 +65,7 @@ export class Wire<K extends { readonly token: string; readonly lock?: string } =
     return oursPattern.test(owner);
   }
 
-  /** Whether the provider may keep the lock, by the variant in its owner's name. */
+  /** Whether the provider may keep the lock. The variant in its owner's UUID says so. */
   protected mayBeKept(owner: string): boolean {
     return this.isOurs(owner) && owner[19] === "e";
   }
@@ -91,7 +91,7 @@ export class Wire<K extends { readonly token: string; readonly lock?: string } =
   }
 }
 
-/** A token that scripts go on from; `null` for any other text. */
+/** The token, if it is one that scripts go on from; `null` for any other text. */
 export function knownToken(text: string): bigint | null {
   return /^\d{1,15}$|^[0-8]\d{15}$/.test(text) ? BigInt(text) : null;
 }

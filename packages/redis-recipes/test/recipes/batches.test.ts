@@ -14,7 +14,10 @@ interface Echo {
 const script: Script<readonly Echo[]> = { name: "echo", lua: "", keyCount: 1, parse: () => [] };
 const kind: BatchKind<string, Echo> = { script, limit: 10, args: (entries) => [...entries] };
 
-/** Answers what was sent, all behind `late`; `bad` spoils the answer of the call that it is in. `noted`: the server times that were. */
+/**
+ * Answers each call after `late`. An entry `bad` spoils the answer of its call. `noted` receives the server times that were
+ * noted.
+ */
 function batches(
   calls: string[][],
   { noted = [] as number[], runtime = simulatedRuntime(1) as Runtime, late = Promise.resolve() } = {},

@@ -1,6 +1,6 @@
 import { seededRandom } from "@holdfast/core/testing";
 
-/** The same seed draws the same. */
+/** Random choices; the same seed gives the same choices. */
 export class Chance {
   readonly #random: () => number;
 
@@ -8,12 +8,12 @@ export class Chance {
     this.#random = seededRandom(seed);
   }
 
-  /** True in this share of the cases. */
+  /** Returns true in this share of the cases. */
   of(share: number): boolean {
     return this.#random() < share;
   }
 
-  /** A whole number from 0 on. */
+  /** Returns a whole number from 0 up to below `bound`. */
   below(bound: number): number {
     return Math.floor(this.#random() * bound);
   }

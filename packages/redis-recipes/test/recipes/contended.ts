@@ -7,18 +7,18 @@ import type { SimulatedClient } from "./simulated-client.js";
 export const lockName = "orders";
 export const javaOwner = "aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa:57";
 
-/** A kind of lock that our queue is behind, as its users and Java see it. */
+/** A kind of lock with our queue, as its users and Java see it. */
 export interface Contended {
   readonly kind: "mutex" | "read-write-lock" | "leader-election";
   readonly keys: MutexKeys;
-  /** What Java writes when it takes one, and says when it lets go; `null`: it has no such lock. */
+  /** What Java writes when it takes the lock, and what it publishes when it releases. `null`: Java has no such lock. */
   readonly java: {
     readonly fields: Readonly<Record<string, string>>;
     readonly channel: string;
     readonly message: string;
   } | null;
   acquire(client: SimulatedClient, options: AcquireOptions): Promise<LockHandle>;
-  /** Where several may read at once. */
+  /** Takes the read side, where several readers may hold at once. */
   read?(client: SimulatedClient, options: AcquireOptions): Promise<LockHandle>;
 }
 

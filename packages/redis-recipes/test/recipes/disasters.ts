@@ -16,19 +16,19 @@ export interface Stage {
   readonly oracle: Oracle;
   readonly figures: Figures;
   readonly acks: number;
-  /** What goes wrong in the background ends the schedule. */
+  /** Ends the schedule with an error that happened in the background. */
   readonly failed: (error: unknown) => void;
   readonly say: (what: string) => void;
   readonly broken: (what: string) => never;
 }
 
-/** What chance does to clients, connections, clocks and masters, until it is stopped. */
+/** Random faults of clients, connections, clocks and masters, until they are stopped. */
 export class Disasters {
   readonly #stage: Stage;
-  /** Failovers and stepped clocks as well: then the backend itself breaks what it had confirmed. */
+  /** Whether failovers and stepped clocks may happen too. In these the backend itself breaks what it had confirmed. */
   readonly #mayDisturb: boolean;
   #over = false;
-  /** A clock that was set back lets everything at the server live that much longer. */
+  /** How far the server's clock was set back. Everything at the server lives that much longer. */
   backMs: Millis = 0;
 
   constructor(stage: Stage) {
@@ -54,7 +54,7 @@ export class Disasters {
     });
   }
 
-  /** A replica lags behind by some moments. */
+  /** The replica lags behind by up to 300 ms. */
   #replicate(): void {
     const { redis, chance } = this.#stage;
     redis.runtime.setTimer(chance.below(300), () => {
@@ -123,9 +123,9 @@ export class Disasters {
     const { lock, redis, clients, chance, oracle, figures, acks, say, broken } = this.#stage;
     say("another master");
     figures.failovers++;
-    // Mostly of nearly the same time; some are far behind or ahead.
+    // Mostly the new master's clock shows nearly the same time. Sometimes it is far behind or ahead.
     const clockMs = chance.of(0.8) ? chance.below(200) - 100 : chance.below(20_000) - 10_000;
-    // On a clock that is ahead, the leases of others are over.
+    // On a clock that is ahead, leases with little time left are over.
     const held = clients.flatMap((client) =>
       client.valid.flatMap((handle) => (handle.remainingMs() > clockMs ? [{ client, handle }] : [])),
     );
@@ -135,7 +135,7 @@ export class Disasters {
     for (const { client, handle } of asked ? held : []) {
       const hold = client.state.holds.on(lock.keys.lock).find(({ token }) => token === handle.token);
       if (hold === undefined || oracle.wasRobbed(hold.spec.owner)) continue;
-      // What has been granted with the replica's word must outlast the master.
+      // A grant that the replica has acknowledged must outlast the master.
       figures.keptByReplica++;
       if (redis.fieldsOf(lock.keys.lock).includes(hold.spec.field)) continue;
       broken(`the replica had acknowledged ${handle.token} and does not know it`);
@@ -144,7 +144,7 @@ export class Disasters {
     for (const client of clients) this.#cut(client);
   }
 
-  /** An operator frees the lock under its holder. */
+  /** An operator frees the lock while it is held. */
   #force(client: SimulatedClient): void {
     const { lock, clients, say, failed } = this.#stage;
     if (!client.alive) return;
@@ -154,7 +154,7 @@ export class Disasters {
     });
   }
 
-  /** In order, while it waits and holds. */
+  /** Closes the client in an orderly way, while it waits and holds. */
   #close(client: SimulatedClient): void {
     const { clients, figures, say, failed } = this.#stage;
     if (clients.filter((each) => each.alive).length < 2 || !client.alive) return;

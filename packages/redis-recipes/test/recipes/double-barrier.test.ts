@@ -9,7 +9,7 @@ test("an enter that comes after its member has left counts no member, so that an
   const scene = new Scene();
   const client = scene.client({}, { strayMs: () => 2_600 });
   const entering = enter(client);
-  // The server's clock is asked for first; the request itself is under way once that is answered.
+  // The client first asks for the server's clock. Once that is answered, the request itself is under way.
   await scene.runtime.advance(2.5);
   const gaveUp = expect(scene.settle(entering)).rejects.toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
   client.line.cut();
@@ -47,6 +47,6 @@ test("a member that has passed and is cut off is lost before the others go on wi
   await scene.settle(here.leave({ waitMs: 10_000 }).then(() => (wentOn = true)));
   expect(wentOnAtLoss).toBe(false);
   expect(away.lost.reason).toMatchObject({ reason: "lease-expired" });
-  // It did wait for the one that it could not hear of.
+  // The near member waited for the far one, from which it could not hear.
   expect(scene.runtime.nowMs() - cutMs).toBeGreaterThan(2_000);
 });

@@ -31,7 +31,7 @@ const none = {
   onlyRefused: 0,
 };
 
-/** What schedules have met; the sums show that a run of many has met everything. */
+/** What schedules have met. The sums show whether many schedules together have met everything. */
 export type Figures = { [K in keyof typeof none]: number };
 
 export const noFigures = (): Figures => ({ ...none });

@@ -5,7 +5,7 @@ import { GrantChannel } from "../../src/recipes/queue/grant-channel.js";
 
 type Parts = ConstructorParameters<typeof GrantChannel>[0];
 
-/** A channel whose subscription does not come to stand, and how many requests have waited for it. */
+/** A channel whose subscription never succeeds, and the number of requests that have waited for it. */
 function waiting(state: "connected" | "connecting") {
   const ready = new Promise<void>(() => {});
   const reactions = vi.spyOn(ready, "then");

@@ -24,22 +24,22 @@ for (const { kind, keys, acquire } of [contendedMutex, contendedReadWriteLock, c
         await scene.runtime.advance(20);
       }
       costs.set(waiting, (all() - before) / 2);
-      // The other grants are not awaited, since the simulated world stops here.
+      // The other grants are not awaited, because the simulated world stops here.
       for (const granted of line.slice(2)) granted.catch(() => {});
     }
-    // A release, and the new holder's first renewal.
+    // The commands are a release and the new holder's first renewal.
     expect([...costs.values()]).toEqual([2, 2, 2, 2]);
   });
 }
 
-/** How many holds and how many waits there are in this run. What is counted does not grow with it. */
+/** The number of holds and of waits in this run. The counted calls do not grow with it. */
 const many = share("holds and waits of one client", 2_000, 10_000);
 
 test("thousands of holds are renewed, and as many waits kept alive, in at most 100 calls of a period", async () => {
   const scene = new Scene();
   const client = scene.client();
   const names = Array.from({ length: many }, (_, each) => `${lockName}-${each}`);
-  // One after the other over some seconds, so that nothing makes them come together but the batches.
+  // They are acquired over some seconds. So only the batches can make their renewals come together.
   for (const [each, name] of names.entries()) {
     void client.mutex(name).acquire();
     if (each % 50 === 0) await scene.runtime.advance(20);

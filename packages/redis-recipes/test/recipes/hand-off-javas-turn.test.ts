@@ -7,7 +7,7 @@ import { keys, lockName, Scene } from "./scene.js";
 const javaChannel = redissonChannels.mutex(lockName);
 const holdMs = 100;
 
-/** Two of ours in turn for a third, and Java beside them, until the lock has just been freed for it. */
+/** Hands the lock to two of our three waiters in turn while Java listens. Then the lock is freed for Java. */
 async function freedForJava(javas: number): Promise<{ scene: Scene; granted: Promise<LockHandle> }> {
   const scene = new Scene();
   const own = { maxDirectRun: 2 };
@@ -34,7 +34,7 @@ async function waitedMs(scene: Scene, granted: Promise<LockHandle>): Promise<num
 test("the lock freed for Java is Java's for its share of the time that our run took, and ours again then", async () => {
   const { scene, granted } = await freedForJava(1);
   expect(scene.holder).toBeUndefined();
-  // Two holds since the run began, and two contenders of ours at its end.
+  // There were two holds since the run began, and two clients of ours contend at its end.
   const waited = await waitedMs(scene, granted);
   expect(waited).toBeGreaterThan(holdMs / 2);
   expect(waited).toBeLessThan(2 * holdMs);

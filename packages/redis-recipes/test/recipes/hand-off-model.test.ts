@@ -9,13 +9,13 @@ const full = process.env.HOLDFAST_FULL === "1";
 const all = 5_000;
 const count = full ? all : 150;
 
-/** Schedules whose seeds come from one: any of them can be run again alone. */
+/** The first of consecutive seeds. Any schedule can be run again alone by its seed. */
 const firstSeed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000_000);
 
 test("whatever chance does to clients, messages, clocks and masters: one holder, rising tokens, and no waiter waits for ever", async () => {
   console.log(`share ${count}/${all} schedules of the hand-off, seeds from ${firstSeed} (HOLDFAST_SEED)`);
   const sum = noFigures();
-  // Schedules that never meet a case prove nothing of it. The rarest is met once in 50 of them, and the seeds are others each time.
+  // Schedules that never meet a case prove nothing about it. The rarest case comes once in 50 schedules, and seeds vary.
   const missing = (): string[] => {
     const { lent: _lent, keptUntilWish: _wish, keptUntilLost: _lost, ...met } = sum;
     return Object.keys(met).filter((key) => met[key as keyof typeof met] === 0);

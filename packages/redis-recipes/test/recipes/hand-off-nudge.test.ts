@@ -13,7 +13,7 @@ test("a nudge that overtakes the answer which says queued is not forgotten", asy
   const freedMs = scene.runtime.nowMs();
   await scene.settle(operator.driver.force("mutex", lockName));
   const handle = await scene.settle(granted);
-  // The rest of the answer's way, and a heartbeat there and back.
+  // That is the rest of the answer's way, and a heartbeat there and back.
   expect(scene.runtime.nowMs() - freedMs).toBeLessThan(1_000);
   expect(await scene.settle(handle.release())).toBe("released");
 });

@@ -19,7 +19,7 @@ test("a holder whose lock was freed by force loses it as stolen, and a revocable
 
 type Asked = (client: SimulatedClient) => Promise<LockHandle>;
 
-/** The kinds of lock, as the driver calls them, each with an acquire of it. */
+/** The kinds of lock as the driver names them, each with a call that acquires it. */
 const asks: readonly (readonly [PrimitiveKind, Asked])[] = [
   ["mutex", (client) => client.mutex(lockName).acquire()],
   ["read-write-lock", (client) => client.provider.readWriteLock(lockName).write.acquire()],
@@ -36,7 +36,7 @@ describe.each(asks)(
         await scene.settle((await scene.settle(acquire(client))).release());
       const handles: LockHandle[] = [];
       const asked = acquire(victim).then((handle) => handles.push(handle));
-      // The request has arrived, and its answer is slow.
+      // The request has arrived, but its answer is slow.
       await scene.runtime.advance(0.5);
       victim.line.weather = { ...calm, delayMs: () => 250 };
       await scene.runtime.advance(1);
@@ -62,7 +62,7 @@ test("a heartbeat's answer that calls the waiter a holder is not believed when n
   const handles: LockHandle[] = [];
   const { granted, owner } = await scene.queue(victim);
   const asked = granted.then((handle) => handles.push(handle));
-  // The message of the hand-over is lost, and the answer to the heartbeat that finds out is slow.
+  // The hand-over message is lost, and the answer to the heartbeat that would find the grant is slow.
   await scene.settle(first.release());
   expect(scene.holder).toBe(owner);
   victim.line.weather = { ...calm, delayMs: () => 250 };

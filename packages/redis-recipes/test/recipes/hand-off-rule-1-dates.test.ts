@@ -27,7 +27,7 @@ test("rule 1: a message that comes at once is believed until its own date, not f
   waiter.line.weather = { ...waiter.line.weather, delayMs: () => 950 };
   await scene.settle(first.release());
   const handle = await scene.settle(granted);
-  // Its renewal is still on the way: the claim lease of 3 s began 900 ms ago.
+  // The new holder's renewal is still on the way. Its claim lease of 3 s began 900 ms ago.
   expect(scene.pttlMs).toBeLessThan(3_000);
   expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
 });
@@ -41,7 +41,7 @@ test("rule 1: a message of a server whose clock was stepped forward gives no mor
   scene.redis.offsetMs += 2_000;
   await scene.settle(first.release());
   const handle = await scene.settle(granted);
-  // Its renewal, which shows the step, is still on the way.
+  // The new holder's renewal, which shows the step of the clock, is still on the way.
   expect(scene.pttlMs).toBeLessThanOrEqual(3_000);
   expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
 });
@@ -71,7 +71,7 @@ test("rule 1: when a message had to be confirmed, the token of the confirmation 
   await scene.settle(first.release());
   await scene.runtime.advance(3_050);
   expect(scene.holder).toBeUndefined();
-  // A late copy of a heartbeat makes it holder a second time, and the answer to that copy reaches no client.
+  // A late copy of a heartbeat makes the waiter the holder a second time. The answer to that copy reaches no client.
   const common = { aliveMs: 70_000, claimMs: 3_000, notAfterMs: null, tokenTtlMs: 0, changes: "" };
   const entry = { owner, leaseMs: 30_000, floor: 0n };
   scene.redis.execute("mutex-heartbeat", keyList, mutexHeartbeat.args(common, [entry]));
@@ -91,7 +91,7 @@ test("rule 1: an answer that says queued voids a message that was written before
   void granted.then(() => {
     told = true;
   });
-  // Cut off from its heartbeats while it is made holder and the lock is taken from it again.
+  // The waiter is cut off. It misses that it is made the holder, and that the lock is taken from it again.
   waiter.line.cut();
   await scene.settle(first.release());
   await scene.settle(operator.driver.force("mutex", lockName));
@@ -102,7 +102,7 @@ test("rule 1: an answer that says queued voids a message that was written before
   expect(scene.count("renew")).toBe(0);
   await scene.runtime.advance(1_500);
   expect(told).toBe(false);
-  // Not even asked about: the answer that said "queued" was the later word.
+  // The message was not even confirmed: the answer that said "queued" was the later word.
   expect(scene.count("renew")).toBe(0);
 });
 
@@ -128,7 +128,7 @@ test("rule 1: a grant learnt from a heartbeat is good from when that was sent, h
   waiter.line.weather = { ...waiter.line.weather, delayMs: () => 200 };
   await scene.settle(first.release());
   const handle = await scene.settle(granted);
-  // Its renewal is still on the way.
+  // The new holder's renewal is still on the way.
   expect(scene.pttlMs).toBeLessThan(3_000);
   expect(handle.remainingMs()).toBeLessThanOrEqual(scene.pttlMs);
 });
@@ -137,7 +137,7 @@ test("rule 1: a message without the run id of its server is confirmed before the
   const scene = new Scene();
   const first = await scene.acquire(scene.client());
   const { granted } = await scene.queue(scene.client(rare));
-  // Messages come like those of a server on which the script may not ask for the run id.
+  // The messages are those of a server whose scripts may not ask for the run id.
   scene.redis.runIdInMessages = false;
   await scene.settle(first.release());
   await scene.settle(granted);
@@ -153,7 +153,7 @@ test("rule 1: with a bound of the server's clock that is older than three second
   void granted.then(() => {
     told = true;
   });
-  // Its requests are executed, and their answers do not come.
+  // The waiter's requests are executed, but their answers do not come in time.
   waiter.line.weather = { ...waiter.line.weather, delayMs: () => 1_500 };
   await scene.runtime.advance(3_000);
   await scene.settle(first.release());
@@ -185,7 +185,7 @@ test("rule 1: a waiter whose heartbeats are late at a node of another clock asks
   const waiter = scene.client();
   await scene.queue(waiter);
   let asked = 0;
-  // As a slot on its way to that node is answered: the clock of the master that is asked shows nothing of it.
+  // Plays a slot that is on its way to that node: the clock of the master that is asked shows nothing of the node's clock.
   vi.spyOn(waiter.line, "runAll").mockImplementation(async () => {
     asked++;
     const sentMs = waiter.runtime.nowMs();
@@ -201,10 +201,10 @@ test("rule 1: a waiter whose heartbeats are late at a node of another clock asks
 test("rule 1: a step of the server's clock that a slow answer hides shows with the next quick answer", () => {
   const clock = new ServerClock();
   expect(clock.observe({ serverMs: 10_000, sentMs: 0, answeredMs: 2 })).toBe(true);
-  // It may have been read 700 ms after it was asked for, or 500 ms after, by a clock that was set forward by 200 ms.
+  // The clock may have been read 700 ms after the request. Or it was read after 500 ms and had been set forward by 200 ms.
   expect(clock.observe({ serverMs: 11_700, sentMs: 1_000, answeredMs: 1_750 })).toBe(true);
   expect(clock.observe({ serverMs: 12_201, sentMs: 2_000, answeredMs: 2_002 })).toBe(false);
-  // All bounds are forgotten.
+  // All bounds of the clock are forgotten.
   expect(clock.upperMs(2_002)).toBeNull();
   expect(clock.observe({ serverMs: 12_201.5, sentMs: 2_001, answeredMs: 2_003 })).toBe(true);
   expect(clock.observe({ serverMs: 12_204, sentMs: 2_003, answeredMs: 2_005 })).toBe(true);
@@ -215,7 +215,7 @@ test("rule 1: a step of the server's clock that a slow answer hides shows with t
 test("rule 1: the bound of the server's clock counts from when it was asked for, not from its answer", () => {
   const clock = new ServerClock();
   clock.observe({ serverMs: 10_000, sentMs: 0, answeredMs: 800 });
-  // It may have been read at once, and the answer have taken all that time: what ends at 13 s may end 3 s after the request.
+  // The clock may have been read at once, with a slow answer. So what ends at 13 s may end 3 s after the request.
   expect(clock.localMs(13_000)).toBe(3_000);
   expect(clock.upperMs(800)).toBe(10_800);
   expect(clock.ageMs(800)).toBe(800);

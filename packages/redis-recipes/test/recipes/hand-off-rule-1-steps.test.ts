@@ -5,11 +5,11 @@ import type { SimulatedClient } from "./simulated-client.js";
 
 const other = "another lock, whose renewals show the step";
 
-/** How far the server's clock is set, and how long an answer of the moment before is on its way. */
+/** How far the server's clock is set, and for how long an answer from just before that is on its way. */
 const stepMs: Millis = 29_900;
 const lateMs: Millis = 500;
 
-/** From now on answers come late, and may be overtaken: on another connection of the same client, say. */
+/** From now on answers come late and may be overtaken, as by an answer on another connection of the same client. */
 function late(client: SimulatedClient): void {
   client.line.weather = { ...client.line.weather, delayMs: () => lateMs / 2, reorders: () => true };
 }
@@ -18,9 +18,9 @@ function inTime(client: SimulatedClient): void {
   client.line.weather = { ...client.line.weather, delayMs: () => 1, reorders: () => false };
 }
 
-/** The clock is set, and this client notices by an answer to what it asks then. */
+/** Sets the server's clock. The client notices it by the answer to a request that it sends then. */
 async function stepNoticed(scene: Scene, beside: LockHandle): Promise<void> {
-  // Renewed by what the clock shows now, it outlasts the step.
+  // This hold outlasts the step, because it is renewed right before it.
   await scene.settle(beside.confirm());
   scene.redis.offsetMs += stepMs;
   await scene.settle(beside.confirm());
@@ -33,7 +33,7 @@ function told(granted: Promise<LockHandle>): { readonly yes: boolean } {
       seen.yes = true;
     },
     () => {
-      // Refused by what it finds then, which is no grant either.
+      // The acquire may also be refused, which is no grant either.
     },
   );
   return seen;
@@ -52,7 +52,7 @@ test("rule 1: a grant that was answered before a step, and comes after it was no
   inTime(client);
   await stepNoticed(scene, beside);
   await scene.runtime.advance(100);
-  // The lease is over at the server, where the answer says that it has just begun.
+  // At the server the lease is over, although the answer says that it has just begun.
   expect(scene.holder).toBeUndefined();
   scene.javaTakes();
   await scene.runtime.advance(lateMs + 100);
@@ -77,7 +77,7 @@ test("rule 1: a read lock that was granted before a step, and comes after it was
   expect(seen.yes).toBe(false);
 });
 
-/** Two holds of one slot of a cluster: the second is renewed with the first. */
+/** Two holds in one slot of a cluster. The second is renewed together with the first. */
 async function twoInASlot() {
   const scene = new Scene();
   const client = scene.client();
@@ -86,7 +86,7 @@ async function twoInASlot() {
   await scene.runtime.advance(1_000);
   const second = await scene.acquire(client);
   const { leaseMs } = client.state.requests.settings;
-  // Both have been renewed by the clock once, and from then on go together.
+  // Each hold has been renewed once by its own timer. From then on they are renewed together.
   await scene.runtime.advance(leaseMs / 2);
   return { scene, first, second, leaseMs };
 }
@@ -104,11 +104,11 @@ test("in a cluster a hold is not proven by a renewal of before the machine slept
   const { lost } = second;
   const renewedAt = scene.count("renew");
   while (scene.count("renew") === renewedAt) await scene.runtime.advance(10);
-  // All leases end while the machine sleeps, of which the clock that never steps shows nothing.
+  // All leases end while the machine sleeps. The clock that never steps does not show that.
   scene.runtime.stepWall(2 * leaseMs);
   scene.redis.offsetMs += 2 * leaseMs;
   scene.javaTakes();
-  // The handle, which would ask by itself, is not looked at until its renewal was due.
+  // The test does not read the handle until its renewal was due, because reading it would check the hold by itself.
   await scene.runtime.advance(leaseMs / 12);
   expect(lost.aborted || second.remainingMs() === 0).toBe(true);
 });
@@ -125,7 +125,7 @@ test("rule 1: a request that does not wait and whose confirmation finds nothing 
   inTime(client);
   await stepNoticed(scene, beside);
   await scene.runtime.advance(100);
-  // The lease is over at the server, where the answer says that it has just begun.
+  // At the server the lease is over, although the answer says that it has just begun.
   expect(scene.holder).toBeUndefined();
   scene.javaTakes();
   await expect(scene.settle(asked)).rejects.toThrow("no renewal could confirm it");
@@ -143,7 +143,7 @@ test("rule 1: a heartbeat that was answered before a step grants nothing after i
   const seen = told(granted);
   await scene.settle(first.release());
   const beats = scene.count("mutex-heartbeat");
-  // Its next heartbeat finds the hand-over, and that answer is slow.
+  // The waiter's next heartbeat finds the hand-over, but that answer is slow.
   scene.redis.onExecute = (name) => {
     if (name === "mutex-heartbeat") late(client);
   };
@@ -166,7 +166,7 @@ test("rule 1: a confirmation that was answered before a step confirms nothing af
   const { granted } = await scene.queue(client);
   const seen = told(granted);
   await scene.settle(first.release());
-  // The message is late enough to be confirmed, and the answer to that is slow.
+  // The message comes so late that it must be confirmed, and the answer to the confirmation is slow.
   const renewals = scene.count("renew");
   scene.redis.onExecute = (name) => {
     if (name === "renew") late(client);
@@ -188,14 +188,14 @@ test("rule 1: a renewal that was answered before a step prolongs nothing after i
   const beside = await scene.settle(client.mutex(other).acquire());
   const handle = await scene.acquire(client);
   const confirmed = handle.confirm();
-  // The outcome is read from the handle.
+  // The test reads the outcome from the handle.
   confirmed.catch(() => {});
   scene.redis.onExecute = () => late(client);
   const renewals = scene.count("renew");
   while (scene.count("renew") === renewals) await scene.runtime.step();
   scene.redis.onExecute = () => {};
   inTime(client);
-  // All requests from now on are lost, but the one whose answer shows the step.
+  // From now on all requests time out, except the one whose answer shows the step.
   await stepNoticed(scene, beside);
   client.line.weather = { ...client.line.weather, delayMs: () => 900, reorders: () => false };
   await scene.runtime.advance(lateMs + 10);

@@ -173,14 +173,14 @@ test("rule 3: a grant for an owner that ended, however long ago, is no unknown o
     client.line.publish(grantChannel(client.state.owners.uuid), JSON.stringify(message));
     await scene.runtime.advance(50);
   };
-  // While it holds, of course, as well.
+  // A message for the present holder is no unknown grant either.
   await say();
   await scene.settle(handle.release());
   const cancels = scene.count("mutex-cancel");
   await say();
   expect(scene.count("mutex-cancel")).toBe(cancels + 1);
   await scene.runtime.advance(60_000);
-  // Others end after it, and it is remembered no longer.
+  // After a minute and other ended owners, this owner is no longer remembered.
   const second = await scene.acquire(scene.clients[1] as SimulatedClient);
   const later = await scene.queue(client);
   await scene.settle(second.release());
@@ -251,7 +251,7 @@ test("rule 3: an owner is known before its acquire is sent, so a hand-over may o
   await scene.settle(first.release());
   await scene.settle(granted);
   expect(scene.count("mutex-heartbeat")).toBe(0);
-  // The grant came with the answer, and not by a request after it.
+  // The grant came with the answer to the acquire, not by a later request.
   expect(scene.runtime.nowMs() - handedMs).toBeLessThan(350);
 });
 

@@ -57,7 +57,7 @@ test("rule 7: a dead waiter of ours at the head of a fair queue costs the next o
   const crashedMs = scene.runtime.nowMs();
   await scene.settle(holder.release());
   await scene.settle(waiting);
-  // It was alive when it was heard last; then its window, and a heartbeat of the next one.
+  // The sum: the alive window after the dead waiter's last heartbeat, and one heartbeat period of the next waiter.
   expect(scene.runtime.nowMs() - crashedMs).toBeLessThan(3_500 + 1_100);
 });
 
@@ -74,7 +74,7 @@ test("rule 7: a live waiter of ours keeps its place in a fair queue, however man
     scene.redis.now.score(deadlines, owner as string, score - 300_000);
     await scene.runtime.advance(1_100);
     expect(scene.redis.now.list(queue)).toEqual([owner]);
-    // Raised again, to where Java leaves it alone.
+    // The deadline is raised again, so that Java leaves the waiter in place.
     expect(scene.redis.now.zset(deadlines).get(owner as string)).toBeGreaterThan(scene.redis.now.nowMs);
   }
   scene.redis.now.del(lockName);

@@ -43,7 +43,7 @@ test("rule 9: a message of a master that was replaced makes no waiter a holder",
   await scene.settle(first.release());
   for (const { line } of scene.clients) line.cut();
   scene.redis.failOver(0);
-  // The new master knows the holder before, not the hand-over.
+  // The new master knows the earlier holder, but not the hand-over.
   for (const { line } of scene.clients) line.mend();
   await scene.runtime.advance(1_000);
   expect(told).toBe(false);
@@ -76,7 +76,7 @@ test("rule 11: no grant reaches its caller before the replicas have it, be it di
   const { granted, owner } = await scene.queue(scene.client(policy));
   await scene.settle(first.release());
   const second = await scene.settle(granted);
-  // The new holder's own renewal, answered before its caller got the grant, took everything to the replica.
+  // The new holder's own renewal was answered before the caller got the grant. It brought everything to the replica.
   scene.redis.failOver(0);
   expect(scene.holder).toBe(owner);
   expect(second.remainingMs()).toBeGreaterThan(0);
@@ -86,10 +86,10 @@ test("rule 9: the word of a master that was replaced meanwhile counts for nothin
   const scene = new Scene();
   const client = scene.client();
   const handle = await scene.acquire(client);
-  // Plays a cluster of which one shard moves: the connection to the old master stays.
+  // Plays a cluster in which one shard moves while the connection to the old master stays open.
   client.line.weather = { ...client.line.weather, delayMs: () => 100 };
   const confirmed = handle.confirm();
-  // The outcome is read from the handle.
+  // The test reads the outcome from the handle.
   confirmed.catch(() => {});
   const renewals = scene.count("renew");
   while (scene.count("renew") === renewals) await scene.runtime.step();
@@ -108,7 +108,7 @@ test("rule 9: what a new master hands over on its own, under a token below one t
     const first = await scene.acquire(scene.client());
     const client = scene.client(rare);
     const { granted } = await scene.queue(client);
-    // What the replica does not hear of any more: its clock is behind, and a higher token was seen here.
+    // The replica gets nothing more from here on. Its clock is behind, and this client sees a higher token than it has.
     scene.redis.replicate();
     scene.redis.replicating = false;
     const seen = BigInt(scene.redis.now.string(keys.token) as string) + 60_000_000n;
@@ -117,12 +117,12 @@ test("rule 9: what a new master hands over on its own, under a token below one t
     for (const { line } of scene.clients) line.cut();
     scene.redis.failOver(-10_000);
     scene.clients[0]?.line.mend();
-    // Its heartbeat, which would lift the token, is overtaken: its script has to be loaded first.
+    // The heartbeat would raise the token, but it is overtaken, as if its script had to be loaded first.
     client.line.weather = { ...client.line.weather, delayMs: () => 200, reorders: () => true };
     client.line.mend();
     await scene.runtime.advance(0);
     client.line.weather = { ...client.line.weather, delayMs: () => 1, reorders: () => false };
-    // The answer to another request may have shown the clock of the new master.
+    // By then the answer to another request may have shown the clock of the new master.
     if (fresh) await scene.settle(client.mutex("another").acquire());
     await scene.settle(first.release());
     const handle = await scene.settle(granted);

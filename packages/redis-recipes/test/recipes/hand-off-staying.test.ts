@@ -32,7 +32,7 @@ test("a queue whose first waiter has died lasts as long as a waiter lives behind
   const { owner } = await scene.queue(dead);
   const [second, third] = [await scene.queue(scene.client()), await scene.queue(scene.client())];
   dead.crash();
-  // Far beyond the ten windows that the keys of the queue last without news.
+  // That is far more than the ten windows for which the keys of the queue last without news.
   await scene.runtime.advance(120_000);
   expect(scene.waiters).toEqual([owner, second.owner, third.owner]);
   const releasedMs = scene.runtime.nowMs();
@@ -70,7 +70,7 @@ test("while Java holds, the one behind a first waiter that has died or given up 
     if (how === "dies") first.crash();
     else giveUp.abort();
     if (how === "dies") {
-      // It stays in the list, and it is not the one to listen any more: the lock is found free by a look.
+      // The dead waiter stays in the list but listens no more. The second waiter finds the free lock by a look.
       await scene.runtime.advance(10_000);
     } else {
       await scene.runtime.advance(50);

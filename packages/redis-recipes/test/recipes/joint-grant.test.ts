@@ -22,7 +22,7 @@ function viewOf(client: SimulatedClient, name: string): ViewParts {
   return view;
 }
 
-/** Asks as a multi-lock asks for its parts. */
+/** Asks as a multi-lock does for its parts. */
 function acquireAll(
   client: SimulatedClient,
   waitMs = 5_000,
@@ -85,7 +85,7 @@ describe("several mutexes by one script", () => {
     scene.redis.offsetMs += 29_900;
     await scene.settle(beside.confirm());
     await scene.runtime.advance(100);
-    // The leases are over at the server, where the answer says that they have just begun.
+    // At the server the leases are over, although the answer says that they have just begun.
     expect(scene.holder).toBeUndefined();
     scene.javaTakes();
     await scene.runtime.advance(20_000);
@@ -149,7 +149,7 @@ describe("what cannot be asked for together", () => {
     const { driver } = scene.client();
     const ask = (...requests: [GrantRequest, ...GrantRequest[]]) => driver.attempt(requests, unheard);
     expect(() => ask(request("a"), request("b"), request("a"))).toThrow(InvalidArgumentError);
-    // Places in several queues at once are what deadlocks are made of.
+    // Places in several queues at once could make deadlocks.
     expect(() => ask(request("a"), request("b", { mayWait: true }))).toThrow(UnsupportedError);
     expect(() => ask(request("a"), request("b", { kind: "fair-mutex" }))).toThrow(UnsupportedError);
     expect(scene.count("mutex-acquire-all")).toBe(0);

@@ -7,14 +7,14 @@ import type { SimulatedClient } from "./simulated-client.js";
 
 type Settings = NonNullable<Parameters<Scene["client"]>[0]>;
 
-/** Nothing ends a keeping by itself while a test runs, and no proof comes but those that are asked for. */
+/** Settings under which no keeping ends by itself during a test, and no proof is sent unless the test causes it. */
 const quiet: Settings = { leaseMs: 300_000, heartbeatMs: 60_000, aliveMs: 120_000, javaPeers: false };
 
 function keeper(scene: Scene, settings: Settings = quiet, options = {}): SimulatedClient {
   return scene.client(settings, {}, { keepMs: 100_000, maxKeepMs: 200_000, ...options });
 }
 
-/** Two pairs in a row at most, and the proof behind them is answered. */
+/** Acquires and releases at most twice, until the lock is kept and its proof is answered. */
 async function keep(scene: Scene, client: SimulatedClient): Promise<void> {
   for (let pair = 0; pair < 2 && client.provider.kept().length === 0; pair++) {
     const handle = await scene.acquire(client);
@@ -25,7 +25,7 @@ async function keep(scene: Scene, client: SimulatedClient): Promise<void> {
   expect(client.provider.kept()).toMatchObject([{ lent: false, lends: 0 }]);
 }
 
-/** The next owner of a kept lock, for whom no time passes at the server. */
+/** Acquires a kept lock for its next owner, while no time passes at the server. */
 async function lend(scene: Scene, client: SimulatedClient): Promise<LockHandle> {
   const { lends } = client.provider.kept()[0] ?? { lends: -1 };
   const asked = client.mutex(lockName).acquire();
@@ -118,7 +118,7 @@ describe("a mutex that is kept on Redis", () => {
       const askedMs = scene.runtime.nowMs();
       await scene.runtime.advance(10);
       if (owner !== null) {
-        // Waiters in memory ask the server at once, behind the other client.
+        // A waiter in memory asks the server at once, and queues there behind the other client.
         const next = client.mutex(lockName).acquire();
         await scene.runtime.advance(10);
         expect(scene.waiters).toHaveLength(2);
@@ -246,7 +246,7 @@ describe("a mutex that is kept on Redis", () => {
     const scene = new Scene();
     const client = keeper(scene);
     for (let pair = 0; pair < 4; pair++) {
-      // A waiter that died.
+      // Puts a dead waiter into the queue.
       scene.redis.now.push(keys.waiters, "11111111-1111-8111-a111-111111111111:7 30000");
       expect(await scene.settle((await scene.acquire(client)).release())).toBe("released");
     }
@@ -286,7 +286,7 @@ describe("a mutex that is kept on Redis", () => {
     const client = keeper(scene, { ...quiet, heartbeatMs: 1_000, aliveMs: 3_500 });
     const other = scene.client();
     await keep(scene, client);
-    // The keeper is deaf: it does not hear that an operator frees the lock, nor who takes it.
+    // The keeper gets no messages: it misses that an operator frees the lock, and who takes it then.
     client.line.weather = { ...client.line.weather, message: () => [] };
     await scene.settle(other.driver.force("mutex", lockName));
     const holder = await scene.acquire(other);
@@ -500,7 +500,7 @@ describe("a mutex that is kept on Redis", () => {
     const client = keeper(scene);
     await scene.settle((await scene.acquire(client)).release());
     const second = await scene.acquire(client);
-    // So far ahead of the clock that there is room for few when they are reserved 1 ms from now.
+    // The token is so far ahead of the clock that there is room for only a few when tokens are reserved 1 ms from now.
     scene.redis.now.set(keys.token, String(scene.redis.nowUs + mostReserved + 990), null);
     expect(await second.release()).toBe("kept");
     await scene.runtime.advance(5);

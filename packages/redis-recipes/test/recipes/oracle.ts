@@ -13,16 +13,16 @@ interface Relied {
 /** The time-out of a request. */
 const longestAnswerMs: Millis = 1_000;
 
-/** What must be true of one lock at every instant. `broken` throws, with the story. */
+/** What must be true of one lock at every instant. `broken` throws an error with the whole story. */
 export class Oracle {
   readonly #lock: Contended;
   readonly #redis: SimulatedRedis;
   readonly #clients: readonly SimulatedClient[];
   readonly #figures: Figures;
   readonly #broken: (what: string) => never;
-  /** The last moment from which on the backend itself may have let go of what it had confirmed. */
+  /** The last moment at which the backend itself may have dropped what it had confirmed. */
   #disturbedMs: Millis = -Infinity;
-  /** Owners under whom an operator has freed the lock: until the message comes they rely on what is not theirs any more. */
+  /** Owners whose lock an operator has freed. Until the message arrives, they rely on a hold that is gone. */
   readonly #robbed = new Set<string>();
   #highest = 0n;
   #highestExclusive = 0n;
@@ -52,8 +52,8 @@ export class Oracle {
   }
 
   /**
-   * A failover (`Infinity`), or a clock that was set by so much: no client hears of it before the next answer, and of a short step only by an
-   * answer that was quicker than that. Until then tokens alone protect.
+   * A failover (`Infinity`), or a clock that was set by `byMs`. No client notices it before its next answer, and a short step only
+   * by an answer that took less time than the step. Until then only tokens protect.
    */
   disturb(byMs: Millis): void {
     this.#disturbedMs = this.#redis.runtime.nowMs();
@@ -64,7 +64,7 @@ export class Oracle {
     return this.#robbed.has(owner);
   }
 
-  /** What a client had been granted before it asks again: whatever happens to the backend, the next token is above. */
+  /** The highest token that a client was granted before it asks again. Its next token must be above, whatever the backend does. */
   floorOf(client: SimulatedClient): FencingToken {
     return this.#highestOf.get(client) ?? 0n;
   }
@@ -77,7 +77,7 @@ export class Oracle {
       this.#broken(`token ${token}, where the same client had been granted ${floor} before`);
     const own = this.#highestOf.get(client) ?? 0n;
     if (token > own) this.#highestOf.set(client, token);
-    // After a step or a failover an answer that was on its way may report a hold that has ended, and so may one to a robbed owner.
+    // After a step or a failover, an answer on its way may report a hold that has ended. So may an answer to a robbed owner.
     if (!this.disturbed && this.#robbed.size === 0) {
       const before = handle.mode === "exclusive" ? this.#highest : this.#highestExclusive;
       if (token <= before) this.#broken(`token ${token} after ${before}`);
@@ -86,7 +86,7 @@ export class Oracle {
     if (handle.mode === "exclusive" && token > this.#highestExclusive) this.#highestExclusive = token;
   }
 
-  /** One holder by what the clients say of themselves, or readers alone, and the server knows each of them. */
+  /** Checks that the clients believe in one holder or in readers alone, and that the server knows each of them. */
   check(): void {
     const all = this.#clients.flatMap((client) => client.valid.map((handle) => this.#relied(client, handle)));
     if (all.length === 0) return;
@@ -107,7 +107,7 @@ export class Oracle {
     return client.line.hiddenMs === 0 || this.#grantedAfter(handle);
   }
 
-  /** With its lease read by the clock as it is now: no answer takes longer than that. */
+  /** Whether the hold was granted so late that its lease was read by the present clock. No answer takes longer than that. */
   #grantedAfter(handle: LockHandle): boolean {
     return (this.#grantedMs.get(handle) ?? -Infinity) > this.#disturbedMs + longestAnswerMs;
   }

@@ -1,6 +1,6 @@
 import { AcquireTimeoutError, BackendError, LockLostError, ProviderClosedError } from "@holdfast/core";
 
-/** What a schedule may do to a call; anything else is a defect. */
+/** Whether a schedule may cause this error of a call. Any other error is a defect. */
 export function passingError(error: unknown): boolean {
   return (
     error instanceof AcquireTimeoutError ||

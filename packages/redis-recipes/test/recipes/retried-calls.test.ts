@@ -14,7 +14,7 @@ test("a countdown that waits for contact is published as the servers turn out to
   };
   const counted = provider.countDownLatch("gate").countDown();
   await scene.runtime.advance(10);
-  // As in a cluster whose first master has just been asked for its sharded channels.
+  // As in a cluster in which the first master has just said that it has sharded channels.
   Object.assign(line, { publishCommand: "spublish" });
   line.mend();
   await expect(scene.settle(counted)).rejects.toThrow(/enough/);

@@ -12,7 +12,7 @@ export { javaOwner, lockName };
 export const keys = mutexKeys(lockName);
 export const keyList = mutexKeyList(keys);
 
-/** A simulated server and its clients, in fine weather until a test says otherwise. */
+/** A simulated server and its clients, without faults until a test sets other weather. */
 export class Scene {
   readonly runtime: SimulatedRuntime = simulatedRuntime(1);
   readonly redis = new SimulatedRedis(this.runtime);
@@ -36,7 +36,7 @@ export class Scene {
     return client;
   }
 
-  /** Lets time pass until it settles; fails when it does not within a minute. */
+  /** Lets time pass until the promise settles. Fails when that takes longer than `withinMs`. */
   async settle<T>(promise: Promise<T>, withinMs: Millis = 60_000): Promise<T> {
     const untilMs = this.runtime.nowMs() + withinMs;
     const outcome: { done: boolean; value?: T; error?: unknown } = { done: false };
@@ -56,14 +56,14 @@ export class Scene {
     return this.settle(client.mutex(lockName).acquire(options));
   }
 
-  /** Starts to wait and is in the queue when this resolves. */
+  /** Starts an acquire. Resolves once the client is in the queue. */
   async queue(
     client: SimulatedClient,
     options: { renew?: boolean; waitMs?: Millis; signal?: AbortSignal } = {},
   ): Promise<{ readonly granted: Promise<LockHandle>; readonly owner: string }> {
     const before = this.waiters.length;
     const granted = client.mutex(lockName).acquire(options);
-    // Tests that let it fail look at it themselves, and may do so late.
+    // A test that lets the acquire fail handles the rejection itself, possibly later.
     granted.catch(() => {});
     while (this.waiters.length === before) await this.runtime.step();
     await this.runtime.advance(5);

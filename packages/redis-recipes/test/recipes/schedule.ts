@@ -17,10 +17,10 @@ import { calm } from "./simulated-line.js";
 import { SimulatedRedis } from "./simulated-redis.js";
 import { badWeather, fairWeather, refusing } from "./weather.js";
 
-/** Between two tries of one acquire, by the default policy. */
+/** The longest rest between two tries of one acquire, by the default policy. */
 const longestRestMs: Millis = 2_000;
 
-/** Clients of ours and a Java one contend, while chance does to them what it can. Throws where a rule is broken. */
+/** Clients of ours and a Java client contend for a lock under random faults. Throws where a rule is broken. */
 export class Schedule {
   readonly figures = noFigures();
   readonly #seed: number;
@@ -31,14 +31,14 @@ export class Schedule {
   readonly #clients: SimulatedClient[] = [];
   readonly #oracle: Oracle;
   readonly #disasters: Disasters;
-  /** Nothing happens but passing refusals: then no call may fail, and no hold be lost. */
+  /** Nothing happens but passing refusals. Then no call may fail, and no hold may be lost. */
   readonly #onlyRefused: boolean;
   #ending = false;
-  /** Workers by their client; those of a crashed one never end. */
+  /** The number of workers of each client. Those of a crashed client never end. */
   readonly #working = new Map<SimulatedClient, number>();
   #failure: unknown;
   readonly #log: string[] = [];
-  /** Keeps locks, and asks far more often than the others; `null` where no client keeps any. */
+  /** The client that asks far more often than the others and keeps the lock. `null`: no client keeps locks. */
   #keeper: SimulatedClient | null = null;
 
   /** `keeping`: all clients keep locks for their next owners, and one of them is busy. */
@@ -51,7 +51,7 @@ export class Schedule {
     this.#redis.onPublish = (channel, message) => {
       for (const { line } of this.#clients) line.publish(channel, message);
     };
-    // Half of what is tolerated, either way.
+    // The drift is up to half of what is tolerated, in either direction.
     this.#redis.drift = (chance.below(1_001) - 500) / 100_000;
     this.#lock = chance.of(0.55)
       ? contendedMutex
@@ -149,7 +149,7 @@ export class Schedule {
       this.#oracle.granted(client, handle, floor);
       await client.pass(chance.below(chance.one(holdsMs)));
       if (chance.of(0.1)) {
-        // Asks once; what it was refused costs the hold nothing.
+        // A confirm asks only once. If it is refused, the hold must not suffer.
         await handle.confirm().catch((error: unknown) => {
           if (!passingError(error)) throw error;
         });
@@ -163,7 +163,7 @@ export class Schedule {
     this.#working.set(client, (this.#working.get(client) ?? 0) - 1);
   }
 
-  /** `null` when it was not granted, for a reason that is one. */
+  /** Resolves to `null` when the lock was not granted for an expected reason. */
   async #acquire(client: SimulatedClient, renew: boolean): Promise<LockHandle | null> {
     const chance = this.#chance;
     const waitMs = chance.one([Infinity, Infinity, chance.below(6_000), 0]);
@@ -180,7 +180,7 @@ export class Schedule {
       return await ask(client, { waitMs, renew, signal: abort.signal });
     } catch (error) {
       const leftMs = startedMs + waitMs - this.#runtime.nowMs();
-      // A try that could begin only behind the limit is not made, and 0 asks once.
+      // No try begins after the limit, so a failure is allowed near it. A `waitMs` of 0 asks only once.
       if (this.#onlyRefused && waitMs > 0 && leftMs > longestRestMs && error !== enough)
         this.#broken(`an acquire with ${leftMs} ms to go failed by ${error}`);
       if (error === enough) this.figures.aborts++;
@@ -194,8 +194,8 @@ export class Schedule {
   }
 
   /**
-   * Takes what is free, as Redisson does, listens to its channel while it waits, and publishes when it lets go. A JVM that is woken
-   * comes later than a heartbeat of ours.
+   * As Redisson does, takes the lock when it is free, listens to its channel while it waits, and publishes when it releases. A JVM
+   * that is woken comes later than a heartbeat of ours.
    */
   #java(): void {
     const { java, keys } = this.#lock;
@@ -263,7 +263,7 @@ export class Schedule {
       const happened = await this.#step();
       if (working() && (!happened || this.#runtime.nowMs() > until)) this.#broken("somebody is stuck");
     }
-    // A call that gave up has settled before its request was taken back.
+    // A call that gave up settles before its request has been taken back.
     for (const client of alive) {
       while (this.#leftOf(client) !== null && this.#runtime.nowMs() <= until && (await this.#step()));
       const left = this.#leftOf(client);
@@ -280,7 +280,7 @@ export class Schedule {
     if (left.length > 0) this.#broken(`left behind: ${left.join(", ")}`);
   }
 
-  /** What a process that neither waits nor holds still has; `null`: nothing. */
+  /** What a process that neither waits nor holds still has. `null`: nothing. */
   #leftOf({ state, provider, line }: SimulatedClient): string | null {
     const found = { waits: state.waits.size, holds: provider.holds().length };
     if (found.waits + found.holds > 0) return `has in its books: ${JSON.stringify(found)}`;
@@ -288,7 +288,7 @@ export class Schedule {
     return null;
   }
 
-  /** `false`: nothing is left to happen. */
+  /** Returns `false` when nothing is left to happen. */
   async #step(): Promise<boolean> {
     const happened = await this.#runtime.step();
     if (this.#failure !== undefined) throw this.#failure;

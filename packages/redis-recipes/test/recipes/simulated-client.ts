@@ -27,7 +27,7 @@ export const settings: RecipeSettings = {
   keepAskMs: 50,
 };
 
-/** A process of ours on a simulated Redis: core, driver and recipes are the real ones. */
+/** A process of ours on a simulated Redis, with the real core, driver and recipes. */
 export class SimulatedClient {
   readonly runtime: Runtime;
   readonly line: SimulatedLine;
@@ -87,12 +87,12 @@ export class SimulatedClient {
     return this.provider.fairMutex(name);
   }
 
-  /** What it would say of its holds if asked now. */
+  /** The holds that the client would call valid if asked now. */
   get valid(): readonly LockHandle[] {
     return this.crashed ? [] : this.provider.holds().filter((handle) => handle.remainingMs() > 0);
   }
 
-  /** Nothing of it runs for so long; time goes on. */
+  /** No timer of the process runs for `forMs`, while time goes on. */
   pause(forMs: Millis): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#world.nowMs() + forMs);
   }
@@ -106,7 +106,7 @@ export class SimulatedClient {
     return !this.crashed && this.#closing === undefined;
   }
 
-  /** In order. */
+  /** Closes in an orderly way. */
   async close(): Promise<void> {
     this.#closing ??= this.provider.close();
     await this.#closing;

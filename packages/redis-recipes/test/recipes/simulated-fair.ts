@@ -2,7 +2,7 @@ import { fairKeys } from "../../src/layout/keys.js";
 import { FairModel } from "../model/fair-model.js";
 import { groups, type SimulatedRedis } from "./simulated-redis.js";
 
-/** The scripts of the fair lock, as its model does them. */
+/** Runs the scripts of the fair lock as its model does. */
 export function executeFair(
   redis: SimulatedRedis,
   name: string,

@@ -14,15 +14,15 @@ import type { SimulatedRedis } from "./simulated-redis.js";
 
 /** What happens to one request, reply or message. */
 export interface Weather {
-  /** One way. */
+  /** The time one way. */
   delayMs(): Millis;
-  /** A request on a connection that breaks: after how long it comes to the server all the same; `null`: never. */
+  /** When a request on a broken connection arrives at the server all the same. `null`: never. */
   strayMs(): Millis | null;
-  /** A request that leaves the order of its connection, as one whose script the server had forgotten. */
+  /** Whether a request leaves the order of its connection, like one whose script the server had forgotten. */
   reorders(): boolean;
-  /** Delays of each copy of a message; none at all when it is lost. */
+  /** The delay of each copy of a message. Empty: the message is lost. */
   message(): readonly Millis[];
-  /** The error that the server answers instead of running the script; `null`: it runs it. */
+  /** The error that the server answers instead of running the script. `null`: it runs the script. */
   refuses(script: string): string | null;
 }
 
@@ -37,27 +37,30 @@ export const calm: Weather = {
 const servers = ["127.0.0.1:6379"];
 /** The time-out of the real line. */
 const commandTimeoutMs: Millis = 1_000;
-/** When a connection that led to a replica is made again, or its server is asked again for its role. */
+/** After this time a connection that led to a replica is made again, or its server is asked again for its role. */
 const redialMs: Millis = 200;
 
-/** Timers of one moment run in any order. */
+/** Keeps the order of a connection, because timers of one moment run in any order. */
 const apartMs: Millis = 0.000_01;
 
 type Executed<R> = Answer<R> & { readonly executedMs: Millis };
 
 interface Flying {
-  /** The connection is gone before the answer. */
+  /** The connection ends before the answer. */
   breakOff(): void;
 }
 
-/** A provider's connections to a simulated Redis. `runtime` is that of the client: it may be paused. */
+/** A provider's connections to a simulated Redis. `runtime` is the client's, which may be paused. */
 export class SimulatedLine implements RedisLine {
   state: SessionState = "connected";
   closed = false;
   readonly publishCommand = "publish";
-  /** When the last request whose answer the recipes have ran at the server: they get those of one flight together. */
+  /** When the server ran the last request whose answer the recipes have. They get the answers of one flight together. */
   heardMs: Millis = -Infinity;
-  /** By how much the server's clock was set without an answer that shows it: none that took that long does. Infinity: another master. */
+  /**
+   * By how much the server's clock was set without an answer that shows it. An answer that took that long does not show it.
+   * Infinity: there is another master.
+   */
   hiddenMs: Millis = 0;
   #disturbedMs: Millis = -Infinity;
   #lastHeard: Executed<unknown> | null = null;
@@ -68,7 +71,7 @@ export class SimulatedLine implements RedisLine {
   weather: Weather;
   #runId: string;
   #subscribed = true;
-  /** A fresh one after each loss. */
+  /** Is replaced after each loss. */
   #heard = Promise.resolve();
   #requestsDueMs: Millis = 0;
   #repliesDueMs: Millis = 0;
@@ -113,12 +116,12 @@ export class SimulatedLine implements RedisLine {
     this.#heard = Promise.resolve();
   }
 
-  /** The channels are there again, one after the other: only behind the last of them it is said that messages may be missing. */
+  /** The channels come back one after the other. Only after the last one the line reports that messages may be missing. */
   hearAgain(): void {
     this.#subscribed = true;
   }
 
-  /** Both lead to the present master again. */
+  /** Both connections lead to the present master again. */
   mend(): void {
     if (this.closed) return;
     const master = this.#runId !== this.#redis.runId;
@@ -143,7 +146,7 @@ export class SimulatedLine implements RedisLine {
     return (this.#listeners.get(channel)?.size ?? 0) > 0;
   }
 
-  /** A message of the server, on its way. */
+  /** Sends a message of the server, which arrives after its delays. */
   publish(channel: string, message: string): void {
     if (!this.#subscribed) return;
     for (const delayMs of this.weather.message()) {
@@ -158,7 +161,7 @@ export class SimulatedLine implements RedisLine {
 
   // -------- what it is asked for
 
-  /** Clients that have just been made know nothing of the server's clock. */
+  /** A client that was just made knows nothing of the server's clock. */
   clockAt: () => ClockReading | null = () => null;
 
   masterOf(): string | null {
@@ -269,7 +272,7 @@ export class SimulatedLine implements RedisLine {
     args: readonly (string | number)[],
     replicas: number,
   ): Promise<Executed<R>> {
-    // There are models of the scripts that change something; a look from outside is refused, as rights may have it.
+    // Only scripts that change something have a model. A look from outside is refused, as missing rights may cause it.
     if (script.name.endsWith("-inspect"))
       return Promise.reject(new ReplyError("NOPERM no model of this script", { servers }));
     const world = this.#world;
@@ -339,14 +342,14 @@ export class SimulatedLine implements RedisLine {
     });
   }
 
-  /** Does what the real line does with a server that says that it is a replica: whatever is asked next must not go there. */
+  /** Does what the real line does when a server says that it is a replica: the next request must not go there. */
   #refused(refusal: string): void {
     if (refusalKind(refusal) !== "not-master") return;
     this.cut();
     this.#client.setTimer(redialMs, () => this.mend());
   }
 
-  /** In order of their sending, unless one is an exception. */
+  /** Keeps the order in which requests were sent, unless one is an exception. */
   #due(way: "requests" | "replies", wantedMs: Millis): Millis {
     if (this.weather.reorders()) return wantedMs + this.weather.delayMs();
     if (way === "requests") {

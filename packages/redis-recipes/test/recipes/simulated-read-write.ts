@@ -2,7 +2,7 @@ import { readWriteKeys } from "../../src/layout/keys.js";
 import { ReadWriteModel } from "../model/read-write-model.js";
 import { groups, keeperArgs, type SimulatedRedis } from "./simulated-redis.js";
 
-/** The scripts of the read-write lock, as their models do them, in the words that the recipes get. */
+/** Runs the scripts of the read-write lock as their models do, in the form that the recipes get. */
 export function executeReadWrite(
   redis: SimulatedRedis,
   name: string,
@@ -66,7 +66,7 @@ export function executeReadWrite(
         aliveMs: number(5),
       });
       if (answer.status !== "busy") return answer;
-      // The recipe makes this of the answer before its callers get it.
+      // The recipe turns the answer into this before its callers get it.
       const { serverMs, holderPttlMs, behindWriter } = answer;
       return { status: "busy", serverMs, againMs: behindWriter || holderPttlMs < 0 ? null : holderPttlMs };
     }

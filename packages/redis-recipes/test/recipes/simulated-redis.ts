@@ -12,27 +12,27 @@ import { executeReadWrite } from "./simulated-read-write.js";
 type Arg = string | number;
 
 /**
- * A Redis with one replica and a clock of its own, in memory: runs our mutex scripts as their models do, which the
- * differential test holds against the real ones.
+ * A Redis with one replica and its own clock, in memory. It runs our scripts as their models do, which the differential test
+ * compares with the real scripts.
  */
 export class SimulatedRedis {
   readonly runtime: SimulatedRuntime;
   space = new Keyspace();
   runId = "a".repeat(40);
-  /** What the clock shows beside the runtime's. */
+  /** How far its clock is ahead of the runtime's. */
   offsetMs = 1_700_000_000_000;
-  /** The share by which it goes faster than the runtime's. */
+  /** The share by which its clock is faster than the runtime's. */
   drift = 0;
   /** How often each script was executed since the start, by its name. */
   readonly executed = new Map<string, number>();
-  /** Hears each message as it is published. */
+  /** Is called with each message as it is published. */
   onPublish: (channel: string, message: string) => void = () => {};
-  /** Hears of each script before it is executed. */
+  /** Is called before each script is executed. */
   onExecute: (name: string, keys: readonly string[]) => void = () => {};
-  /** Hears of owners under whom an operator has freed a lock. */
+  /** Is called with the owners whose lock an operator has freed. */
   onForced: (owners: readonly string[]) => void = () => {};
   replicating = true;
-  /** `false`: scripts may not ask for it, and messages name none. */
+  /** `false`: scripts may not ask for the run id, so messages name none. */
   runIdInMessages = true;
   #replica = new Keyspace();
   #failovers = 0;
@@ -45,7 +45,7 @@ export class SimulatedRedis {
     return Math.floor((this.runtime.nowMs() * (1 + this.drift) + this.offsetMs) * 1000);
   }
 
-  /** The raw work of one script, in the shape that its `parse` gives. */
+  /** The work of one script. Returns the answer in the shape that its `parse` returns. */
   execute(name: string, keys: readonly string[], args: readonly Arg[]): unknown {
     this.executed.set(name, (this.executed.get(name) ?? 0) + 1);
     this.onExecute(name, keys);
@@ -55,12 +55,12 @@ export class SimulatedRedis {
     return reply;
   }
 
-  /** Everything written so far is at the replica. */
+  /** Copies everything written so far to the replica. */
   replicate(): void {
     if (this.replicating) this.#replica = copyOf(this.space);
   }
 
-  /** The replica is master now, with what it has. */
+  /** The replica becomes the master, with the data that it has. */
   failOver(clockMs: Millis): void {
     const { listeners } = this.space;
     this.space = copyOf(this.#replica);
@@ -71,7 +71,7 @@ export class SimulatedRedis {
     this.replicating = true;
   }
 
-  /** What is there at this moment. */
+  /** The data at this moment, without expired keys. */
   get now(): Keyspace {
     this.space.at(this.nowUs);
     return this.space;
@@ -213,7 +213,7 @@ export class SimulatedRedis {
   }
 }
 
-/** What an acquire says of kept locks. */
+/** What an acquire says about kept locks. */
 export function keeperArgs(args: readonly Arg[]): { asksKeeper: boolean; tellsBefore: boolean } {
   return { asksKeeper: args[4] === 2, tellsBefore: args[8] === 1 };
 }

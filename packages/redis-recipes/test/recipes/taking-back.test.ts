@@ -50,7 +50,7 @@ test.each(kinds)(
     const scene = new Scene();
     const client = scene.client({ acks: 1, replicas: 1 }, { strayMs: () => 2_600 });
     const asked = ask(client);
-    // The server's clock is asked for first; the request itself is under way once that is answered.
+    // The client first asks for the server's clock. Once that is answered, the request itself is under way.
     await scene.runtime.advance(2.5);
     const failed = expect(scene.settle(asked)).rejects.toThrow(/outcome is unknown/);
     client.line.cut();
@@ -59,7 +59,7 @@ test.each(kinds)(
     await scene.runtime.advance(2_700);
     await scene.runtime.advance(6_000);
     expect(scene.redis.now.keys.has(lockName)).toBe(false);
-    // And nothing stands in the way of the next one.
+    // The next acquire finds the lock free.
     await scene.settle((await scene.acquire(client, { waitMs: 1_000 })).release());
   },
 );
@@ -153,7 +153,7 @@ test("a request has a date before any script was answered, by the clock that the
   client.line.clockAt = () => ({ serverMs: 7_000_000, sentMs, answeredMs: sentMs + 1 });
   await scene.runtime.advance(500);
   expect(client.state.requests.notAfterMs(lockName)).toBe(7_000_500 + 2_000);
-  // What answers say of a later moment counts instead.
+  // Later answers show a later clock, which counts instead.
   await scene.settle((await scene.acquire(client)).release());
   expect(client.state.requests.notAfterMs(lockName)).not.toBe(7_000_500 + 2_000);
 });

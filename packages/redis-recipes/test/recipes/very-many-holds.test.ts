@@ -7,7 +7,7 @@ import type { KeptGrants } from "../../src/recipes/grants/kept-grants.js";
 import { type GrantSpec, RedisGrant } from "../../src/recipes/grants/redis-grant.js";
 import type { Requests } from "../../src/recipes/requests/requests.js";
 
-/** More holds than are notified in the turn of the event loop in which something happens, and than are asked about at a time. */
+/** More holds than are notified in one turn of the event loop, and more than are asked about at a time. */
 const many = 1_200;
 const askedAtATime = 500;
 
@@ -48,20 +48,20 @@ let master: string;
 let holds: Holds;
 let parts: ConstructorParameters<typeof RedisGrant>[0];
 let all: Hold[];
-/** Each answers a request that a hold still stands. */
+/** Each function answers one request that its hold still stands. */
 let unanswered: (() => void)[];
-/** Keys of all that were asked about. */
+/** The keys of all holds that were asked about. */
 let asked: string[];
 
 beforeEach(() => fill());
 
 const isOther = (key: string): boolean => Number(key.slice(1)) % 2 === 1;
 
-/** In a cluster, half of them are in a slot of another master. */
+/** Makes all holds. In a cluster, half of them are in a slot of another master. */
 function fill({ cluster = false } = {}): void {
   line.slotOf = (key) => (cluster ? Number(isOther(key)) : null);
   line.masterOf = (key) => (cluster && isOther(key) ? "other" : master);
-  // Each look at the clock takes as long as many items.
+  // Each reading of the clock adds 1 ms, as if many items had been handled meanwhile.
   let nowMs = 0;
   const runtime: Runtime = Object.create(systemRuntime, { nowMs: { value: () => ++nowMs } });
   line.state = "connected";
@@ -171,7 +171,7 @@ describe("very many holds of one provider", () => {
       await turn();
       expect(unanswered.length).toBeLessThanOrEqual(askedAtATime);
     }
-    // Holds that were asked about while the second round began have had their answer behind it.
+    // Holds that were asked about when the second round began got their answer after that. So it does not ask about them again.
     expect(new Set(asked).size).toBeGreaterThanOrEqual(many - askedAtATime);
     expect(asked.length).toBe(new Set(asked).size);
   });

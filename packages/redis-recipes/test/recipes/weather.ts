@@ -1,7 +1,7 @@
 import type { Chance } from "./chance.js";
 import { calm, type Weather } from "./simulated-line.js";
 
-/** What a server answers that changes nothing and serves the next time. */
+/** Refusals that change nothing at the server, which serves a later request. */
 export const passingRefusals = [
   "NOREPLICAS Not enough good replicas to write.",
   "OOM command not allowed when used memory > 'maxmemory'.",
@@ -14,15 +14,15 @@ export const passingRefusals = [
   "READONLY You can't write against a read only replica.",
 ] as const;
 
-/** Nothing is lost, and nothing waits for long. */
+/** Nothing is lost, and nothing is delayed for long. */
 export function fairWeather(chance: Chance): Weather {
   return { ...calm, delayMs: () => chance.below(20) };
 }
 
 /**
- * Requests and replies of one connection keep their order, as TCP has it, but for those whose script the server had forgotten; of a
- * broken one they may arrive long after. Messages come on another connection: late or never; and twice, as while two
- * subscriptions of one client stand, which a reconnect in a cluster makes.
+ * Requests and replies of one connection keep their order, as in TCP, except those whose script the server had forgotten. On a
+ * broken connection requests may arrive long after. Messages come on another connection, late or never. They may also come
+ * twice, as while two subscriptions of one client stand, which happens after a reconnect in a cluster.
  */
 export function badWeather(chance: Chance): Omit<Weather, "refuses"> {
   return {
@@ -38,8 +38,8 @@ export function badWeather(chance: Chance): Omit<Weather, "refuses"> {
 }
 
 /**
- * A share of all requests is refused once or three times in a row, and served after that: in a row by script, as renewals and heartbeats of
- * one client travel between each other.
+ * A share of all requests is refused once or three times in a row, and served after that. The row is counted for each script,
+ * because renewals and heartbeats of one client travel between each other.
  */
 export function refusing(
   chance: Chance,

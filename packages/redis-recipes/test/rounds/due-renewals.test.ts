@@ -4,14 +4,14 @@ import { DueRenewals, type Renewable } from "../../src/recipes/grants/due-renewa
 
 const leaseMs = 12_000;
 
-/** A hold whose renewals are confirmed after the company it was granted. */
+/** A hold whose renewals are confirmed after the whole time for which they may wait for others. */
 class Hold implements Renewable {
   readonly renewals = new DueRenewals(this);
   readonly sentMs: number[] = [];
   confirmedSentMs = -Infinity;
   ended = false;
   fails = false;
-  /** The server has it no more. */
+  /** Whether the server no longer has the hold. */
   missing = false;
   toldGone = 0;
   readonly #runtime: SimulatedRuntime;

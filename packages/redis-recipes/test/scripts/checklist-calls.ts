@@ -41,7 +41,7 @@ export interface Seen<R> {
   readonly nowMs: number;
 }
 
-/** One call of a script each, with what is there after it and what was published. */
+/** Each function calls one script. It returns the answer, all keys after it, and what was published. */
 export function callsOn(stage: Stage) {
   async function see<R>(
     script: Script<R>,
@@ -163,7 +163,7 @@ export const fields = (seen: Seen<unknown>, key = name) =>
 export const left = (seen: Seen<unknown>, key = name) =>
   (seen.keys.get(key)?.expiresMs ?? Number.NaN) - seen.nowMs;
 
-/** A TTL that was set to `ms` by the call that was just seen, or a moment before. */
+/** Expects a TTL that was set to `ms` by the last call, or a moment before. */
 export function expectSet(leftMs: number, ms: number): void {
   expect(leftMs).toBeGreaterThan(ms - 1_000);
   expect(leftMs).toBeLessThanOrEqual(ms + 1);

@@ -26,7 +26,7 @@ describe("layout 1: names", () => {
     floor: 0n,
     changes: "",
   };
-  // A name without braces gets them around it; where there is one already nothing is added.
+  // A name without braces gets braces around it. A name that has them stays as it is.
   test.each([
     ["plain", "redisson_lock_token:{plain}", "{plain}"],
     ["a{b}c", "redisson_lock_token:a{b}c", "a{b}c"],
@@ -124,7 +124,7 @@ test("layout 14: a decimal number, and never a negative one, in every message on
     ]),
   );
   for (const [channel, message] of theirs) expect(message, channel).toMatch(/^\d+$/);
-  // What carries more goes to our own.
+  // Messages that carry more than a number go to our own channels.
   expect(
     published.some(([channel, message]) => channel.startsWith("holdfast_") && message.startsWith("{")),
   ).toBe(true);

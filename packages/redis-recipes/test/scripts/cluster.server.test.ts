@@ -41,7 +41,7 @@ let ears: Redis;
 const heard: string[] = [];
 
 beforeAll(async () => {
-  // The default is 10,000 above the other, where the kernel takes ports for outgoing connections.
+  // The default cluster port is 10,000 above the other one, where the kernel takes ports for outgoing connections.
   node = await startRedis({ config: { "cluster-enabled": "yes", "cluster-port": await freePort() } });
   const options = { port: Number(new URL(node.url).port), host: "127.0.0.1", maxRetriesPerRequest: 0 };
   redis = new Redis(options);

@@ -1,9 +1,9 @@
 import { share } from "../../../../e2e/support/share.js";
 import { ourOwners, type Stage } from "../model/stage.js";
 
-/** How many wait on one name. Two fifths of them are dead. */
+/** The number of waiters on one name. Two fifths of them are dead. */
 export const count: number = share("waiters on one name, of which two fifths are dead", 1_000, 5_000);
-/** What one script may take from all other clients of a server. */
+/** The longest time for which one script may hold up all other clients of a server. */
 export const mostMs = 20;
 export const name = "orders";
 export const leaseMs = 600_000;
@@ -14,7 +14,7 @@ const isDead = (place: number): boolean => place % 5 < 2;
 const waiters = Array.from({ length: count }, (_, place) => place);
 export const living: readonly number[] = waiters.filter((place) => !isDead(place));
 
-/** A lock that is held, with its line: as enqueueing leaves it, and the dead not heard for some time. */
+/** Makes a held lock with its queue, as enqueueing leaves it. The dead waiters have not been heard for some time. */
 export const fill = `
 local now = redis.call('TIME')
 local nowMs = now[1] * 1000
@@ -35,14 +35,14 @@ export interface Call {
   readonly args: readonly (string | number)[];
 }
 
-/** Processor time that the server has used so far: what else runs on the machine is no part of it. */
+/** The processor time that the server has used so far. Other work on the machine does not count. */
 async function usedMs(on: Stage): Promise<number> {
   const info = await on.server.redis.info("cpu");
   const parts = [...info.matchAll(/^used_cpu_(?:user|sys)_main_thread:(\S+)/gm)];
   return parts.reduce((sum, [, seconds]) => sum + 1_000 * Number(seconds), 0);
 }
 
-/** What the server works for one call, in the best of ten. */
+/** The server's processor time for one call, the best of ten. */
 export async function busyMs(
   on: Stage,
   prepare: () => Promise<unknown>,

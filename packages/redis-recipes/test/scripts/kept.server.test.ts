@@ -9,7 +9,7 @@ const on = stage();
 const name = "orders";
 const keys = mutexKeys(name);
 const channel = redissonChannels.mutex(name);
-/** An owner of a provider that keeps nothing, and one of a provider that may keep locks. */
+/** An owner of a provider that keeps no locks, and one of a provider that may keep locks. */
 const [plain, , , marked] = ourOwners as [string, string, string, string];
 const contender = "33333333-3333-8333-a333-333333333333:1";
 const waiting = "33333333-3333-8333-a333-333333333333:2";

@@ -46,9 +46,9 @@ test("an answer of one number is the time: the token of a whole lease, or when a
     expect(parse(1_500_000)).toEqual({ status: "handed", serverMs: 1500, publishError: "" });
     for (const raw of [0, -1, 1.5, 2 ** 53]) expect(() => parse(raw)).toThrow(ReplyShapeError);
   }
-  // Only a release that looked at no clock has an answer without a time.
+  // Only a release that did not look at the clock has an answer without a time.
   expect(() => mutexCancel.parse(1)).toThrow(ReplyShapeError);
-  // A grant that a heartbeat has made has the claim lease, and says how much of it.
+  // A grant by a heartbeat has the claim lease, and its answer says how much of it is left.
   expect(() => mutexHeartbeat.parse([1_500_000])).toThrow(ReplyShapeError);
 });
 
@@ -68,7 +68,7 @@ test("answers are read as they are sent", () => {
     position: 3,
     appended: true,
   });
-  // A heartbeat says of each place who holds.
+  // The answer to a heartbeat says of each place who holds.
   expect(() => mutexHeartbeat.parse([[1_500_000, 5, 3]])).toThrow(ReplyShapeError);
   expect(mutexRelease.parse(["gone", 2_000])).toEqual({ status: "gone", serverMs: 2 });
   expect(mutexRelease.parse(["handed", 2_000, "NOPERM"])).toEqual({

@@ -71,7 +71,7 @@ async function commandCalls(): Promise<number> {
 test.each([2, 100, 1_000])("with %i waiters a hand-off costs the same commands", async (count) => {
   await take(anna);
   const uuid = bert.split(":")[0];
-  // They stand in line one after the other, and the first shall be alive when the last has come.
+  // They queue one after the other. The first must still be alive when the last has come.
   for (let waiter = 1; waiter <= count; waiter++) await take(`${uuid}:${waiter + 10}`, { aliveMs: 30_000 });
   await on.server.hashOf(mutexRelease.lua);
   const before = await commandCalls();
@@ -410,7 +410,7 @@ test("a reader among a thousand ends with no more commands than one among two hu
       keysOf(owner),
       readRelease.args({ ...passing(owner), readersTurnMs: 0, holdPrefix }),
     );
-  // A reader that is not among the first that are looked at, and is to be the last.
+  // This reader is not among the first that are looked at. It is to end last.
   const last = readers[500] as string;
   await on.server.redis.pexpire(readHoldKey(name, last), 60_000);
   await on.server.redis.pexpire(name, 60_000);
@@ -469,7 +469,7 @@ test("a reader ends at once beside a number that stands for no holds, and the lo
 test("a reader ends as a whole where the holds of others cannot be read, and those count as alive", async () => {
   for (const owner of [anna, bert])
     await on.server.run(readAcquire, readHoldKeyList(name, owner), readAcquire.args(standing(owner)));
-  // The user may not read the other hold's key, like a key that has gone ahead of its slot: it cannot be read at this server.
+  // The user may not read the other hold's key. To this server that is like a key that has moved ahead of its slot.
   const own = readHoldKeyList(name, anna).flatMap((key) => `~${key}`);
   await on.server.redis.call("ACL", "SETUSER", "apart", "on", ">secret", ...own, "+@all", "allchannels");
   const apart = on.server.redis.duplicate({ username: "apart", password: "secret", lazyConnect: true });

@@ -11,8 +11,8 @@ import { writeRelease } from "../../src/scripts/read-write/write-release.js";
 import type { CallScript } from "../../src/scripts/script.js";
 import { javaOwners, ourOwners, stage } from "../model/stage.js";
 
-// A lock that is free and without waiters is taken and given back by a few commands. Each test below fails when the short way loses
-// the condition in its title.
+// A free lock without waiters is taken and given back by a few commands, the short way. Each test below fails if the short way
+// loses the condition in its title.
 
 const on = stage();
 const name = "orders";
@@ -57,7 +57,7 @@ const unwrite = (owner: string) =>
   );
 const see = <A, R>(script: CallScript<A, R>, args: A) => on.server.step(script.lua, list, script.args(args));
 
-/** How many commands the server executes for `work`, those that call a script among them. */
+/** How many commands the server executes for `work`, including those that call a script. */
 async function commandsOf(work: () => Promise<unknown>): Promise<number> {
   await on.server.hashOf(mutexAcquire.lua);
   await on.server.hashOf(mutexRelease.lua);

@@ -56,7 +56,7 @@ test.each([1, 200])(
     await on.server.hashOf(stay.lua);
     for (const [turn, look] of (["lock", "first", "life"] as const).entries()) {
       await on.server.redis.config("RESETSTAT");
-      // Another time each turn, however fast they follow each other.
+      // Each turn sets another time, however fast the turns follow each other.
       await ask(look, owners, aliveMs + 100 * (turn + 1));
       const stats = await on.server.redis.info("commandstats");
       const calls = [...stats.matchAll(/^cmdstat_(?!config)\S+:calls=(\d+)/gm)].map(([, each]) =>
@@ -108,7 +108,7 @@ test("all have to ask when the list of waiters was lost alone, and then stand in
   const newcomer = ourOwners[3] as string;
   await queue(owners);
   await on.server.redis.del(keys.waiters);
-  // A newcomer of another client makes the queue last.
+  // A newcomer of another client renews the TTL of the queue. So its end cannot be why the waiters have to ask.
   await queue([newcomer]);
   expect(await ask("life", owners)).toEqual([false, false, false]);
   await heartbeat(owners);
