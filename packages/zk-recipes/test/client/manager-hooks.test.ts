@@ -8,7 +8,7 @@ test("a socket ends with its error, also where it would stay open by itself", ()
   const manager = { onSocketError: (error: Error) => seen.push(error.message), onSocketClosed: () => {} };
   const socket = new Socket();
   leadEvents(socket, "connect", manager as unknown as ConnectionManager);
-  // A TLS socket does this with an alert after its handshake.
+  // A TLS socket reports an alert after its handshake like this, and stays open.
   socket.emit("error", new Error("alert"));
   expect(seen).toEqual(["alert"]);
   expect(socket.destroyed).toBe(true);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { maxPieceBytes, noPaths } from "../../src/client/set-watches.js";
 import { WatchRestorer } from "../../src/client/watch-restorer.js";
 
-/** Each is a piece of its own. */
+/** So long that each path needs its own piece. */
 const paths = Array.from({ length: 50 }, (_, i) => `/${i}`.padEnd(maxPieceBytes / 2, "x"));
 const watched = { ...noPaths, data: paths };
 

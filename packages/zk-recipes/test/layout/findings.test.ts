@@ -97,7 +97,7 @@ describe("the sequence counter", () => {
   });
 
   it("is found in the stat of the path, as the number of the next child, when the queue has gone down", () => {
-    // 1,500,000,000 made and all but one deleted: the server's counter of both has turned negative.
+    // 1,500,000,000 children were made and all but one deleted. The server counts both in one number, which has turned negative.
     const cversion = (2 * 1_500_000_000 - 1) | 0;
     const bare = tree([lock("0000000007")], { stat: stat({ cversion, numChildren: 1 }) });
     expect(cversion).toBeLessThan(0);

@@ -12,7 +12,7 @@ function listing(children: readonly string[]): ListedChildren {
 const node = (base: string, sequence: number, maker = sequence): string =>
   `_c_00000000-0000-4000-8000-${String(maker).padStart(12, "0")}-${base}${String(sequence).padStart(10, "0")}`;
 
-/** What `viewQueue` sees, or the message of what it throws. */
+/** What `viewQueue` returns, or the message of the error that it throws. */
 function seen(children: readonly string[], own: string, rule: QueueRule): unknown {
   try {
     return viewQueue("l", "/l", children, own, rule);

@@ -306,7 +306,7 @@ describe("any tree at all", () => {
         const other = recogniseTree(tree([...nodes].reverse()));
         expect(names(other.holders)).toEqual(names(one.holders));
         expect(names(other.waiters)).toEqual(names(one.waiters));
-        // No waiter would be let in beside the holders.
+        // Holders that stand together are compatible: there is one, or all of them are shared.
         const modes = new Set(one.holders.map(({ mode }) => mode));
         expect(one.holders.length === 1 || !modes.has("exclusive")).toBe(true);
         expect(one.holders).not.toEqual([]);

@@ -4,7 +4,7 @@ import { recogniseTree } from "../../src/layout/recognise-tree.js";
 import type { BareTree } from "../../src/layout/tree.js";
 import { said } from "./trees.js";
 
-/** Made by `e2e/zookeeper/recognition` from what Curator and kazoo had on a real server. */
+/** Files that `e2e/zookeeper/recognition` makes from the nodes of Curator and kazoo on a real server. */
 const folder = new URL("trees/", import.meta.url);
 
 interface RecordedTree {
@@ -12,7 +12,7 @@ interface RecordedTree {
   readonly says: unknown;
 }
 
-/** Undoes what made JSON of it. */
+/** Restores the values that were changed for JSON. */
 function revive(key: string, value: unknown): unknown {
   if (key === "data") return value === null ? null : Buffer.from(value as string, "hex");
   return ["czxid", "mzxid", "pzxid", "ctime", "mtime", "ephemeralOwner"].includes(key)

@@ -26,7 +26,7 @@ export function stat(of: Partial<Stat> = {}): Stat {
   };
 }
 
-/** A node of a session, made after all those that were made before it. */
+/** A node of a session. Its czxid is above those of all nodes that were made before it. */
 export function node(name: string, session: number, data = "192.0.2.1", of: Partial<Stat> = {}): TreeNode {
   const bytes = Buffer.from(data, "latin1");
   made += 1;
@@ -38,7 +38,7 @@ export function node(name: string, session: number, data = "192.0.2.1", of: Part
   };
 }
 
-/** A name in Curator's protection mode. */
+/** A name as Curator makes it with protection. */
 export function named(base: string, sequence: number | string, maker = 1): string {
   const digits = typeof sequence === "string" ? sequence : String(sequence).padStart(10, "0");
   return `_c_00000000-0000-4000-8000-${String(maker).padStart(12, "0")}-${base}${digits}`;
@@ -58,7 +58,7 @@ function branchStat(children: readonly TreeNode[]): Stat {
 
 export const names = (of: readonly { readonly name: string }[]): string[] => of.map(({ name }) => name);
 
-/** What was recognised, without what differs from run to run: ids, sessions, times, addresses. */
+/** What was recognised, without the parts that differ from run to run: ids, sessions, times, addresses. */
 export function said({ kind, guessed, holders, waiters, findings }: RecognisedTree): unknown {
   const sessions: (bigint | null)[] = [];
   const person = ({ name, mode, session, label, address, recognisedAs }: TreeParticipant): string => {

@@ -4,7 +4,7 @@ import { type Acl, openAcl } from "@holdfast/zk-protocol";
 import { expect, onTestFinished, test } from "vitest";
 import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "../../src/index.js";
 
-/** More than a server takes in one request. */
+/** More than a server accepts in one request. */
 const tooLong = "x".repeat(1_100_000);
 const tooLarge: readonly Acl[] = [{ perms: 31, scheme: "digest", id: tooLong }];
 

@@ -33,7 +33,7 @@ function sessionOf(client: Client): bigint {
   return client.getSessionId().readBigInt64BE();
 }
 
-/** A watch of its owner's own on a node that is there. */
+/** Sets a watch of the client's owner on an existing node. Counts how often it fires. */
 async function watchOwn(client: Client, path: string): Promise<{ fired: number }> {
   const heard = { fired: 0 };
   await new Promise<void>((resolve, reject) => {
@@ -103,7 +103,7 @@ describe("a watch of a given client's owner is heard after a reconnect", () => {
 });
 
 describe("nodes of a given client's session whose creates lost their answers, once our lease is over", () => {
-  /** Our lease runs out while the client is cut off; then it gets its session back. */
+  /** Our lease runs out while the client is cut off. Then the client gets its session back. */
   async function leaveInDoubt(server: EmbeddedZooKeeper): Promise<void> {
     let aheadMs = 0;
     const runtime: Runtime = { ...systemRuntime, nowMs: () => systemRuntime.nowMs() + aheadMs };

@@ -34,7 +34,7 @@ function given(): Client {
   return client;
 }
 
-/** The first read that watches a node of this name is refused, as by a server that is too busy. */
+/** The next watching read of such a path is refused, as by a server that is too busy. */
 function refuseWatch(path: RegExp): Fault {
   return server.faults.on({ op: "getData", path }, { do: "answer", err: "ThrottledOp" });
 }

@@ -39,9 +39,9 @@ describe("a concurrency limit", () => {
       for (let n = 0; n < many; n++) limit.leave();
       return performance.now() - startedMs;
     };
-    // The best of a few: what else the machine does makes each of them slower, and none faster.
+    // The best of three runs: other work on the machine makes a run slower, and none faster.
     const tookMs = (many: number): number => Math.min(...[1, 2, 3].map(() => onceMs(many)));
-    // Ten times as many: a hundred times as long when each moves all behind it.
+    // Ten times as many entries. If each step moved all that wait, this would take a hundred times as long.
     expect(tookMs(200_000)).toBeLessThan(40 * Math.max(2, tookMs(20_000)));
   });
 });

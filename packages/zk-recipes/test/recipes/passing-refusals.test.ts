@@ -18,7 +18,7 @@ const passing = [
 const askAgainMs = 250;
 
 let clock: SimulatedRuntime;
-/** Whether each timer that was set, in order, holds the process. */
+/** For each timer in the order of setting: whether it keeps the process alive. */
 let holdsProcess: boolean[];
 let runtime: Runtime;
 

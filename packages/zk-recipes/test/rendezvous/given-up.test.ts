@@ -172,7 +172,7 @@ describe("the last member of a double barrier", () => {
     expect(cut.hits).toHaveLength(1);
     away.release();
     await eventually(() => members(path).length === 1, { what: "the first member alone" });
-    // Behind whatever was sent when contact came back.
+    // This wait ends after everything that was sent when contact came back.
     await locks.barrier("/barriers/none").wait();
     expect(server.operator.getChildren(path)).toHaveLength(1);
     abort.abort(reason);
@@ -205,7 +205,7 @@ describe("a member that has passed a double barrier, in an outage,", () => {
     expect(cut.hits).toHaveLength(1);
     away.release();
     await locks.ready({ waitMs: 10_000 });
-    // Behind whatever was sent when contact came back, and what its answers have led to.
+    // These waits end after everything that was sent when contact came back, and after what its answers have caused.
     for (let looks = 0; looks < 2; looks++) await locks.barrier("/barriers/none").wait();
     expect(members()).toHaveLength(1);
     expect(place.lost.aborted).toBe(false);

@@ -3,7 +3,7 @@ import { startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { expect, onTestFinished, test } from "vitest";
 import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
 
-/** Two providers, of which the second reads the state of before anything was done, until it catches up by a `sync` or a write. */
+/** Two providers. The second one reads the initial state until a `sync` or a write of its own lets it catch up. */
 async function oneBehind(): Promise<{ ahead: ZooKeeperLocks; behind: ZooKeeperLocks }> {
   const server = await startEmbeddedZooKeeper();
   onTestFinished(() => server.stop());

@@ -43,7 +43,7 @@ test("the delete of a ready node whose answer was lost is not sent again, where 
   await member?.leave({ waitMs });
   expect(server.operator.getChildren(path)).toEqual(["ready"]);
   expect(deletes.hits).toHaveLength(0);
-  // The next full round replaces what is left.
+  // The next full round replaces the ready node that is left.
   await (await barrier?.enter({ waitMs }))?.leave({ waitMs });
   expect(server.operator.getChildren(path)).toEqual([]);
 });

@@ -46,7 +46,7 @@ describe.each(Object.keys(writes))("%s", (what) => {
   });
 
   test("is done again on a node of its own that has children", async () => {
-    // A comparison with a number that is not there makes no node.
+    // A comparison with a number that does not exist makes no node.
     if (what.startsWith("compareAndSet")) await locks.atomicLong("jobs").set(0n);
     else await write();
     server.operator.create("/holdfast/jobs/below");

@@ -14,7 +14,7 @@ beforeEach(async () => {
   await locks.ready();
 });
 
-/** Runs `work` before the client is back from the outage that the next request of `op` meets. */
+/** The next request of `op` meets an outage. `work` runs before the client is back. */
 function cutAt(op: "setData" | "create2", when: "before" | "applied", work: () => void): void {
   server.faults.on({ op }, { do: "close", when });
   server.faults.on({ op: "connect" }, { do: "run", call: work });

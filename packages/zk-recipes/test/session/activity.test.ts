@@ -4,7 +4,7 @@ import { Activity } from "../../src/session/lease-clock.js";
 
 const at = (atMs: number) => ({ atMs, wallMs: 0 });
 
-/** Activity of these moments on one connection, with a time-out of 4,000. */
+/** Activity on one connection at these moments, with a time-out of 4,000 ms. */
 function activityAt(...moments: number[]): Activity {
   const activity = new Activity();
   activity.restart(at(0));

@@ -57,7 +57,7 @@ function adopt(client: Client): ZooKeeperSession {
   return session;
 }
 
-/** A session that is connected over a client of its own, and a node that is there. */
+/** A connected session over a user's client that was made for it, and an existing node. */
 async function adoptedWithNode(): Promise<{ client: Client; session: ZooKeeperSession; path: string }> {
   const path = freshPath();
   const client = clientOf();
@@ -125,7 +125,7 @@ describe("a session over a client of the user's", () => {
     );
     session.watchData(`${base}/mine`, { answered: () => {}, fired: () => heard.push("ours") });
     const own: Promise<string>[] = [];
-    // Interleaved within one turn: the order of the bytes has to be the order of the xids.
+    // Requests of both are mixed within one turn: the bytes must leave in the order of the xids.
     for (let number = 0; number < 20; number += 1) {
       session.send("exists", { path: base, watch: false }, () => {});
       own.push(promised((done) => client.exists("/mine", done)));
@@ -210,7 +210,7 @@ describe("a session over a client of the user's", () => {
     await connect(client);
     const session = adopt(client);
     await session.whenConnected();
-    // The library reconnects in the same instant, which may be before the one who took the session over has ended it.
+    // The library reconnects at once, possibly before the client that took the session over has ended it.
     const password = client.getSessionPassword();
     await proxy.setMode("refuse");
     proxy.resetAll();
@@ -296,7 +296,7 @@ describe("what an adopted client does better than before:", () => {
     expect(await promised((done) => client.exists("/", done))).toBe("ok");
   });
 
-  /** How the first request after a cut fares on a node that only its creator may read. */
+  /** How the first request after a cut ends, for a node that only its creator may read. */
   async function readsProtected(harden: boolean): Promise<string> {
     const path = freshPath();
     const client = clientOf();

@@ -5,18 +5,18 @@ import { type StockClient, stockClient } from "./stock-client.js";
 import { createRequest, open, runtime } from "./support.js";
 
 /**
- * One way to use a client, for the library as it comes and for our session: a scenario that is a function of this shows
- * the defect of the first and its absence in the second.
+ * One interface for the library as it comes and for our session. A scenario is a function of this interface. It shows the defect
+ * of the library, and that our session does not have it.
  */
 export interface ClientUnderTest {
   readonly name: "stock" | "ours";
-  /** Whether it says that it is connected. */
+  /** Whether the client says that it is connected. */
   readonly connected: boolean;
-  /** The state it gives when asked, in its own words. */
+  /** The client's state, in its own words. */
   readonly state: string;
-  /** It has reported that its session is over. */
+  /** Whether the client has reported that its session is over. */
   readonly over: boolean;
-  /** What it would have thrown out of a socket handler, which ends the process. */
+  /** Errors that the client would have thrown out of a socket handler, which ends the process. */
   readonly thrown: readonly Error[];
   /** `"ok"`, the error's code or name, or `null` after `withinMs` without a callback. */
   exists(path: string, withinMs?: number): Promise<string | null>;
@@ -27,7 +27,7 @@ export interface ClientUnderTest {
   getData(path: string, withinMs?: number): Promise<string | null>;
   /** Resolves when the watch is armed. */
   watch(path: string, fired: () => void): Promise<void>;
-  /** Many exists watches at once, the paths being absent. */
+  /** Sets many exists watches at once, on paths that do not exist. */
   watchMany(paths: readonly string[], fired: (path: string) => void): Promise<void>;
   /** Several reads in one turn; `callback` is run for each answer and may throw. */
   readMany(path: string, count: number, callback: (index: number) => void): void;
@@ -36,7 +36,7 @@ export interface ClientUnderTest {
   setNextXid(xid: number): void;
 }
 
-/** Operations that the library has no method for. */
+/** Operations for which the library has no method. */
 export type RawOp = "createContainer" | "removeWatches" | "sync";
 
 export interface Wishes {
@@ -80,7 +80,7 @@ function stockUnderTest({ client, manager, states, thrown }: StockClient): Clien
     },
     watch: (path, fired) =>
       new Promise((resolve, reject) => {
-        // The very function, as its identity matters to the library.
+        // The function itself is passed, because the library compares functions by identity.
         client.getData(path, fired, (error) => (error ? reject(error) : resolve()));
       }),
     watchMany: (paths, fired) =>
@@ -116,7 +116,7 @@ function stockUnderTest({ client, manager, states, thrown }: StockClient): Clien
   };
 }
 
-/** A request the library does not know, as a user would first try it: with the library's own request objects. */
+/** Sends a request that the library does not know, with the library's own request objects, as a user would first try. */
 async function stockRaw(
   manager: ConnectionManager,
   op: RawOp,

@@ -2,16 +2,17 @@ import type { Runtime } from "@holdfast/core";
 import { afterAll, vi } from "vitest";
 import { runtime as system } from "./support.js";
 
-/** What a turn is worth. A round trip to a server in this process takes two or three turns. */
+/** The time that a turn counts for. A round trip to a server in this process takes two or three turns. */
 const turnMs = 4;
 
 /**
- * From here on the clock of this process counts its turns instead of time: after each turn of the event loop that took at
- * least a millisecond it is 4 ms later. So a session and its server, both in this process, always have the turns that
- * their time-outs are worth: a machine that is busy with other things slows the clock down with them, and an idle one
- * does not make a test wait for nothing.
+ * From here on the clock of this process counts turns of the event loop instead of time. After each turn that took at least a
+ * millisecond, the clock is 4 ms later. So a session and its server, both in this process, always get the turns that their
+ * time-outs are worth. A machine that is busy with other things slows down the clock too, and on an idle one no test waits for
+ * nothing.
  *
- * For a whole file: sessions that outlive a test keep the clock that they were born with. The next file of the process has real time.
+ * Call it for a whole file: sessions that outlive a test keep the clock with which they were made. The next file of the process
+ * has real time.
  */
 export function countTurns(): void {
   const later = globalThis.setTimeout;
@@ -31,7 +32,7 @@ export function countTurns(): void {
   });
 }
 
-/** A runtime that can be blocked: time passes while nothing runs, then the timers that have become due come first. */
+/** A runtime that can be blocked. Time passes while nothing runs, and then the timers that are due run first. */
 export function blockable(): { readonly runtime: Runtime; block(forMs: number): void } {
   let blockedMs = 0;
   const armed = new Set<() => void>();
@@ -64,7 +65,7 @@ export function blockable(): { readonly runtime: Runtime; block(forMs: number): 
     block(forMs) {
       blockedMs += forMs;
       for (const arm of armed) arm();
-      // Long enough that the event loop runs timers before it reads from sockets.
+      // This takes so long that the event loop runs timers before it reads from sockets.
       const since = process.hrtime.bigint();
       while (process.hrtime.bigint() - since < 3_000_000n);
     },

@@ -110,7 +110,7 @@ describe("a process", () => {
 
   afterAll(() => rmSync(emitted.folder, { recursive: true }));
 
-  /** Runs the fixture in a process of its own. */
+  /** Runs the fixture in its own process. */
   function run(scenario: string, connect: string) {
     const fixture = fileURLToPath(new URL("./fixtures/lone-process.mjs", import.meta.url));
     const child = spawn(process.execPath, [fixture, emitted.sources, scenario, connect], {
@@ -147,7 +147,7 @@ describe("a process", () => {
     await eventually(() => child.output === "armed\n", { what: "the watch" });
     await proxy.setMode("refuse");
     proxy.resetAll();
-    // Longer than an idle process would live on.
+    // An idle process would have exited by then.
     await new Promise((resolve) => setTimeout(resolve, 700));
     expect(child.over).toBe(false);
     await proxy.setMode("ok");

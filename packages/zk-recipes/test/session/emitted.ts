@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 const packages = fileURLToPath(new URL("../../..", import.meta.url));
 
 /**
- * This package and those it imports as JavaScript in a folder of their own, for processes that tests start: Node 20 runs no
- * TypeScript, and a build left in `dist` may be an old one. `sources` is the emitted `src`; `folder` is to be removed.
+ * Compiles this package and those it imports to JavaScript in a separate folder, for processes that tests start: Node 20 runs no
+ * TypeScript, and a build left in `dist` may be an old one. `sources` is the emitted `src`. The caller must remove `folder`.
  */
 export async function emitPackages(): Promise<{ folder: string; sources: string }> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-emitted-"));

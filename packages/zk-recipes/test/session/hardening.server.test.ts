@@ -27,8 +27,8 @@ afterAll(() => server.stop());
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Each scenario says what became of the client. That the stock library shows the defect is what makes a scenario worth its
- * time; as its version is pinned, a full run shows it and the others do not.
+ * Each scenario returns what became of the client. A scenario is worth its time only because the stock library shows the defect.
+ * As the library's version is pinned, only a full run checks that.
  */
 const fullRun = process.env.HOLDFAST_FULL === "1";
 console.log(`share ${fullRun ? 11 : 0}/11 scenarios on the stock library`);
@@ -38,7 +38,7 @@ function testStock(title: string, body: () => Promise<void>): void {
 
 describe("what the library gets wrong and the session does not:", () => {
   describe("a silent peer", () => {
-    /** Whether the client has noticed, within two time-outs, that the peer in its hole is of no use. */
+    /** Whether the client notices within two time-outs that the peer is silent. */
     async function noticed(make: MakeClient): Promise<boolean> {
       const proxy = await startProxy({ target: server.connectString });
       onTestFinished(() => proxy.close());
@@ -105,7 +105,7 @@ describe("what the library gets wrong and the session does not:", () => {
       const answer = client.getData(path);
       await cut;
       expect(await answer).not.toBe("ok");
-      // At once, so that what answers is the reconnected session and not a new one.
+      // The client asks again at once, so that the reconnected session answers and not a new one.
       for (let attempt = 0; attempt < 15; attempt += 1) {
         if ((await client.getData(path, 100)) === "ok") return true;
         await pause(50);
@@ -145,7 +145,7 @@ describe("what the library gets wrong and the session does not:", () => {
   });
 
   describe("the end of the session while a request waits", () => {
-    /** How a request ends that was made while the link was down, when the session turns out to be over. */
+    /** How a request ends that was made while the link was down, if the session turns out to be over. */
     async function outcome(make: MakeClient): Promise<string | null> {
       const scripted = await ScriptedServer.start();
       const client = await make(scripted.connectString, { sessionTimeoutMs: 2_000 });
@@ -167,7 +167,7 @@ describe("what the library gets wrong and the session does not:", () => {
   });
 
   describe("a client that only receives", () => {
-    /** Whether the session lives after three time-outs of nothing but notifications. */
+    /** Whether the session still lives after three time-outs in which only notifications came. */
     async function survives(make: MakeClient): Promise<boolean> {
       const other = open(server.connectString);
       await other.whenConnected();
@@ -255,7 +255,7 @@ describe("what the library gets wrong and the session does not:", () => {
   });
 
   describe("a callback that throws", () => {
-    /** Which of ten answers in one chunk have been handed on before anything else arrives. */
+    /** Which of ten answers in one chunk were passed on before anything else arrived. */
     async function handled(
       make: MakeClient,
     ): Promise<{ client: ClientUnderTest; done: number[]; uncaught: string[] }> {
@@ -306,7 +306,7 @@ describe("what the library gets wrong and the session does not:", () => {
       const proxy = await startZooKeeperProxy({ target: server.connectString });
       onTestFinished(() => proxy.close());
       const client = await make(proxy.connectString, { sessionTimeoutMs: 9_000 });
-      await client.exists("/"); // whatever a client sends by itself at the start has passed
+      await client.exists("/"); // by now everything that a client sends by itself at the start has passed
       proxy.holdReply({ op: "exists", until: "ping" });
       return client.exists("/", 1_000);
     }

@@ -70,7 +70,7 @@ describe("the lease clock", () => {
     clocks.wallMs = 101;
     expect(lease.untilMs()).toBe(-Infinity);
     expect(lease.endMs()).toBe(3_900);
-    // Sent after the sleep, and proves an activity from before it.
+    // This proof was sent after the sleep, and proves an activity from before it.
     lease.prove({ atMs: 0, wallMs: 0 }, 4_000, { atMs: 1, wallMs: 102 });
     expect(lease.untilMs()).toBe(3_799);
     clocks.wallMs = -3_600_000;

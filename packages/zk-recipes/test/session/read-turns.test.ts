@@ -4,7 +4,7 @@ import { ReadTurns } from "../../src/client/read-turns.js";
 import { ScriptedServer, someStat } from "./scripted-server.js";
 import { open, runtime as system } from "./support.js";
 
-/** A clock that work moves, an event loop that turns only when the test turns it, and a socket. */
+/** A clock that moves by work, an event loop that turns when the test turns it, and a socket. */
 class Scene {
   nowMs = 1_000;
   readonly calls: string[] = [];
@@ -96,7 +96,7 @@ const perAnswer = 5_000;
 const answers = 4;
 const path = (n: number): string => `/locks/${String(n).padStart(100, "0")}`;
 
-/** How many entries each turn of the event loop adds. */
+/** How many entries were added in each turn of the event loop. `most` gives the highest number. */
 function countPerTurn(entries: readonly unknown[]): { most(): number } {
   let going = true;
   let before = 0;
@@ -133,7 +133,7 @@ describe("a session that bounds its turns", () => {
     const expected: string[] = [];
     const asked: number[] = [];
     server.onRequest = ({ op, xid }, connection) => {
-      // A server that has said goodbye answers nothing more: bytes from then on would make a reset of the end.
+      // After the server has ended its side it answers nothing more: further bytes would turn the end into a reset.
       if (op !== "exists") return connection.socket.writableEnded;
       if (asked.length === answers) return false;
       asked.push(xid);
@@ -159,7 +159,7 @@ describe("a session that bounds its turns", () => {
     await eventually(() => session.connection === 2, { what: "the next connection", withinMs: 60_000 });
     expect(heard.slice(0, expected.length)).toEqual(expected);
     expect(heard[expected.length]).toBe("suspended");
-    // Two pieces of 64 KiB, and what little is read before the socket stops.
+    // At most two pieces of 64 KiB, and the little that is read before the socket stops.
     const bytesOfEvent = 4 + 16 + 8 + 4 + path(0).length;
     expect(perTurn.most()).toBeLessThan((3 * 65_536) / bytesOfEvent);
   });

@@ -81,7 +81,7 @@ describe("requests", () => {
     expect(session.connection).toBe(1);
   });
 
-  // The names of a listing are decoded later than it comes; whether it is one is seen at once.
+  // The names of a listing are decoded later. Whether the answer is a listing at all is checked at once.
   test.each(["exists", "getChildren2"] as const)(
     "whose answer is nonsense have an unknown outcome, and the session goes to the next connection: %s",
     async (op) => {
@@ -166,7 +166,7 @@ describe("requests", () => {
 
   test("10,000 in one turn are all answered in order", async () => {
     const server = await ScriptedServer.start();
-    server.timeoutMs = 30_000; // the session is not the subject, and a slow machine takes a while over so many
+    server.timeoutMs = 30_000; // the session is not the subject, and a slow machine needs time for so many
     const session = await connected(server);
     const done: number[] = [];
     await new Promise<void>((resolve) => {
@@ -231,7 +231,7 @@ describe("callbacks", () => {
     const session = await connected(server);
     const order: string[] = [];
     await new Promise<void>((resolve) => {
-      // All three frames come in one chunk: code behind an await runs after the last of them.
+      // All three frames come in one chunk. Code after an `await` runs after the last of them.
       session.watchData("/watched", {
         answered: () => {
           order.push("answered");
@@ -267,7 +267,7 @@ describe("watches", () => {
       });
       return { handle, ready };
     };
-    /** Everything sent before has been handled. */
+    /** Waits until everything sent before has been handled. */
     const settle = () => session.request("sync", { path: "/" });
     return { server, session, heard, watch, settle };
   }
@@ -317,7 +317,7 @@ describe("watches", () => {
 
   test("of nodes whose paths do not fit into one request are asked for by several, in order", async () => {
     const server = await ScriptedServer.start();
-    server.timeoutMs = 30_000; // the session is not the subject, and a slow machine takes a while over so much
+    server.timeoutMs = 30_000; // the session is not the subject, and a slow machine needs time for so much
     const session = await connected(server);
     const paths = ["a", "b", "c"].map((letter) => `/${letter.repeat(400_000)}`);
     const answered: (string | undefined)[] = [];
@@ -401,7 +401,7 @@ describe("watches", () => {
     const { server, heard, watch, settle } = await armed();
     watch("a");
     await settle();
-    // The event was on its way when b's read was sent: it is not b's.
+    // The event was on its way when b's read was sent, so it does not belong to b.
     server.onRequest = (request, connection) => {
       if (request.op === "getData") connection.event("data-changed", "/w");
       return false;

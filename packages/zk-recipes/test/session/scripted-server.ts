@@ -30,11 +30,11 @@ export interface ScriptedRequest {
   readonly atMs: number;
 }
 
-/** What the script may do on one connection. Frames are collected and leave together in one chunk on `flush`. */
+/** The calls of a test on one connection. Frames are collected, and `flush` sends them in one chunk. */
 export class ScriptedConnection {
   readonly socket: Socket;
   readonly requests: ScriptedRequest[] = [];
-  /** Bytes of each chunk as it arrived. */
+  /** The number of bytes in each chunk as it arrived. */
   readonly chunks: number[] = [];
   handshake: ConnectRequest | null = null;
   /** Answers the handshake with a session. */
@@ -52,7 +52,7 @@ export class ScriptedConnection {
     this.raw(encodeFrame(encodeConnectResponse(response))).flush();
   }
 
-  /** `op`s of all requests so far but pings. */
+  /** The `op` of each request so far, except pings. */
   get ops(): OpName[] {
     return this.requests.map((request) => request.op).filter((op) => op !== "ping");
   }
@@ -83,15 +83,15 @@ export class ScriptedConnection {
   }
 }
 
-/** A server that does what no real one does on demand. By default it answers keep-alives, pings and the end. */
+/** A server that does on demand what no real server does. By default it answers keep-alives, pings and the end. */
 export class ScriptedServer {
   readonly connections: ScriptedConnection[] = [];
   timeoutMs = 2_000;
   sessionId = 0x1234n;
-  /** `null`: no answer to the handshake; `"expired"`: time-out 0. */
+  /** `null`: the handshake gets no answer. `"expired"`: the answer has time-out 0. */
   greet: (connection: ScriptedConnection, request: ConnectRequest) => "welcome" | "expired" | null = () =>
     "welcome";
-  /** `true`: handled; otherwise the default answer is given. */
+  /** `true`: the request was handled here. Otherwise the default answer is given. */
   onRequest: (request: ScriptedRequest, connection: ScriptedConnection) => boolean | undefined = () => false;
   #server!: Server;
 
@@ -123,7 +123,7 @@ export class ScriptedServer {
     await closed;
   }
 
-  /** The answers of a server on which nothing exists and everything may be created. */
+  /** Answers as a server on which nothing exists and everything may be created. */
   answer(request: ScriptedRequest, connection: ScriptedConnection): void {
     const { xid, op } = request;
     if (op === "ping") connection.reply(xids.ping, "ping", undefined, 1n);
@@ -185,7 +185,7 @@ export const someStat: ResponseOf<"exists">["stat"] = {
   pzxid: 1n,
 };
 
-/** The path of a request that has one. */
+/** The path of a request of a kind that has one. */
 export function pathOf(request: ScriptedRequest): string {
   return decodeRequest(request.op as "exists" | "sync", request.body).path as string &
     RequestOf<"sync">["path"];

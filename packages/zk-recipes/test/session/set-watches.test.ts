@@ -19,7 +19,7 @@ describe("the pieces of setWatches", () => {
         expect(pieces.flatMap(({ childWatches }) => childWatches)).toEqual(child);
         for (const piece of pieces) {
           expect(piece.relativeZxid).toBe(zxid);
-          // The frame's length and the request header come on top.
+          // The frame's length and the request header are added to that.
           expect(encodeRequest("setWatches", piece).length + 12).toBeLessThanOrEqual(maxPieceBytes);
         }
       }),

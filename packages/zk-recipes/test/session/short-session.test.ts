@@ -12,6 +12,6 @@ test("a server that grants sessions of 100 ms is not greeted again and again, an
   const locks = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 100 });
   onTestFinished(async () => void (await locks.close({ releaseTimeoutMs: 500 })));
   for (let grants = 0; grants < 10; grants++) await (await locks.mutex("a").acquire()).release();
-  // A session that a busy machine has lost is opened again: some, and not one for each turn of the event loop.
+  // A session that was lost on a busy machine is opened again. That may be some, but not one for each turn of the event loop.
   expect(greetings.hits.length).toBeLessThan(100);
 });

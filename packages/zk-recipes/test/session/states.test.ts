@@ -31,7 +31,7 @@ const swallow =
     ops.includes(op);
 
 describe("the lease", () => {
-  /** Refuses keep-alives as an overloaded server does, so that only what a test sends proves anything. */
+  /** Refuses keep-alives as an overloaded server does. So only requests that the test sends prove anything. */
   const refuseSyncs = (server: ScriptedServer): void => {
     server.onRequest = (request, connection) => {
       if (request.op !== "sync") return false;
@@ -40,7 +40,7 @@ describe("the lease", () => {
     };
   };
 
-  /** Sends a read, so that there is activity, and waits until it is old enough for a proof to count it. */
+  /** Sends a read as activity, and waits until it is old enough for a proof to count it. */
   const activity = async (session: ZooKeeperSession): Promise<number> => {
     const greetedMs = runtime.nowMs();
     await eventually(() => runtime.nowMs() > greetedMs + 60, { what: "a moment apart from the greeting" });
@@ -58,7 +58,7 @@ describe("the lease", () => {
     await outcomeOf(session, "delete", { path: "/a", version: -1 });
     expect(session.leaseUntilMs()).toBe(first);
     await eventually(() => session.leaseUntilMs() > first, { what: "the second keep-alive" });
-    // 2,000 ms less the margin of 100 and the quarter.
+    // The time-out of 2,000 ms, less the margin of 100 ms and a quarter of the time-out.
     expect(session.leaseUntilMs()).toBeLessThanOrEqual(runtime.nowMs() + 1_400);
   });
 
@@ -113,7 +113,7 @@ describe("the lease", () => {
     const session = await connectedTo(server);
     const states = statesOf(session);
     await eventually(() => server.last.ops.length >= 5, { what: "five keep-alives" });
-    // It would be suspended after two thirds of the time-out without one.
+    // Without a proof it would be suspended after two thirds of the time-out.
     expect(states).toEqual([]);
   });
 
@@ -223,7 +223,7 @@ describe("the lease", () => {
       expect(session.lossReason).toBe("lease");
       expect(session.leaseUntilMs()).toBeLessThan(loop.runtime.nowMs());
       await eventually(() => session.state === "lost", { what: "the loss" });
-      // The answer of the scripted server was on its way before the block; the event too.
+      // The answer of the scripted server was on its way before the block, and so was the event.
       expect(heard.filter((word) => word === "fired")).toEqual([]);
     },
   );
@@ -245,9 +245,9 @@ describe("servers that accept and stay mute", () => {
     });
     const startMs = performance.now();
     await session.whenConnected();
-    // Two shares of 3,000 / 3 / 2 each.
+    // Two servers get a share of 3,000 / 3 / 2 ms each.
     expect(performance.now() - startMs).toBeGreaterThanOrEqual(990);
-    // A server that is not left costs the whole time-out.
+    // If a mute server were not left, it would cost the whole time-out.
     expect(performance.now() - startMs).toBeLessThan(3_000);
     expect([first, second, third].map(({ connections }) => connections.length)).toEqual([1, 1, 1]);
   });
@@ -288,7 +288,7 @@ describe("a mute server that comes after a cut", () => {
       runtime: { ...runtime, random: () => 0.999_999 }, // leaves the order of the servers as it is
     });
     await session.whenConnected();
-    // Past the first keep-alive and the look at its answer, so that nothing but the next keep-alive is due.
+    // Waits past the first keep-alive and the look at its answer. Then only the next keep-alive is due.
     await eventually(() => first.last.ops.includes("sync"), { what: "a keep-alive" });
     await outcomeOf(session, "exists", { path: "/a", watch: false }); // answered after the keep-alive
     const cutMs = performance.now();
@@ -298,7 +298,7 @@ describe("a mute server that comes after a cut", () => {
       everyMs: 5,
     });
     expect(third.connections.length).toBe(1);
-    // 4,200 / 3 / 2, where the next keep-alive was due after 1,400.
+    // The share is 4,200 / 3 / 2 = 700 ms. The next keep-alive was due only after 1,400 ms.
     expect(performance.now() - cutMs).toBeLessThan(1_100);
   });
 });
@@ -339,7 +339,7 @@ describe("a session", () => {
     server.onRequest = (request, connection) => {
       if (request.op !== "exists") return false;
       connection.reply(request.xid, "exists", { stat: someStat }).flush();
-      // Blocked in a socket's callback, so that timers are the first to run after it, with the answer still unread.
+      // Blocks in a callback of a socket. So timers run first after it, while the answer is still unread.
       loop.block(4_100);
       return true;
     };
@@ -358,7 +358,7 @@ describe("a session", () => {
       held.push(request.xid);
       const [first, second] = held;
       if (first === undefined || second === undefined) return true;
-      // The second answer is out of turn, which ends the connection before its socket is closed.
+      // The second answer is out of turn. That ends the connection before its socket is closed.
       const response = { stat: someStat };
       connection
         .reply(first, "exists", response)
@@ -370,7 +370,7 @@ describe("a session", () => {
     const first = session.request("exists", { path: "/a", watch: false });
     session.send("exists", { path: "/b", watch: false }, () => {});
     await first;
-    // Code that repeats a refused request as long as the state says connected would never yield again.
+    // Code that repeats a refused request as long as the state is "connected" would never yield again.
     expect(session.state).toBe("suspended");
     const refused = await outcomeOf(session, "getData", { path: "/b", watch: false });
     expect(refused.ok ? null : refused.error.name).toBe("NotConnectedError");
@@ -401,7 +401,7 @@ describe("a session", () => {
     const session = openTo(server);
     await expect(session.whenConnected({ waitMs: 500 })).rejects.toThrow(/the server has made no session/);
     expect(session.state).toBe("connecting");
-    // The pauses begin with 25 ms at least, and double.
+    // The pauses begin with at least 25 ms, and double.
     expect(server.connections.length).toBeLessThan(10);
     server.greet = () => "welcome";
     await session.whenConnected();
@@ -473,7 +473,7 @@ describe("answers that a server sits on", () => {
     const pings = server.last.requests.filter(({ op }) => op === "ping").map(({ atMs }) => atMs - sentMs);
     for (const [index, dueMs] of [100, 200, 400].entries()) {
       expect(pings[index]).toBeGreaterThanOrEqual(dueMs - 5);
-      // How late a timer may be on a busy machine is no business of this test.
+      // A timer may be late on a busy machine. That is not the subject of this test.
       expect(pings[index]).toBeLessThan(10 * dueMs);
     }
   });
@@ -485,7 +485,7 @@ describe("answers that a server sits on", () => {
     let late = 0;
     for (let sentMs = performance.now(); sentMs < endMs; sentMs = performance.now()) {
       await session.request("exists", { path: "/a", watch: false });
-      // On a busy machine some may take as long as those that are chased.
+      // On a busy machine some answers may take as long as those that are chased.
       if (performance.now() - sentMs > 90) late += 1;
     }
     expect(server.last.requests.filter(({ op }) => op === "ping").length).toBeLessThanOrEqual(late);
@@ -553,7 +553,7 @@ describe("a new connection", () => {
 
   test("gets many watches in pieces of at most 128 KiB, all counting from the same zxid", async () => {
     const server = await ScriptedServer.start();
-    server.timeoutMs = 30_000; // no keep-alive comes between
+    server.timeoutMs = 30_000; // no keep-alive comes in between
     let zxid = 40n;
     server.onRequest = (request, connection) => {
       if (request.op !== "exists") return false;
@@ -568,7 +568,7 @@ describe("a new connection", () => {
     );
     for (const path of paths) session.watchExists(path, { answered: () => {}, fired: () => {} });
     await eventually(() => zxid === 5_040n, { what: "the watches" });
-    // Zxids that are none must not count: an unknown operation is answered with -1, auth with 0.
+    // Numbers that are no zxids must not count: an unknown operation is answered with -1, auth with 0.
     server.onRequest = (request, connection) => {
       if (request.op !== "getData") return false;
       connection.refuse(request.xid, errorCodes.Unimplemented, -1n).flush();
@@ -609,7 +609,7 @@ describe("a new connection", () => {
       if (request.op === "setWatches") connection.event("deleted", paths[0] as string);
       return false;
     };
-    // Each piece takes as long as a turn may.
+    // Each piece takes as long as one turn may take.
     stepMs = 10;
     server.last.socket.destroy();
     await eventually(() => session.connection > 1 && session.state === "connected", {
@@ -624,7 +624,7 @@ describe("a new connection", () => {
 
   test("that breaks between two pieces is followed by one that counts from before the first", async () => {
     const server = await ScriptedServer.start();
-    server.timeoutMs = 30_000; // no keep-alive comes between
+    server.timeoutMs = 30_000; // no keep-alive comes in between
     server.onRequest = (request, connection) => {
       if (request.op !== "exists") return false;
       connection.refuse(request.xid, errorCodes.NoNode, 7n).flush();
@@ -687,7 +687,7 @@ describe("a new connection", () => {
     await eventually(() => session.connection === 3 && session.state === "connected", {
       what: "the third connection",
     });
-    // Sent before the session was connected, and by now perhaps not yet read.
+    // `setWatches` was sent before the session counted as connected, so the server may not have read it yet.
     await session.request("sync", { path: "/" });
     expect(server.last.ops).toContain("setWatches");
   });

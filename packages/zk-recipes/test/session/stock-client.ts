@@ -4,27 +4,27 @@ import { onTestFinished } from "vitest";
 import { type ConnectionManager, managerOf } from "../../src/client/library.js";
 import { parseConnectString } from "../../src/session/connect-string.js";
 
-/** The library as it comes, with what it does made visible. */
+/** The library as it comes, with what it does made visible to the test. */
 export interface StockClient {
   readonly client: Client;
   readonly manager: ConnectionManager;
   /** Every state it reported, in order. */
   readonly states: readonly string[];
-  /** What it would have thrown out of a socket handler, which ends the process. */
+  /** Errors that it would have thrown out of a socket handler, which ends the process. */
   readonly thrown: readonly Error[];
-  /** `connect()`, and wait for it. */
+  /** Calls `connect()` and waits until it is connected. */
   connected(): Promise<void>;
 }
 
 export interface StockOptions {
   readonly sessionTimeoutMs: number;
-  /** How often it sends a request again that was cut off. Default 0, as the library has it. */
+  /** How often it repeats a request that was cut off. Default 0, as in the library. */
   readonly retries?: number;
-  /** The longest pause after a round of servers. Default 1,000, as the library has it. */
+  /** The longest pause after a round of servers. Default 1,000, as in the library. */
   readonly spinDelayMs?: number;
 }
 
-/** Not connected yet; servers are tried in the order given. Whatever state it is in when the test ends, nothing of it stays. */
+/** Is not connected yet, and tries servers in the order given. When the test ends, nothing of it stays, whatever its state. */
 export function stockClient(connect: string, options: StockOptions): StockClient {
   const { sessionTimeoutMs, retries = 0, spinDelayMs = 1_000 } = options;
   const client = zookeeper.createClient(connect, {
@@ -50,7 +50,7 @@ export function stockClient(connect: string, options: StockOptions): StockClient
   };
 }
 
-/** Its own handlers, with what comes out of them kept from ending the process. */
+/** Keeps the library's own handlers, but catches what they throw, so that it does not end the process. */
 function catchThrown(manager: ConnectionManager): Error[] {
   const thrown: Error[] = [];
   const prototype = Object.getPrototypeOf(manager) as ConnectionManager;
@@ -60,7 +60,7 @@ function catchThrown(manager: ConnectionManager): Error[] {
     try {
       prototype.onSocketData.call(manager, chunk);
     } catch (error) {
-      // It calls itself for the next frame: only the outermost call is the socket's.
+      // The handler calls itself for the next frame. Only the outermost call is the socket's.
       if (depth > 1) throw error;
       thrown.push(error as Error);
     } finally {

@@ -14,7 +14,7 @@ countTurns();
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The stock library must show each defect, or its absence in our session says nothing. */
+/** The stock library must show each defect. Otherwise its absence in our session proves nothing. */
 describe("closing, as the library does it and as we do:", () => {
   describe("before there is any socket", () => {
     test("is a TypeError with stock", async () => {
@@ -48,7 +48,7 @@ describe("closing, as the library does it and as we do:", () => {
       const session = open(server.connectString);
       await session.close();
       expect(session.state).toBe("closed");
-      await pause(50); // a socket would be there by now
+      await pause(50); // by now there would be a socket
       expect(server.connections.filter(({ socket }) => !socket.destroyed)).toEqual([]);
     });
   });
@@ -70,7 +70,7 @@ describe("closing, as the library does it and as we do:", () => {
       client.close();
       server.last.welcome();
       await eventually(() => thrown.length > 0, { what: "the exception" });
-      // Half of the session's id, read as an error code.
+      // This is half of the session's id, read as an error code.
       expect(thrown[0]?.message).toBe(`Unknown code: ${server.sessionId}`);
     });
 
@@ -175,11 +175,11 @@ describe("closing, as the library does it and as we do:", () => {
   });
 
   describe("during a connect that takes long", () => {
-    /** Timers set from now on that are neither over nor cancelled, and would hold a process. */
+    /** Delays of the timers set from now on that are neither over nor cancelled, and that would keep a process alive. */
     function armedTimers(): () => number[] {
       const armed = new Map<NodeJS.Timeout, number>();
       const { setTimeout: set, clearTimeout: clear } = globalThis;
-      // Not spies: those are restored once more when the file is over, and the clock that was fake before would come back.
+      // No spies are used. They are restored once more at the end of the file, which would bring back the earlier fake clock.
       globalThis.setTimeout = ((run: (...args: unknown[]) => void, delayMs: number, ...args: unknown[]) => {
         const timer = set(() => {
           armed.delete(timer);
@@ -199,7 +199,7 @@ describe("closing, as the library does it and as we do:", () => {
       return () => [...armed].filter(([timer]) => timer.hasRef()).map(([, delayMs]) => delayMs);
     }
 
-    /** A name that is being looked up for as long as the test lasts. */
+    /** A name whose look-up lasts as long as the test. */
     function slowName(): { connect: string; asked: () => boolean } {
       const lookup = vi.spyOn(dns, "lookup").mockImplementation((() => {}) as unknown as typeof dns.lookup);
       onTestFinished(() => lookup.mockRestore());

@@ -21,7 +21,7 @@ afterAll(() => server.stop());
 
 const wishes = { sessionTimeoutMs: 9_000 };
 
-/** The stock library must show each defect, or its absence in our session says nothing. */
+/** The stock library must show each defect. Otherwise its absence in our session proves nothing. */
 describe("what a real server makes of the library and of us:", () => {
   test("a node created by stock with the container's flag stays when it is empty, ours is reaped", async () => {
     const [theirs, mine] = [freshPath(), freshPath()];
@@ -33,7 +33,7 @@ describe("what a real server makes of the library and of us:", () => {
     );
     expect(created).toBeFalsy();
     await session.request("createContainer", createRequest(mine, CreateFlags.container));
-    // Theirs is emptied first: the round of the server that takes ours has seen it too.
+    // The library's node is emptied first. So the server's round that deletes our node has seen the library's node too.
     for (const parent of [theirs, mine]) {
       await session.request("create2", createRequest(`${parent}/child`));
       await session.request("delete", { path: `${parent}/child`, version: -1 });

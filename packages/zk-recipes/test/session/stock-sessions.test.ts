@@ -14,13 +14,13 @@ countTurns();
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The next handshakes are not answered, and the present connection is gone. */
+/** Ends the present connection, and leaves the next handshakes without an answer. */
 function cutOff(server: ScriptedServer): void {
   server.greet = () => null;
   server.last.socket.destroy();
 }
 
-/** The session is over at the server, which says so and hangs up. */
+/** Ends the session at the server, which reports that at the next handshake and then closes the connection. */
 function expire(server: ScriptedServer): void {
   server.greet = ({ socket }) => {
     setImmediate(() => socket.end());
@@ -29,7 +29,7 @@ function expire(server: ScriptedServer): void {
   server.last.socket.destroy();
 }
 
-/** The stock library must show each defect, or its absence in our session says nothing. */
+/** The stock library must show each defect. Otherwise its absence in our session proves nothing. */
 describe("what becomes of a session over the library and over us:", () => {
   describe("a session that the server has expired", () => {
     async function aftermath(make: MakeClient): Promise<{ state: string; later: string | null }> {
@@ -37,7 +37,7 @@ describe("what becomes of a session over the library and over us:", () => {
       const client = await make(server.connectString, { sessionTimeoutMs: 2_000 });
       expire(server);
       await eventually(() => client.over && !client.connected, { what: "the end of the session" });
-      await pause(50); // for what stock says after that
+      await pause(50); // in this time stock may report more
       return { state: client.state, later: await client.exists("/a") };
     }
 
@@ -118,7 +118,7 @@ describe("what becomes of a session over the library and over us:", () => {
   describe("a write asked for while the link is down, whose caller has given up", () => {
     async function fate(make: MakeClient): Promise<{ answer: string | null; sentLater: boolean }> {
       const server = await ScriptedServer.start();
-      // Twice, so that stock goes on at once after the attempt that is not answered.
+      // The server is named twice, so that stock goes on at once after the attempt without an answer.
       const both = `${server.connectString},${server.connectString}`;
       const client = await make(both, { sessionTimeoutMs: 2_000 });
       cutOff(server);
@@ -139,7 +139,7 @@ describe("what becomes of a session over the library and over us:", () => {
   });
 
   describe("a create whose connection ends before the answer", () => {
-    /** How often the server saw it. */
+    /** Counts how often the server received the create. */
     function counting(server: ScriptedServer): () => number {
       let creates = 0;
       server.onRequest = (request: ScriptedRequest, connection: ScriptedConnection) => {
@@ -185,7 +185,7 @@ describe("what becomes of a session over the library and over us:", () => {
       });
       await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
       const address = `127.0.0.1:${(mute.address() as { port: number }).port}`;
-      // Twice, as with one server it would look for a second one in vain, which is an uncaught TypeError.
+      // The server is named twice. With one server the library would look for a second one, which is an uncaught TypeError.
       const { client } = stockClient(`${address},${address}`, { sessionTimeoutMs: 2_000 });
       onTestFinished(() => void mute.close());
       const sockets: Socket[] = [];
@@ -198,7 +198,7 @@ describe("what becomes of a session over the library and over us:", () => {
       expect([...received].sort((a, b) => a - b)).toEqual([0, 2 * greetingBytes]);
     });
 
-    // There is no connect() to call twice: a session dials from the start, and a caller that needs it waits.
+    // Our session has no connect() to call twice: it dials from the start, and a caller that needs a connection waits.
     test("is not possible with us: one socket serves all calls that wait", async () => {
       const server = await ScriptedServer.start();
       const session = open(server.connectString);
@@ -210,7 +210,7 @@ describe("what becomes of a session over the library and over us:", () => {
   });
 
   describe("what waits for a connection that takes three attempts", () => {
-    /** What the server gets at last of a credential, a watch, and a request made while the link was down. */
+    /** The order in which the server at last gets a credential, a watch, and a request made while the link was down. */
     async function order(adopted: "never" | "before" | "at the third attempt"): Promise<string[]> {
       const server = await ScriptedServer.start();
       const threefold = Array.from({ length: 3 }, () => server.connectString).join(",");

@@ -11,7 +11,7 @@ countTurns();
 
 const wishes = { sessionTimeoutMs: 9_000 };
 
-/** The stock library must show each defect, or its absence in our session says nothing. */
+/** The stock library must show each defect. Otherwise its absence in our session proves nothing. */
 describe("what becomes of watches with the library and with us:", () => {
   describe("one function that watches one path twice", () => {
     async function calls(make: MakeClient): Promise<number> {
@@ -66,7 +66,7 @@ describe("what becomes of watches with the library and with us:", () => {
       return server;
     }
 
-    /** A promise is the only way to read with stock in order not to nest callbacks; what is behind `await` runs last. */
+    /** Without nested callbacks, a promise is the only way to read with stock. Code after `await` runs last. */
     test("is heard before what waits for the read's promise with stock", async () => {
       const server = await scripted();
       const { client, connected } = stockClient(server.connectString, wishes);
@@ -112,7 +112,7 @@ describe("what becomes of watches with the library and with us:", () => {
       const header = encodeReplyHeader({ xid: xids.event, zxid: -1n, err: 0 });
       server.onRequest = (request, connection) => {
         if (request.op !== "getData") return false;
-        // The answer comes behind the event, in one chunk with it.
+        // The answer comes after the event, in the same chunk.
         const answer = { data: null, stat: someStat };
         connection.raw(encodeFrame(header, body)).reply(request.xid, "getData", answer).flush();
         return true;

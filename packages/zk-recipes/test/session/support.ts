@@ -8,7 +8,7 @@ import { openSession } from "../../src/session/open-session.js";
 import type { SessionOptions } from "../../src/session/options.js";
 import type { Outcome, ZooKeeperSession } from "../../src/session/types.js";
 
-/** The machine's clocks; tests that bend time replace a part of it. */
+/** The machine's clocks. Tests that change time replace a part of them. */
 export const runtime: Runtime = {
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
@@ -21,7 +21,7 @@ export const runtime: Runtime = {
   },
 };
 
-/** A session that is closed when the test ends, whatever its outcome. */
+/** A session that is closed when the test ends, whatever its result. */
 export function open(connect: string, options: Partial<SessionOptions> = {}): ZooKeeperSession {
   const session = openSession({
     servers: parseConnectString(connect).servers,
@@ -44,7 +44,7 @@ export function statesOf(session: ZooKeeperSession): string[] {
   return states;
 }
 
-/** `send` as a promise for the outcome, which never rejects. */
+/** Calls `send` and resolves to the outcome. Never rejects. */
 export function outcomeOf<
   K extends "create2" | "delete" | "exists" | "getChildren2" | "getData" | "setData" | "sync" | "multi",
 >(session: ZooKeeperSession, op: K, request: RequestOf<K>): Promise<Outcome<ResponseOf<K>>> {

@@ -14,7 +14,7 @@ let terminator: Server;
 let ca: Buffer;
 const links = new Set<{ destroy(): void }>();
 
-/** A certificate for localhost that lives as long as the test. */
+/** A certificate for localhost that is valid for two days. */
 function selfSigned(): { key: Buffer; cert: Buffer } {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-tls-"));
   try {

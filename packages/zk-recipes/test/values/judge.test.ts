@@ -18,7 +18,7 @@ describe("a write whose answer was lost", () => {
     expect(judge(at(3), found(4, theirs), ours)).toBe("passed-over");
     expect(judge(at(3), found(4, null), ours)).toBe("passed-over");
     expect(judge(null, found(0, theirs), ours)).toBe("passed-over");
-    // The count of writes goes on below zero behind the last positive one.
+    // After the highest positive number, the count of writes goes on below zero.
     expect(judge(at(2 ** 31 - 1), found(-(2 ** 31), theirs), ours)).toBe("passed-over");
   });
 

@@ -22,7 +22,7 @@ test("updates of one value that an outage finds waiting reject together, and wha
   );
   const tookMs = performance.now() - startedMs;
   for (const end of ends) expect(end).toMatchObject({ status: "rejected", reason: { code: "HF_BACKEND" } });
-  // The first waits for contact in vain, then those behind it together, then all of them once more.
+  // First the first update waits for contact in vain, then all those behind it together, then all of them once more.
   expect(tookMs).toBeGreaterThan(1_000);
   expect(tookMs).toBeLessThan(3_000);
   away.release();

@@ -43,7 +43,7 @@ function say(label: string, runtime: Runtime = systemRuntime): Promise<void> {
   return announce(settings, hold, Buffer.from(label));
 }
 
-/** What the pending write wants to put there. */
+/** The text that the pending write would put into the node. */
 async function written(): Promise<string> {
   await expect.poll(() => session.has("setData")).toBe(true);
   const { request } = session.pending("setData");

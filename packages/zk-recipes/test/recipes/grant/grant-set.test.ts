@@ -7,7 +7,7 @@ import { SessionContext } from "../../../src/recipes/session-context.js";
 import { delivered, RecordedState } from "../support/recorded-attempt.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";
 
-/** More than are notified in the turn of the event loop in which something happens. */
+/** More holds than are notified in one turn of the event loop. */
 const many = 100;
 
 interface Hold {
@@ -19,7 +19,7 @@ let session: ScriptedSession;
 let holds: Hold[];
 
 beforeEach(() => {
-  // Each look at the clock takes as long as many items.
+  // Each reading of the clock adds 1 ms, as if many items had been handled meanwhile.
   let nowMs = 0;
   const runtime: Runtime = Object.create(systemRuntime, { nowMs: { value: () => ++nowMs } });
   session = new ScriptedSession();

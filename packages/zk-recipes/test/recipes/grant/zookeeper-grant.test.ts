@@ -38,7 +38,7 @@ function grant(revocable = false): void {
   heard = state.heard;
 }
 
-/** A grant whose caller does not have it yet. */
+/** A grant that was not delivered to its caller yet. */
 function grantUndelivered(): void {
   make();
   state = new RecordedState(false);
@@ -196,7 +196,7 @@ describe("a grant whose caller does not have it yet, and whose node is reported 
     const proven = hold.prove();
     session.cut();
     session.mend();
-    // The grants that are in doubt are looked at too.
+    // Grants in doubt are looked at as well.
     for (const sync of session.sent.filter(({ op }) => op === "sync")) session.answer(sync, { path: "/" });
     for (const exists of [...session.sent]) session.noNode(exists);
     expect(await proven).toBeNull();

@@ -35,7 +35,7 @@ async function holdOf(attempt: RecordedAttempt): Promise<ZooKeeperGrant> {
   return state.value;
 }
 
-/** One whose create was sent when the connection broke. */
+/** An attempt whose create was already sent when the connection broke. */
 function askAndBreak(): RecordedAttempt {
   const attempt = ask();
   session.cut();
@@ -141,7 +141,7 @@ describe("a naive mutex", () => {
     const send = vi.spyOn(session, "send").mockImplementation(() => {
       throw mistake;
     });
-    // More than there are creates under way at one time.
+    // This is more than the limit of creates under way at one time.
     for (let i = 0; i < 501; i++) await expect(ask().grant).rejects.toBe(mistake);
     send.mockRestore();
     ask();
@@ -280,7 +280,7 @@ describe("the release of a naive mutex", () => {
     return released;
   }
 
-  /** An operator may have deleted the node, and no watch would have reported it. */
+  /** Releases a hold whose watch is not answered yet. An operator may have deleted its node without any watch reporting it. */
   async function releaseUnwatched(): Promise<{ released: Promise<boolean> }> {
     const attempt = ask();
     made(9n);

@@ -44,7 +44,7 @@ function take(aclOf = () => openAcl): RecordedAttempt {
   return new RecordedAttempt((listener) => new DowngradeAttempt(settings, write, false, listener));
 }
 
-/** Answers the three requests of one try. */
+/** Answers the three requests of one try. Returns the path of the create. */
 function answer(made: "ok" | "NodeExists" = "ok", writeThere = true): string {
   const create = session.pending("create2");
   if (made === "ok") session.answer(create, { path: create.path, stat: stat(80n, session.id) });
@@ -85,7 +85,7 @@ describe("a read beside a write", () => {
     const first = session.pending("create2").path;
     session.cut();
     session.mend();
-    // The hold asks as well whether it has survived.
+    // The hold of the write also asks whether its node has survived.
     session.answer(session.pending("exists", name), { stat: stat(70n, session.id) });
     expect(answer("NodeExists")).toBe(first);
     expect((await reading.grant)?.backendId).toBe(first);

@@ -39,7 +39,7 @@ beforeEach(() => {
   session = scripted.session;
 });
 
-/** Applies the transaction and answers each listing with what is `ahead` there and our node. */
+/** Applies the transaction. Answers each listing with the nodes that `ahead` names for its parent, and our node. */
 function enter(ahead: Record<string, readonly string[]> = {}, zxid = 60n): string[] {
   const paths = applyAll(session, session.pending("multi"), zxid, 7);
   listAll(paths, ahead);
@@ -60,7 +60,7 @@ async function holds(): Promise<readonly ZooKeeperGrant[]> {
   return state.value;
 }
 
-/** Answers the watches that a waiter arms on a path. */
+/** Answers the watch that a waiter sets on a path. */
 function armed(path: string, czxid: bigint, owner: bigint): void {
   session.answer(session.pending("getData", nameOf(path)), { data: null, stat: stat(czxid, owner) });
 }
@@ -151,7 +151,7 @@ describe("several locks at once", () => {
     session.leaseUntil = Number.MAX_SAFE_INTEGER;
     for (const _place of paths) session.answer(session.pending("sync"), { path: "/" });
     listAll(paths);
-    // The first was not watched yet when the second came.
+    // When the second listing came, the watch on the first node was not answered yet.
     expect(attempt.states.map(({ doubted }) => doubted)).toEqual([true, true]);
     expect(await stateOf(attempt.grants)).toBe("open");
   });

@@ -30,7 +30,7 @@ function contend(mayWait = true): void {
 }
 beforeEach(() => contend());
 
-/** Answers create and listing; `ahead` stand before us. */
+/** Answers the create and the listing. The nodes in `ahead` stand before ours. */
 function enqueue(sequence: string, ahead: readonly string[] = []): string {
   const sent = session().pending("create2");
   const path = sent.path + sequence;
@@ -50,7 +50,7 @@ describe("a contender", () => {
     const path = enqueue("0000000000");
     expect(await stateOf(contender.grant)).toBe("open");
     session().answer(session().pending("sync"), { path: "/" });
-    // A server is not asked without a pause where its answers do not help.
+    // After an answer that does not help, the next listing comes after a pause.
     expect(session().has("getChildren2")).toBe(false);
     session().leaseUntil = Number.MAX_SAFE_INTEGER;
     await eventually(() => session().has("getChildren2"), { what: "the next listing" });
@@ -106,7 +106,7 @@ describe("a contender", () => {
     enqueue("0000000001", ["lock-0000000000"]);
     const first = session();
     first.lose("expired");
-    // The create, and the watches.
+    // The two round trips are the create and the watches.
     expect(heard).toEqual(["session ended queued after 2"]);
     await contender.withdraw();
     expect(first.sent).toEqual([]);

@@ -18,7 +18,7 @@ let place: QueuePlace;
 let heard: string[];
 let failure: HoldfastError | null;
 
-/** Contender number `own` with a first listing of `children`. */
+/** The waiter with number `own`, whose first listing shows `children`. */
 function queue(own: number, children: readonly string[], mayWait = true, watchesUnread = false): void {
   heard = [];
   failure = null;
@@ -132,7 +132,7 @@ describe("a waiter that stands second", () => {
   });
 
   it("lists when its own watch has not been answered yet", () => {
-    // The answers come in the order of the requests, so this takes a server that does not watch the own node at all.
+    // Answers come in the order of the requests. So this happens only with a server that does not watch our own node at all.
     answerWatch(1);
     session.fire(name(1), "deleted");
     expect(heard).toEqual(["notified"]);
@@ -247,7 +247,7 @@ describe("a waiter that stands second", () => {
   it("is granted and loses in one breath when one transaction deletes both nodes", () => {
     answerOwnWatch(2);
     answerWatch(1);
-    // Own node first: the waiter is not granted.
+    // The event of our own node comes first, so the waiter is not granted.
     session.fire(name(2), "deleted");
     session.fire(name(1), "deleted");
     expect(heard).toEqual(["notified"]);
@@ -290,7 +290,7 @@ describe("a waiter further back", () => {
     expect(heard).toEqual(["notified", "granted"]);
   });
 
-  /** The watch on the holder, set when it was two ahead, is kept: there is nothing to answer. */
+  /** The watch on the holder was set when the holder was two places ahead. It is kept, so there is no request to answer. */
   function expectWatchKept(n: number): void {
     expect(session.watched(name(n))).toBe(true);
     expect(session.sent).toEqual([]);
@@ -350,7 +350,7 @@ describe("a waiter that may watch nodes without reading them", () => {
     answerWatches();
     session.fire(name(4), "deleted");
     session.fire(name(5), "deleted");
-    // Two others are ahead now, and the answers come out of order, as they do from no real server.
+    // Two other waiters stand ahead now. The answers come out of order, which no real server does.
     list([name(1), name(2), name(6)]);
     session.fire(name(1), "deleted");
     list([name(2), name(6)]);
@@ -415,7 +415,7 @@ describe("a waiter that may watch nodes without reading them", () => {
   it("is attended to no more once it was left while its watches are not answered", async () => {
     queueUnread(2, 1);
     const attendedLater = vi.spyOn(context.waits, "add");
-    // Within the same tick another wait may have ended this one.
+    // Another wait may have ended this one within the same tick.
     place.leave();
     place.attend();
     expect(attendedLater).not.toHaveBeenCalled();

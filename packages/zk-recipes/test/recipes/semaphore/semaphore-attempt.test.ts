@@ -33,7 +33,7 @@ beforeEach(() => {
 const sent = (): string[] =>
   session.sent.map(({ op, path }) => `${op} ${path.replace(/_c_[0-9a-f-]{36}-/, "*")}`);
 
-/** Answers the first write: our node in the queue behind `ahead`, with `taken` leases there, and the count. */
+/** Answers the first write: our queue node stands behind `ahead`, `taken` leases exist, and the count is `count`. */
 function enter({ ahead = [] as string[], taken = 0, count = null as number | null, number = 5 }): string {
   const create = session.pending("create2", "lock-");
   const path = create.path + String(number).padStart(10, "0");
@@ -52,7 +52,7 @@ function asCount(value: number): Uint8Array {
   return bytes;
 }
 
-/** Applies the leases and answers the listing behind them with `others` beside ours. */
+/** Applies the leases. Answers the listing after them with `others` and our leases. */
 function take(others: readonly string[], zxid = 70n): string[] {
   const paths = applyAll(session, session.pending("multi"), zxid);
   session.answer(session.pending("getChildren2", "/s/leases"), {
@@ -279,7 +279,7 @@ describe("the check behind the create", () => {
       ].sort(),
     );
     expect(await stateOf(attempt.grant)).toBe("open");
-    // The listing comes behind the deletes, so that it does not see our leases.
+    // The listing is sent after the deletes, so that it does not show our leases.
     expect(session.sent.findIndex(({ op }) => op === "getChildren2")).toBeGreaterThan(1);
     for (const path of paths) session.answer(session.pending("delete", path), undefined);
     session.answer(session.pending("getChildren2"), { children: leases(2) });
@@ -382,7 +382,7 @@ describe("a lost answer to the leases", () => {
     await hold();
   });
 
-  /** Where the leases of the transaction that is under way will be. */
+  /** The paths that the leases of the pending transaction will get. */
   function pathsIn(): string[] {
     return stepsOf(session.pending("multi")).map(({ request }, i) => `${request.path}000000000${i}`);
   }

@@ -3,7 +3,7 @@ import type { Attempt, AttemptListener, Grant, GrantState } from "@holdfast/core
 import type { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
 import type { SessionAttempt } from "../../../src/recipes/session-attempt.js";
 
-/** Core's side of a grant, as far as drivers see it. */
+/** Core's side of a grant, as far as a driver sees it. */
 export class RecordedState implements GrantState {
   /** What was reported, in order: "uncertain", "recovered", "revoke-requested", "lost" with its reason. */
   readonly heard: string[] = [];
@@ -35,7 +35,7 @@ export class RecordedState implements GrantState {
   }
 }
 
-/** Begins a grant that its caller has, and records what is reported of it. */
+/** Begins a grant that was delivered to its caller, and records what is reported of it. */
 export function delivered(grant: ZooKeeperGrant): RecordedState {
   const state = new RecordedState(true);
   grant.begin(state);
@@ -43,13 +43,13 @@ export function delivered(grant: ZooKeeperGrant): RecordedState {
 }
 
 /**
- * One attempt, and all that core would hear of it. As core does, it delivers a grant a microtask later, unless the grant is in
- * doubt or lost by then.
+ * One attempt, and all that it reports to core. As core does, it delivers a grant a microtask later, unless the grant is in doubt
+ * or lost by then.
  */
 export class RecordedAttempt {
-  /** What the attempt reported beside its end, and "session ended". */
+  /** What the attempt reported besides its end, and "session ended". */
   readonly heard: string[] = [];
-  /** All grants, once they are delivered; `null` when unavailable; rejects when failed; else it stays open. */
+  /** Resolves to all grants once they are delivered, or to `null` when unavailable. Rejects when failed. Else it stays open. */
   readonly grants: Promise<readonly ZooKeeperGrant[] | null>;
   /** The first of `grants`. */
   readonly grant: Promise<ZooKeeperGrant | null>;
@@ -120,12 +120,12 @@ export class RecordedAttempt {
     return this.states as [RecordedState, ...RecordedState[]];
   }
 
-  /** These ends are only reported once core has the attempt. */
+  /** Checks that core has the attempt already: these ends must not be reported before. */
   #started(): void {
     if (this.#attempt === undefined) throw new Error("reported before the attempt was returned");
   }
 
-  /** Exactly one end is reported, and none after the withdrawal. */
+  /** Checks that exactly one end is reported, and none after the withdrawal. */
   #end(): void {
     if (this.#ended) throw new Error("the attempt has ended before");
     this.#ended = true;

@@ -6,11 +6,11 @@ import type { SessionContext } from "../../../src/recipes/session-context.js";
 import { SessionSequence } from "../../../src/recipes/session-sequence.js";
 import { ScriptedSession, type Sent } from "./scripted-session.js";
 
-/** Sessions, one after the other, whose server is the test, and what a request of the recipes is made with. */
+/** Sessions one after the other, for which the test plays the server, and the settings for requests of the recipes. */
 export class ScriptedSequence {
   readonly sessions: ScriptedSession[] = [];
   readonly sequence: SessionSequence;
-  /** What the retry policy says. */
+  /** The pause that the retry policy gives before the next try. `null`: there is no next try. */
   nextTryMs: number | null = null;
   readonly settings: CreateSettings;
 
@@ -51,7 +51,7 @@ export function stepsOf(sent: Sent): readonly MultiOp[] {
   return (sent.request as MultiRequest).ops;
 }
 
-/** The paths that a transaction makes when the server counts from `first`, one counter for each parent. */
+/** The paths that a transaction makes if the server counts from `first`, with one counter for each parent. */
 export function pathsOf(sent: Sent, first = 0): string[] {
   const counters = new Map<string, number>();
   return stepsOf(sent).map((step) => {
@@ -63,7 +63,7 @@ export function pathsOf(sent: Sent, first = 0): string[] {
   });
 }
 
-/** Applies a transaction of creates as 3.8.0 answers it: without a Stat, so that the czxid is known only from the zxid. */
+/** Applies a transaction of creates as 3.8.0 answers it: without a Stat, so the czxid is known only from the reply's zxid. */
 export function applyAll(session: ScriptedSession, sent: Sent, zxid: bigint, first = 0): string[] {
   const paths = pathsOf(sent, first);
   session.answer(sent, { results: paths.map((path) => ({ op: "create", path })) }, zxid);
@@ -81,10 +81,10 @@ export function refuseAll(session: ScriptedSession, sent: Sent, culprit: number,
 
 export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
-/** Lets everything that is due by promise run. */
+/** Waits until every promise reaction that is due has run. */
 export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** What a promise has come to by now. */
+/** The state of a promise after all that is due has run: its value, its error, or "open". */
 export async function stateOf<T>(promise: Promise<T>): Promise<{ value: T } | { error: unknown } | "open"> {
   await settle();
   return Promise.race([

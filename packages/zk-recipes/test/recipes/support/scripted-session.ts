@@ -25,7 +25,7 @@ export interface Sent {
   readonly path: string;
   readonly watch: boolean;
   readonly request: unknown;
-  /** Requests with one number left in one write: those of one turn of the event loop. */
+  /** Requests with the same number left in one write. They were made in one turn of the event loop. */
   readonly write: number;
   readonly settle: (outcome: Outcome<never>) => void;
 }
@@ -36,8 +36,8 @@ interface Watch {
 }
 
 /**
- * A session whose server is the test itself: it answers, orders and withholds as no real server does on demand. Frames
- * are handled synchronously, one after the other, as the real session handles them.
+ * A session for which the test plays the server. The test can answer, order and withhold as no real server does on demand.
+ * Frames are handled synchronously, one after the other, as the real session handles them.
  */
 export class ScriptedSession implements ZooKeeperSession {
   state: SessionState | "closed" = "connected";
@@ -80,7 +80,7 @@ export class ScriptedSession implements ZooKeeperSession {
     return this.#watchBy("getData", path, listener as unknown as WatchListener<never>);
   }
 
-  /** Watched from the start: fire what the request itself is to find before its answer. */
+  /** The watches are set from the start. Fire the events that the request itself would find before its answer. */
   watchUnread(unread: readonly UnreadWatch[], relativeZxid: bigint): WatchHandle[] {
     const watches = unread.map(({ path, listener }) => ({
       path,
@@ -111,7 +111,7 @@ export class ScriptedSession implements ZooKeeperSession {
     return this.#watchBy("getChildren2", path, listener as unknown as WatchListener<never>);
   }
 
-  /** Answer `null` for a node that is not there: the watch is armed all the same. */
+  /** Answer `null` for a node that does not exist. The watch is set all the same. */
   watchExists(path: string, listener: WatchListener<ResponseOf<"exists"> | null>): WatchHandle {
     return this.#watchBy("exists", path, listener as unknown as WatchListener<never>);
   }
@@ -156,7 +156,7 @@ export class ScriptedSession implements ZooKeeperSession {
 
   // ---- what the test does as the server
 
-  /** The oldest unanswered request of `op` on a path that ends so. */
+  /** The oldest unanswered request of this `op` whose path ends with `pathEnd`. */
   pending(op: OpName, pathEnd = ""): Sent {
     const found = this.sent.find((sent) => sent.op === op && sent.path.endsWith(pathEnd));
     if (found === undefined) {
@@ -194,7 +194,7 @@ export class ScriptedSession implements ZooKeeperSession {
     return [...this.#watches].some((watch) => watch.path.endsWith(pathEnd));
   }
 
-  /** The connection breaks: what was sent has no known outcome. */
+  /** The connection breaks. The outcome of every request that was sent is unknown. */
   cut(): void {
     const open = this.sent.splice(0);
     this.become("suspended");
@@ -202,7 +202,7 @@ export class ScriptedSession implements ZooKeeperSession {
     for (const sent of open) sent.settle({ ok: false, error: new OutcomeUnknownError(sent.op) });
   }
 
-  /** An attempt at a connection ends. */
+  /** An attempt to connect fails. */
   dialInVain(): void {
     for (const listener of [...this.#breakListeners]) listener();
   }
@@ -254,7 +254,7 @@ export class ScriptedSession implements ZooKeeperSession {
   }
 }
 
-/** A stat with the fields that recipes look at. */
+/** A Stat with the fields that the recipes read. */
 export function stat(czxid: bigint, ephemeralOwner: bigint): Stat {
   return {
     czxid,
