@@ -72,7 +72,7 @@ test.each([
 });
 
 test("ensure says exactly what to do where it cannot install, and exits with 1", async () => {
-  // Nothing can be found with an empty PATH: neither Java nor apt-get.
+  // With an empty PATH neither Java nor apt-get is found.
   const { code, out, err } = await cli(["ensure", "--only", "java,zookeeper"], {
     PATH: empty,
     JAVA_HOME: "",
@@ -94,7 +94,7 @@ test("ensure keeps PostgreSQL's package from starting a service, also where it o
 });
 
 test("ensure asks apt-get once for all that is missing, as root, and is silent when it is there", async () => {
-  // A stand-in for apt-get that writes down what it was asked and "installs" Java.
+  // A stand-in for apt-get, which records its arguments and "installs" Java.
   const bin = makeScratchFolder("bin");
   const asked = join(bin, "asked");
   const script = `#!/bin/sh\necho "$@" >>${asked}\n[ "$5" = install ] && printf '#!/bin/sh\\n' >${bin}/java && /bin/chmod +x ${bin}/java\nexit 0\n`;

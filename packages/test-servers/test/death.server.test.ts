@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(emitted, { recursive: true }));
 
-/** A program that starts a server, says where it is, and then does `last`. */
+/** A program that starts a server, prints its pid and data folder, and then runs `last`. */
 function programThat(last: string): Promise<RunningModule> {
   return runModule(`
     import { startZooKeeper } from ${JSON.stringify(pathToFileURL(join(emitted, "zookeeper/start.js")))};

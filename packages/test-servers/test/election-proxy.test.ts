@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ElectionProxy } from "../src/zookeeper/election-proxy.js";
 import { PlainClient, startEchoServer } from "./support/echo-server.js";
 
-/** What a server of version 3.5 or later says first on a connection to a peer's election port. */
+/** The first bytes that a server of version 3.5 or later sends on a connection to a peer's election port. */
 function hello(version: bigint, address: string): Buffer {
   const start = Buffer.alloc(20);
   start.writeBigInt64BE(version, 0);

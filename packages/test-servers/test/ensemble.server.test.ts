@@ -40,7 +40,7 @@ async function oneOf(nodes: Promise<ZooKeeperNode[]>): Promise<ZooKeeperNode> {
   return first;
 }
 
-/** Inodes of the sockets that a process has open. */
+/** The inodes of the open sockets of a process. */
 function socketsOf(pid: number): Set<string> {
   const inodes = new Set<string>();
   for (const name of readdirSync(`/proc/${pid}/fd`)) {
@@ -48,14 +48,14 @@ function socketsOf(pid: number): Set<string> {
       const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${name}`))?.[1];
       if (inode !== undefined) inodes.add(inode);
     } catch (error) {
-      // Closed since the folder was read.
+      // The socket was closed after the folder was read.
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     }
   }
   return inodes;
 }
 
-/** The dialling ends of all established connections of this machine to some ports. */
+/** The dialling ends of all established connections on this machine to these ports. */
 function establishedTo(ports: readonly number[]): { port: number; inode: string }[] {
   const established = "01";
   return ["/proc/net/tcp", "/proc/net/tcp6"]
@@ -93,7 +93,7 @@ describe("an ensemble of three", () => {
   test("is ready only when all servers that run have a role at one look", async () => {
     const follower = await oneOf(ensemble.followers());
     let looks = 0;
-    // It serves when it is asked whether it does, and then looks for a leader for a while, as one does that was cut off.
+    // Plays a follower that says it serves when it is asked, and then looks for a leader for a while, as after a cut.
     const mode = vi.spyOn(follower, "mode").mockImplementation(async () => {
       looks += 1;
       return looks < 5 ? undefined : ZooKeeperNode.prototype.mode.call(follower);
@@ -143,7 +143,7 @@ describe("an ensemble of three", () => {
     const startMs = performance.now();
     const next = await ensemble.leader();
     expect(next).not.toBe(old);
-    // The followers notice a paused leader only by its silence: this takes syncLimit x tick, 2.5 s here.
+    // The followers notice a paused leader only by its silence. That takes syncLimit x tick, 2.5 s here.
     expect(performance.now() - startMs).toBeGreaterThan(1_500);
     old.resume();
     await eventually(async () => (await old.mode()) === "follower", { what: "the old leader to follow" });
@@ -156,8 +156,8 @@ describe("an ensemble of three", () => {
 
 describe("an ensemble whose servers can be cut from each other", () => {
   let ensemble: ZooKeeperEnsemble;
-  // A follower may have heard nothing of a busy leader for half a second before the cut, and its patience counts from there. The leader ends
-  // a session of 1.5 s within 2 s.
+  // A follower may have heard nothing from a busy leader for half a second before the cut, and it waits from that moment on. The
+  // leader ends a session of 1.5 s within 2 s.
   const syncLimit = 8;
   const patienceMs = syncLimit * 500;
 
@@ -179,7 +179,7 @@ describe("an ensemble whose servers can be cut from each other", () => {
     await watcher.send("exists", { path: "/own", watch: true });
 
     await ensemble.cutNode(follower);
-    // Where this test fails, the others have a whole ensemble all the same.
+    // If this test fails, the other tests still get a whole ensemble.
     onTestFinished(() => ensemble.healNode(follower));
     const cutMs = performance.now();
     let synced = false;
@@ -210,7 +210,7 @@ describe("an ensemble whose servers can be cut from each other", () => {
       expect(shownMs).toBeLessThan(3 * patienceMs);
     }
     await deleted;
-    // At the leader the session ended after its 1.5 s; the follower went on showing the node after that.
+    // At the leader the session ended after its 1.5 s. The follower still showed the node after that.
     expect(deletedMs).toBeGreaterThan(1_000);
     expect(shownMs).toBeGreaterThan(deletedMs);
     expect(synced).toBe(false);
@@ -270,7 +270,7 @@ describe("an ensemble whose servers can be cut from each other", () => {
     for (let round = 0; round < rounds; round++) {
       const old = await ensemble.leader();
       await old.kill();
-      // `leader` has less patience than a leader with a follower that was sent away too early: that is initLimit x tick.
+      // If a follower were sent away too early, the leader would wait initLimit x tick for it, longer than `leader()` waits.
       expect(await ensemble.leader()).not.toBe(old);
       await old.restart();
       await ensemble.ready();
@@ -284,7 +284,7 @@ describe("an ensemble whose servers can be cut from each other", () => {
     });
     const quorumPorts = peers.map(([, port]) => Number(port));
     const electionPorts = peers.map(([, , port]) => Number(port));
-    // Two followers at one leader, and one election connection for each pair of servers.
+    // There are two followers at one leader, and one election connection for each pair of servers.
     await expect.poll(() => establishedTo(quorumPorts)).toHaveLength(2);
     await expect.poll(() => establishedTo(electionPorts)).toHaveLength(3);
     const dialled = establishedTo([...quorumPorts, ...electionPorts]);

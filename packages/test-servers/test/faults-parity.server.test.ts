@@ -15,7 +15,7 @@ import {
 import { Wire } from "./embedded/support/wire.js";
 import { WireClient } from "./support/wire-client.js";
 
-/** A server that faults are put upon, and a way to it that has none. */
+/** A server with faults, and `direct`, a way to it without faults. */
 interface Subject extends AsyncDisposable {
   readonly faults: FaultRules;
   readonly host: string;
@@ -63,7 +63,7 @@ describe.each(Object.entries(subjects))("with %s", (_name, start) => {
   let client: WireClient;
   let direct: WireClient;
   let own: bigint;
-  /** A node of this test alone. */
+  /** A node that only this test uses. */
   let path: string;
   const clients: WireClient[] = [];
 
@@ -79,7 +79,7 @@ describe.each(Object.entries(subjects))("with %s", (_name, start) => {
     eventually(() => direct.exists(at), { what: `${at} to be there`, everyMs: 5 });
   const gone = (at: string) =>
     eventually(async () => !(await direct.exists(at)), { what: `${at} to go`, everyMs: 5 });
-  /** Whether a promise is still open after a round trip that came after it. */
+  /** Whether a promise is still open after two round trips that were sent later. */
   const stillOpen = async (promise: Promise<unknown>): Promise<boolean> => {
     let settled = false;
     const settle = () => {
@@ -104,7 +104,7 @@ describe.each(Object.entries(subjects))("with %s", (_name, start) => {
     await subject[Symbol.asyncDispose]();
   });
 
-  /** On the client's session alone, for the first match. */
+  /** Sets a fault for the first match on the client's own session. */
   const on = (action: FaultAction, nth = 1) =>
     subject.faults.on({ session: own, op: ["create", "exists"], path: new RegExp(`^${path}`), nth }, action);
 
@@ -141,7 +141,7 @@ describe.each(Object.entries(subjects))("with %s", (_name, start) => {
       { session: own, op: "ping", nth: 2 },
       { do: "answer", err: "SystemError" },
     );
-    // Both have the same xid, so the client takes the one answer for the first.
+    // Both pings have the same xid, so the client takes the only answer for the first one's.
     const [first] = client.batch(["ping", undefined], ["ping", undefined]);
     await second.reached();
     expect((await first)?.err).toBe(errorCodes.SystemError);
@@ -314,7 +314,7 @@ describe.each(Object.entries(subjects))("with %s", (_name, start) => {
   test("lose-watch: none of those that a client sets anew after a reconnection", async () => {
     subject.faults.on({ session: own, op: "setWatches" }, { do: "lose-watch" });
     const watches = { dataWatches: ["/"], existWatches: [path], childWatches: [] };
-    // From before all changes: what is watched in earnest would fire at once.
+    // The zxid is from before all changes, so a watch that was really set would fire at once.
     expect((await client.send("setWatches", { relativeZxid: 0n, ...watches })).err).toBe(0);
     await direct.create(path);
     await client.send("exists", { path: `${path}-marker`, watch: true });
@@ -393,7 +393,7 @@ describe.each(Object.entries(subjects))("with %s", (_name, start) => {
     await expect(WireClient.connect(here())).rejects.toThrow("connection lost in the handshake");
     subject.faults.on({ op: "connect", session: own }, { do: "reject" });
     await expect(WireClient.connect(here(), { session: client.session })).rejects.toThrow("session expired");
-    // It was only said so.
+    // The server only said that the session had expired.
     expect(await client.exists("/")).toBe(true);
     const held = subject.faults.on({ op: "connect" }, { do: "hold" });
     const opening = open(here());

@@ -8,7 +8,7 @@ function frame(payload: Uint8Array): Buffer {
   return Buffer.concat([length, payload]);
 }
 
-/** The stream in pieces whose lengths repeat. */
+/** Cuts the stream into pieces. Their sizes are those in `sizes`, over and over. */
 function chunks(stream: Buffer, sizes: readonly number[]): Buffer[] {
   const parts: Buffer[] = [];
   for (let at = 0, turn = 0; at < stream.length; turn++) {

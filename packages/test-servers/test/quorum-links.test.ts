@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 afterEach(() => links.close());
 
-/** Where server `id` finds the quorum port of `peer`. */
+/** The port at which server `id` reaches the quorum port of `peer`. */
 function quorumPort(id: number, peer: number): number {
   const line = links.linesFor(id).find((text) => text.startsWith(`server.${peer}=`));
   return Number(line?.split(":")[1]);

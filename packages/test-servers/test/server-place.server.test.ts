@@ -4,10 +4,10 @@ import { startEnsemble, startRedis, startRedisReplicaSet, startZooKeeper } from 
 
 const prefix = ["nice", "-n", "5"];
 
-/** What `nice` has given to the process that it became. */
+/** The niceness that `nice` gave to the process before it became the server. */
 function nicenessOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // Counted behind the name, which may hold any character.
+  // Fields are counted after the name, which may contain any character.
   return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16]);
 }
 
@@ -25,7 +25,7 @@ test("a prefix starts the server as the very process that signals go to, at each
 });
 
 test("servers at another address than 127.0.0.1 are found there, by clients and by each other", async () => {
-  // All of 127.0.0.0/8 is this machine's.
+  // All addresses of 127.0.0.0/8 belong to this machine.
   const places = ["127.0.0.2", "127.0.0.3"].map((address) => ({ address }));
   await using set = await startRedisReplicaSet({ replicas: 1, sentinels: 1, places });
   expect([...set.nodes, ...set.sentinels].map(({ host }) => host)).toEqual([

@@ -16,7 +16,7 @@ afterEach(async () => {
   await echo.close();
 });
 
-/** A connection over which something has come back, so that both halves are there. */
+/** A connection over which bytes have come back, so both halves of it exist. */
 async function talking(): Promise<PlainClient> {
   const client = await PlainClient.connect(proxy.port);
   client.socket.write("hello ");
@@ -24,7 +24,7 @@ async function talking(): Promise<PlainClient> {
   return client;
 }
 
-/** Lets everything that is under way in this process arrive: a fresh connection has been answered. */
+/** Waits for the answer on a fresh connection. By then everything that was under way in this process has arrived. */
 async function settled(): Promise<void> {
   const direct = await PlainClient.connect(echo.port);
   direct.socket.write("x");
@@ -208,7 +208,7 @@ test("a delay counts each way", async () => {
   client.socket.write("!");
   await client.receives("hello slower!");
 
-  // Heard on the way that is not delayed, while the answer is not due before the test is over.
+  // The server receives this without a delay. Its answer is due only after the end of the test.
   proxy.setDelayMs({ down: 3_600_000 });
   client.socket.write("?");
   await eventually(() => echo.received === 14, { what: "the server to hear it" });

@@ -28,7 +28,7 @@ function start(command: string, ...args: string[]): Promise<TetheredProcess> {
   return TetheredProcess.spawn({ command, args, cwd: folder, logFile: join(folder, "log") });
 }
 
-/** A program that holds a tethered `sleep`, says its pid, and then does `last`. */
+/** A program that holds a tethered `sleep`, prints its pid, and then runs `last`. */
 async function parentThat(last: string): Promise<{ parent: number; pid: number; ended: Promise<unknown> }> {
   const url = pathToFileURL(join(emitted, "process/tethered-process.js"));
   const {
@@ -62,7 +62,7 @@ test("standard input is empty and the tether is not inherited", async () => {
   expect(logTail(join(folder, "log"))).toBe("the end of its log:\n0");
 });
 
-/** The watchdog of a process, which the shell makes just before it becomes the command. */
+/** The watchdog of a process. The shell starts it just before it becomes the command. */
 function watchdogOf(tethered: TetheredProcess): Promise<number> {
   return eventually(() => childrenOf(tethered.pid)[0], { what: "the watchdog", everyMs: 1 });
 }
@@ -77,7 +77,7 @@ test("a process is handed out when its watchdog stands, so that it cannot be pau
 
 test("the watchdog goes when the child ends by itself or is killed", async () => {
   const before = childrenOf(process.pid);
-  // Ends when what it reads does, which is not before the watchdog has been seen.
+  // `cat` ends when the pipe is closed, and that is not before the watchdog was seen.
   const pipe = join(folder, "pipe");
   execFileSync("mkfifo", [pipe]);
   const short = await start("cat", pipe);
@@ -99,7 +99,7 @@ test("a paused process stands still, goes on after resume, and can be killed whi
   await eventually(() => log() > 40, { what: "ticks" });
   await tethered.pause();
   const length = log();
-  // This takes as long as a process that is not paused takes for ten ticks.
+  // This lasts as long as ten ticks of a process that is not paused.
   const clock = await start("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done");
   await clock.exited;
   expect(log()).toBe(length);
@@ -140,7 +140,7 @@ test("a terminal's interrupt does not reach the child, and a group that is kille
     writeFileSync(${JSON.stringify(ready)}, "");
     setInterval(() => {}, 1_000);
   `);
-  // An interrupt before that ends the parent.
+  // An interrupt before that would end the parent.
   await eventually(() => existsSync(ready), { what: "the parent to listen" });
   await eventually(
     () => {

@@ -101,7 +101,7 @@ test("the session of a client behind the proxy can be ended with what the proxy 
 });
 
 test("a fault that ends a session does so at the server that the proxy leads to by then", async () => {
-  // The session does not end by itself within this test.
+  // The time-outs are so long that the session does not end by itself within this test.
   await using next = await startEmbeddedZooKeeper({
     minSessionTimeoutMs: 120_000,
     maxSessionTimeoutMs: 120_000,

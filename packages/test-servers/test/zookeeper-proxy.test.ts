@@ -40,7 +40,7 @@ const stat = {
   pzxid: 1n,
 };
 
-/** Whether a promise has settled by now; waiting tasks of this process go first. */
+/** Whether a promise has settled by now. Tasks of this process that already wait run first. */
 async function settled(promise: Promise<unknown>): Promise<boolean> {
   let done = false;
   promise.then(
@@ -51,7 +51,7 @@ async function settled(promise: Promise<unknown>): Promise<boolean> {
       done = true;
     },
   );
-  // A round trip over another connection through the same proxy: what was on its way has arrived.
+  // After a round trip over another connection through the same proxy, everything that was on its way has arrived.
   const other = await WireClient.connect(proxy.connectString);
   await other.close();
   return done;

@@ -109,7 +109,7 @@ test("sequences presets the number of the next sequential child, up to the last 
   expect(await next("/end")).toBe("/end/lock-2147483646");
   expect(await next("/end")).toBe("/end/lock-2147483647");
   await expect(next("/end")).rejects.toThrow("error -110");
-  // The child that carried the number is gone.
+  // The child by which the number was preset is gone.
   const { response } = await client.send("getChildren", { path: "/deep/other", watch: false });
   expect(response?.children).toEqual(["lock-0000000007"]);
   await preset.restart();

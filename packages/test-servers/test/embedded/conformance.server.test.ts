@@ -24,7 +24,7 @@ beforeAll(async () => {
     containerCheckIntervalMs: 1_000,
     sequences: { [nearTheLimit[0]]: 2_147_483_643, [nearTheLimit[1]]: 2_147_483_644 },
   });
-  // Without `conf` the start cannot see that it is its own server that answers.
+  // `conf` is needed: by it the start sees that the server that answers is its own.
   stock = await startZooKeeper({ config: { "4lw.commands.whitelist": "srvr,conf" } });
   target = {
     ...addressOf(server),
@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 async function threeMembers(): Promise<Ensemble> {
-  // A follower that is cut off stays one for 20 s: on a busy machine it would else close its connections in the middle of a round.
+  // A follower that is cut off stays one for 20 s. Otherwise, on a busy machine, it would close its connections within a round.
   const started = await startEnsemble({ quorumProxies: true, syncLimit: 40, maxSessionTimeoutMs });
   ensemble = started;
   let leader: ZooKeeperNode;
@@ -55,7 +55,7 @@ async function threeMembers(): Promise<Ensemble> {
       first = one;
       return [addressOf(one), addressOf(other)];
     },
-    moves() {}, // it does when it is opened elsewhere
+    moves() {}, // the session moves when it is opened at another member
     async lags() {
       await started.cut(leader, first);
       return () => started.heal(leader, first);

@@ -28,12 +28,12 @@ beforeAll(async () => {
     ensemble: {
       members: async () => [members, members],
       moves(session) {
-        clock.advance(2_000); // as on a slow machine, on which the list holds too
+        clock.advance(2_000); // plays a slow machine, on which the list must hold too
         faults.on({ op: "connect", session }, { do: "move" });
       },
       async lags(session) {
         faults.staleReads(session);
-        return async () => {}; // the `sync` of the session has ended it
+        return async () => {}; // the session's `sync` has ended it
       },
     },
   };

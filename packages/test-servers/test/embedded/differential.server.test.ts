@@ -35,8 +35,8 @@ const acls = [
 ];
 
 /**
- * Any request that a client could send, at random, but for what hangs a real server (createTTL without its flag and
- * with a negative time) or is never answered (check outside of a multi).
+ * A random request of any kind that a client could send. Left out are those that hang a real server (createTTL without its flag
+ * and with a negative time) and those that are never answered (check outside of a multi).
  */
 function draw(random: Random, home: string, since: bigint): readonly [OpName, RequestOf<OpName>] {
   const pick = <T>(items: readonly T[]): T => items[random.below(items.length)] as T;
@@ -107,7 +107,7 @@ function draw(random: Random, home: string, since: bigint): readonly [OpName, Re
   ])();
 }
 
-/** What must be equal: no times, zxids counted from the start of the run, sessions by number, lists sorted. */
+/** What of a reply must be equal: no times, zxids counted from the start of the run, sessions by number, sorted lists. */
 function told(reply: Reply, wires: readonly Wire[], base: bigint): unknown {
   const plain = (value: unknown, key = ""): unknown => {
     if (key === "ctime" || key === "mtime") return "time";
@@ -172,7 +172,7 @@ test.each(Array.from({ length: runs }, (_, run) => run))(
           );
         }
       }
-      // Both connections answer once more, so that every event that is due is here.
+      // Each connection answers once more, so that every event that is due has arrived.
       for (const { wires } of sides) for (const wire of wires) await wire.ask("ping", undefined);
       const events = sides.map(({ wires }) => wires.map((wire) => wire.types));
       expect({ seed, i, log: log.slice(-20), reply: replies[1], events: events[1] }).toEqual({

@@ -8,7 +8,7 @@ import { requestFrame, type Wire } from "./support/wire.js";
 const lost = "the server closed the connection";
 const idOf = (wire: Wire): bigint => wire.session.sessionId;
 
-/** Whether a reply is still out after round trips of its own connection's neighbour. */
+/** Whether a reply is still missing after three round trips on another connection. */
 async function isOut(reply: Promise<unknown>, other: Wire): Promise<boolean> {
   let done = false;
   const settle = () => {
@@ -88,7 +88,7 @@ test("a rule has not happened where another one ends the request before it", asy
   read.release();
   expect(await reply).toBe(errorCodes.ThrottledOp);
   expect([cut, read, answered, ended].map(({ hits }) => hits.length)).toEqual([0, 1, 1, 0]);
-  // The request that it did not reach counts: the session lives on.
+  // The request did not reach the rule `ended`, so the session lives on.
   expect(await create(wire, "/a")).toBe("/a");
   expect(await statOf(other, "/a")).not.toBeNull();
 });

@@ -20,12 +20,12 @@ import type { Wire } from "./support/wire.js";
 const lost = "the server closed the connection";
 const idOf = (wire: Wire): bigint => wire.session.sessionId;
 
-/** Resolves when all that the server has sent to the client so far is here. */
+/** Resolves when everything that the server has sent to the client so far has arrived. */
 async function settled(wire: Wire): Promise<void> {
   await wire.ask("ping", undefined);
 }
 
-/** Whether a reply is still out after everything that could bring it was handled elsewhere. */
+/** Whether a reply is still missing after three round trips on another connection, in which it would have come. */
 async function isOut(reply: Promise<unknown>, other: Wire): Promise<boolean> {
   let done = false;
   reply.then(

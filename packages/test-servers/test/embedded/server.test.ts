@@ -24,17 +24,17 @@ test("garbage closes its own connection and disturbs no other", async () => {
     const bytes = Buffer.from(Array.from({ length: 1 + random.below(60) }, () => random.below(256)));
     const socket = bench.raw();
     switch (random.below(4)) {
-      case 0: // anything
+      case 0: // random bytes
         socket.write(bytes);
         break;
-      case 1: // frames of anything
+      case 1: // frames of random bytes
         socket.write(encodeFrame(bytes), encodeFrame(bytes));
         break;
-      case 2: // after a handshake, half of a frame
+      case 2: // a handshake, then half of a frame
         socket.write(connectFrame({ timeoutMs: 1_000 }), encodeFrame(bytes).subarray(0, bytes.length));
         break;
       default: {
-        // after a handshake, real operations with bodies of anything
+        // a handshake, then real operations with bodies of random bytes
         const type = codes[random.below(codes.length)] ?? 1;
         socket.write(
           connectFrame({ timeoutMs: 1_000 }),

@@ -214,7 +214,7 @@ test("from 3.9 on exists needs READ, and a check outside of a multi costs the co
     expect(other.ask("exists", { path: "/absent", watch: false }).err).toBe(-101);
     expect(owner.get("exists", { path: "/closed", watch: false }).stat.version).toBe(0);
     owner.ask("setData", { path: "/closed", data: null, version: -1 });
-    // 3.9 refused the watch with its read; 3.8 has set it, but its client may not read the node and gets no event.
+    // 3.9 has refused the watch with its read. 3.8 has set it, but its client may not read the node and so gets no event.
     expect(other.events).toEqual([]);
     const check = { path: "/absent", version: -1 };
     expect(owner.ask("multi", { ops: [{ op: "check", request: check }] }).err).toBe(0);
@@ -239,7 +239,7 @@ test("several reads at once succeed and fail each for itself", () => {
     { op: "getChildren", children: [] },
   ]);
   wire.ask("delete", { path: "/a", version: -1 });
-  expect(wire.events).toEqual([]); // the watch was asked for in vain
+  expect(wire.events).toEqual([]); // the read failed, so its watch was not set
 });
 
 test("descendants are counted, those of the root too", () => {
@@ -347,7 +347,7 @@ test("a timer of the system clock fires at its time and not when cancelled", asy
   clock.at(startedMs + 10, () => {
     cancelled = false;
   })();
-  // It does not keep the process alive, so something else must while the test waits.
+  // The clock's timer does not keep the process alive, so another timer must while the test waits.
   const alive = setInterval(() => {}, 1_000);
   await new Promise<void>((resolve) => void clock.at(startedMs + 30, resolve));
   clearInterval(alive);

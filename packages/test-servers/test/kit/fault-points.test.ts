@@ -19,7 +19,7 @@ const points = text.split("\n").flatMap((line) => {
   return line.startsWith("| ") && lines.length > 0 ? [{ number, lines }] : [];
 });
 
-/** Runs a line as the body of a user's test. */
+/** Runs one line of code as the body of a user's test. */
 async function perform(line: string, scope: Scope): Promise<void> {
   const names = Object.keys(scope).join(", ");
   const body = new Function(`{ ${names} }`, `return (async () => { ${line}; })();`);

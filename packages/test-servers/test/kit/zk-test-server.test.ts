@@ -6,7 +6,7 @@ import { WireClient } from "../support/wire-client.js";
 describe("with the hooks of vitest", () => {
   const zk = zkTestServer({ hooks: { beforeAll, afterAll, afterEach }, paths: ["/app/locks", "/app/other"] });
   let portBefore = 0;
-  // Outside of hooks and tests there is no server yet.
+  // Outside of hooks and tests the server does not exist yet.
   const tooEarly = (() => {
     try {
       return zk.connectString;

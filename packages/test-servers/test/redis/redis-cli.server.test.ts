@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(emitted, { recursive: true }));
 
-/** Runs the command until it has printed `lines` lines, then ends it by `signal`. */
+/** Runs the command until it has printed `lines` lines, then sends it `signal`. */
 async function printed(args: string[], lines: number, signal: NodeJS.Signals, env = {}): Promise<Run> {
   const child = spawn(process.execPath, [join(emitted, "cli.js"), ...args], {
     env: { ...process.env, ...env },

@@ -29,7 +29,7 @@ afterEach(async () => {
 
 afterAll(() => server.stop());
 
-/** A client through the proxy; `resp` 3 has introduced itself with HELLO. */
+/** A client through the proxy. With `resp` 3 it has introduced itself by HELLO. */
 async function connect(resp: 2 | 3 = 2, timeoutMs = 1_000): Promise<RedisConnection> {
   const connection = await RedisConnection.connect({ port: proxy.port, timeoutMs });
   connections.push(connection);
@@ -163,7 +163,7 @@ describe("losing", () => {
     proxy.dropReply({ name: "INCR", after: "go-on" });
     const client = await connect();
     const first = client.command("INCR", "a");
-    client.command("INCR", "a").catch(() => {}); // its own never comes
+    client.command("INCR", "a").catch(() => {}); // the answer to this one never comes
     expect(await first).toBe(2);
   });
 
@@ -329,7 +329,7 @@ describe("as any proxy", () => {
   });
 
   test("the stream of a replica and TLS pass unread", async () => {
-    // A snapshot with its length ahead looks like a bulk string, but lacks the line end.
+    // A snapshot that begins with its length looks like a bulk string, but has no line end.
     await server.command("CONFIG", "SET", "repl-diskless-sync", "no");
     await server.command("SET", "key", "x".repeat(100_000));
     await using replica = await startRedis({ config: { replicaof: `127.0.0.1 ${proxy.port}` } });

@@ -7,7 +7,7 @@ import {
   startRedisReplicaSet,
 } from "../../src/index.js";
 
-/** What a client of Sentinel does: asks for the master by name and connects to it. */
+/** Does what a client of Sentinel does: asks for the master by name and connects to it. */
 async function connectBySentinel(set: RedisReplicaSet): Promise<RedisConnection> {
   const [first] = set.sentinelAddresses;
   if (first === undefined) throw new Error("no sentinel");
@@ -21,9 +21,9 @@ async function has(node: RedisNode, key: string): Promise<boolean> {
   return (await node.command("EXISTS", key)) === 1;
 }
 
-/** A second where Sentinel's own periods take ten; the silence that counts is as long as by default. */
+/** A switch takes a second, where it takes ten by Sentinel's own periods. The silence that counts is as long as by default. */
 const fast = {
-  failoverTimeoutMs: 1_000, // twice this has to pass between two failovers
+  failoverTimeoutMs: 1_000, // twice this time must pass between two failovers
   sentinelPeriods: { "info-period": 500, "publish-period": 250, "ping-period": 250 },
 };
 
@@ -73,7 +73,7 @@ describe("a master, two replicas and three sentinels", () => {
     const startMs = performance.now();
     const old = await set.killMaster();
     const next = await set.untilMaster({ not: old });
-    // Sentinels do not take it for down before its silence has lasted for `downAfterMs`.
+    // Sentinels count the master as down only after `downAfterMs` of silence.
     expect(performance.now() - startMs).toBeGreaterThan(800);
     expect(await has(next, "kept")).toBe(true);
     await old.restart();
@@ -159,7 +159,7 @@ describe("a set behind proxies", () => {
     expect(ports).toHaveLength(2);
     for (const port of ports) expect(proxies).toContain(port);
 
-    // When every proxy is shut, only clients notice.
+    // A shut proxy is noticed only by clients, even when all proxies are shut.
     await Promise.all(set.nodes.map((node) => set.proxyOf(node).setMode("hole")));
     await expect(connection.command("PING")).rejects.toMatchObject({ reason: "timeout" });
     expect(await set.master()).toBe(master);

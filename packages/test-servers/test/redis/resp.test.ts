@@ -235,7 +235,7 @@ test("ports are replaced only where an address stands", () => {
       Buffer.from(text),
       ports,
     ).toString();
-  // The slot 12345 and the port 12345.
+  // Here 12345 is both a slot and a port.
   const slots = "*1\r\n*3\r\n:12345\r\n:12345\r\n*2\r\n$9\r\n127.0.0.1\r\n:12345\r\n";
   expect(rewrite("CLUSTER SLOTS", slots)).toBe(slots.replace(/12345\r\n$/, "23456\r\n"));
   expect(rewrite("GET", slots)).toBe(slots);

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { eventually, freePort } from "../../src/index.js";
 
-/** A server that sends back what it gets, and knows what it got. */
+/** A server that sends back what it receives, and keeps count of it. */
 export async function startEchoServer(): Promise<EchoServer> {
   const server = new EchoServer(await freePort());
   await server.listen();
@@ -19,7 +19,7 @@ export class EchoServer {
     this.port = port;
   }
 
-  /** Bytes of all connections. */
+  /** The bytes received on all connections. */
   get received(): number {
     return this.#received;
   }
@@ -32,7 +32,7 @@ export class EchoServer {
         socket.write(bytes);
       });
       socket.on("end", () => socket.end());
-      socket.on("error", () => {}); // resets are what the proxy is for
+      socket.on("error", () => {}); // the proxy is there to make resets
     });
     this.#listener.listen(this.port, "127.0.0.1");
     await once(this.#listener, "listening");
@@ -45,7 +45,7 @@ export class EchoServer {
   }
 }
 
-/** A client that keeps what it got and how it ended. */
+/** A client that keeps what it received and how its connection ended. */
 export class PlainClient {
   readonly socket: Socket;
   readonly chunks: { bytes: Buffer; at: number }[] = [];
@@ -74,7 +74,7 @@ export class PlainClient {
     return Buffer.concat(this.chunks.map(({ bytes }) => bytes)).toString();
   }
 
-  /** Waits until exactly this was received since the start. */
+  /** Waits until exactly `text` has been received since the start. */
   async receives(text: string): Promise<void> {
     await eventually(() => this.text.length >= text.length, {
       what: `${JSON.stringify(text)}, have ${JSON.stringify(this.text)}`,

@@ -9,7 +9,7 @@ import { makeScratchFolder } from "../../src/process/scratch-folder.js";
 const here = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
- * The sources of this package as JavaScript in a folder of their own, for processes that tests start: Node 20 runs no
+ * Compiles the sources of this package to JavaScript in a separate folder, for processes that tests start: Node 20 runs no
  * TypeScript. Only files that import nothing from other packages can be run from there.
  */
 export async function emitSources(): Promise<string> {

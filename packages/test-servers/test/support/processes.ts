@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { eventually } from "../../src/index.js";
 
-/** Whether a process runs: a zombie, which only waits to be looked at, does not. */
+/** Whether a process runs. A zombie, which only waits until its parent reads its end, does not. */
 export function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -17,7 +17,7 @@ export async function isGone(pid: number, withinMs = 30_000): Promise<void> {
   await eventually(() => !isRunning(pid), { what: `process ${pid} to be gone`, withinMs });
 }
 
-/** Process ids of the children of a process that run. */
+/** Process ids of the running children of a process. */
 export function childrenOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return text === "" ? [] : text.split(" ").map(Number);
@@ -25,13 +25,13 @@ export function childrenOf(pid: number): number[] {
 
 export interface RunningModule {
   pid: number;
-  /** What its first line of output said. */
+  /** The values in its first line of output. */
   said: Record<string, string | number>;
-  /** Resolves when it has ended, however. */
+  /** Resolves when it has ended, in whatever way. */
   ended: Promise<unknown>;
 }
 
-/** Runs a module given as text, as the leader of a process group, and waits for its first line of output, which is JSON. */
+/** Runs a module given as text, as the leader of a process group. Waits for its first line of output, which is JSON. */
 export async function runModule(source: string): Promise<RunningModule> {
   const child = spawn(process.execPath, ["--input-type=module", "-e", source], {
     stdio: ["ignore", "pipe", "pipe"],
@@ -52,7 +52,7 @@ export async function runModule(source: string): Promise<RunningModule> {
     withinMs: 15_000,
     detail: () => errors,
   });
-  // Output may come after the end of the process has been noticed.
+  // Output may arrive after the end of the process was noticed.
   await eventually(spoke, {
     what: "a line of a child process that has ended",
     withinMs: 15_000,

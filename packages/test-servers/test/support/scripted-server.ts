@@ -16,7 +16,7 @@ import {
 } from "@holdfast/zk-protocol";
 import { eventually, freePort } from "../../src/index.js";
 
-/** Shakes hands like a ZooKeeper server, and then answers only what the test has it answer, and when. */
+/** Does the handshake like a ZooKeeper server. After that it answers only what the test tells it to, and when. */
 export class ScriptedServer {
   readonly connectString: string;
   readonly connections: ScriptedConnection[] = [];
@@ -49,7 +49,7 @@ export class ScriptedServer {
 
 export class ScriptedConnection {
   readonly socket: Socket;
-  /** Requests that came, answered or not. */
+  /** Requests that have arrived, answered or not. */
   readonly requests: { xid: number; op: OpName | undefined }[] = [];
   readonly #frames = new FrameReader();
   #greeted = false;
@@ -57,7 +57,7 @@ export class ScriptedConnection {
   constructor(socket: Socket) {
     this.socket = socket;
     socket.setNoDelay(true);
-    socket.on("error", () => {}); // cuts are what the tests are about
+    socket.on("error", () => {}); // the tests are about cuts
     socket.on("data", (chunk) => {
       this.#frames.push(chunk);
       for (let frame = this.#frames.next(); frame !== null; frame = this.#frames.next()) {
@@ -82,7 +82,7 @@ export class ScriptedConnection {
     });
   }
 
-  /** Waits until `count` requests have come in all. */
+  /** Waits until `count` requests have arrived in total. */
   async heard(count: number): Promise<void> {
     await eventually(() => this.requests.length >= count, {
       what: `${count} requests at the server`,

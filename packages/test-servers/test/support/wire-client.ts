@@ -22,7 +22,7 @@ import {
 import { eventually } from "../../src/index.js";
 
 export interface WireClientOptions {
-  /** Session to take up again. */
+  /** The session to take up again. */
   session?: { sessionId: bigint; password: Uint8Array };
   timeoutMs?: number;
 }
@@ -42,10 +42,10 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** The least that talks to a ZooKeeper server: no keep-alive, no reconnect. */
+/** The simplest client of a ZooKeeper server: no keep-alive, no reconnect. */
 export class WireClient {
   readonly events: WatcherEvent[] = [];
-  /** Resolves when the connection has ended, however. */
+  /** Resolves when the connection has ended, in whatever way. */
   readonly closed: Promise<void>;
   readonly #socket: Socket;
   readonly #frames = new FrameReader();
@@ -112,7 +112,7 @@ export class WireClient {
     return this.batch([op, request])[0] as Promise<Reply<K>>;
   }
 
-  /** Several requests in one write. */
+  /** Sends several requests in one write. */
   batch(...requests: (readonly [OpName, RequestOf<OpName>])[]): Promise<Reply<OpName>>[] {
     const frames: Buffer[] = [];
     const replies = requests.map(([op, request]) => {
@@ -122,7 +122,7 @@ export class WireClient {
         this.#waiting.push({ xid, op, resolve, reject }),
       );
     });
-    // A reply that a test does not look at must not fail it.
+    // A reply that the test does not look at must not fail it.
     for (const reply of replies) reply.catch(() => {});
     this.#socket.write(Buffer.concat(frames));
     return replies;

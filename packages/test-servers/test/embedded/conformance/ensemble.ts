@@ -6,7 +6,7 @@ import { type Item, maxSessionTimeoutMs, type Trial } from "./trial.js";
 
 const lasting = { timeoutMs: maxSessionTimeoutMs };
 
-/** A session that has moved to the second member, with its earlier connection to the first, which does not know of the move. */
+/** A session that has moved to the second member. Its earlier connection to the first member does not know of the move. */
 async function moved(
   trial: Trial,
   members: readonly [Address, Address],
@@ -58,7 +58,7 @@ export const ensemble: readonly Item[] = [
         await later.closed();
       }
 
-      // The end of the session is the only change that is taken from the connection that has lost it.
+      // The end of the session is the only change that the server accepts from the connection that has lost the session.
       const { earlier, later } = await moved(trial, members);
       await create(later, `${home}/last`, ephemeral);
       expect(await errOf(earlier, "closeSession", undefined)).toBe(0);

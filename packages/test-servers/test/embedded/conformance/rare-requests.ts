@@ -14,7 +14,7 @@ import { createOf, errOf, ok, statOf } from "../support/requests.js";
 import { requestFrame } from "../support/wire.js";
 import type { Item } from "./trial.js";
 
-/** What other languages' clients send, and what none does: nulls in a request, and operations of servers among themselves. */
+/** What clients in other languages send, and what no client sends: nulls in a request, and operations between servers. */
 export const rareRequests: readonly Item[] = [
   {
     number: 73,
@@ -70,7 +70,7 @@ export const rareRequests: readonly Item[] = [
       const raw = await trial.open();
       raw.expect("createSession");
       raw.write(requestFrame(1, "createSession", { timeoutMs: 5_000 }));
-      // Not a reply: the session that the client has, once more.
+      // The answer is no reply to the request, but the greeting with the client's own session once more.
       expect(decodeConnectResponse(await raw.frame(1))).toEqual(decodeConnectResponse(await raw.frame(0)));
       expect(await errOf(await trial.open(raw.credentials), "exists", { path, watch: false })).toBe(0);
     },

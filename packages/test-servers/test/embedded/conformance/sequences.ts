@@ -94,7 +94,7 @@ export const sequences: readonly Item[] = [
         expect(await errOf(wire, "create", createOf(`${home}/lock-`, sequential))).toBe(-110);
       const stuck = await wire.ask("create2", createOf(`${home}/other-`, sequential));
       expect(stuck.response?.path).toBe(`${home}/other-${limit}`);
-      // The zxid of the last change of children is written together with the counter, so it sticks as well.
+      // The zxid of the last change of children is written together with the counter, so it stays as it is too.
       expect((await statOf(wire, home))?.pzxid).toBe(stat?.pzxid);
       await remove(wire, `${home}/other-${limit}`);
       expect((await statOf(wire, home))?.pzxid).toBe(stuck.zxid + 1n);
@@ -102,7 +102,7 @@ export const sequences: readonly Item[] = [
   },
   {
     number: 47,
-    // How many are under way together, and so how many of the last five step past, is up to the server's speed.
+    // The server's speed decides how many creates are under way together, and so how many of the last five step past the limit.
     title: "creates that are under way together step past the limit, and afterwards it sticks",
     async run(trial) {
       const wire = await trial.open();

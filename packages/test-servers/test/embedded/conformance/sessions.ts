@@ -12,7 +12,7 @@ async function isRefused(wire: Wire): Promise<void> {
   expect(wire.frames.map((frame) => `00000025${frame.toString("hex")}`)).toEqual([refused]);
 }
 
-/** Leaves an ephemeral behind, of a session of 1,000 ms that `leave` makes fall silent; how long its node stays. */
+/** Makes an ephemeral node in a session of 1,000 ms, which `leave` makes fall silent. Measures how long the node stays. */
 async function lastsMs(
   trial: Trial,
   leave: (wire: Wire) => void,
@@ -22,7 +22,7 @@ async function lastsMs(
   const dying = await trial.open({ timeoutMs: 1_000 });
   await create(dying, `${home}/e`, ephemeral);
   await ok(watcher.ask("exists", { path: `${home}/e`, watch: true }));
-  // From before the last sign of life: the server counts from when it hears that, not from when we know.
+  // The time counts from before the last sign of life, because the server counts from when it receives that sign.
   const startedMs = performance.now();
   await dying.ask("ping", undefined);
   let closedMs = 0;
@@ -197,7 +197,7 @@ export const sessions: readonly Item[] = [
     async run(trial) {
       const { goneMs, closedMs } = await lastsMs(trial, () => {});
       expect(goneMs).toBeGreaterThan(999);
-      // 1,750 where nothing else runs.
+      // It is 1,750 ms if nothing else runs on the machine.
       expect(goneMs).toBeLessThan(10_000);
       expect(Math.abs(closedMs - goneMs)).toBeLessThan(1_500);
     },
@@ -208,7 +208,7 @@ export const sessions: readonly Item[] = [
     async run(trial) {
       const home = await trial.home(await trial.open());
       let name = 0;
-      /** Asks every quarter of a time-out for more than one of them; `false` if the machine did not let it. */
+      /** Sends a request every quarter of a time-out, for more than one time-out. `false`: the machine was too slow for that. */
       const staysBusy = async (): Promise<boolean> => {
         const wire = await trial.open({ timeoutMs: 1_000 });
         const path = `${home}/e${++name}`;
@@ -259,7 +259,7 @@ export const sessions: readonly Item[] = [
       const wire = await trial.open();
       const [closing, late] = wire.askAll(["closeSession", undefined], ["create", createOf(trial.path)]);
       expect((await closing)?.err).toBe(0);
-      // ZooKeeper itself does either, the answer about once in ten times.
+      // ZooKeeper itself does either. It answers about once in ten times.
       const answer = await late?.then(({ err }) => err).catch((error: Error) => error.message);
       expect(["the server closed the connection", errorCodes.SessionExpired]).toContain(answer);
       expect(await statOf(await trial.open(), trial.path)).toBeNull();
@@ -277,7 +277,7 @@ export const sessions: readonly Item[] = [
       wire.socket.end(requestFrame(1, "create", createOf(`${home}/e`, ephemeral)));
       expect((await other.event(0)).type).toBe("children-changed");
       await wire.closed();
-      // ZooKeeper itself answers when it is done with the create before it reads the FIN, as a busy one may be.
+      // ZooKeeper itself answers if it has finished the create before it reads the FIN, as may happen on a busy machine.
       const told = await answer.then(({ err }) => err).catch((error: Error) => error.message);
       expect(["the server closed the connection", 0]).toContain(told);
       await ok(other.ask("exists", { path: `${home}/e`, watch: true }));

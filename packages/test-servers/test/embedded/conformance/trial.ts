@@ -2,28 +2,28 @@ import { type ConnectRequest, openAcl } from "@holdfast/zk-protocol";
 import { create, errOf } from "../support/requests.js";
 import { type Address, RawSocket, Wire } from "../support/wire.js";
 
-/** A server to hold against the list: ticks of 500 ms, all four-letter words, TTL nodes, a look for containers each second. */
+/** A server to check by the list: ticks of 500 ms, all four-letter words, TTL nodes, a check of containers each second. */
 export interface Target extends Address {
-  /** The same kind of server as it is without any setting. */
+  /** The same kind of server without any setting. */
   readonly stock: Address;
-  /** Nodes whose next sequential child gets 2147483643, 2147483644. */
+  /** Nodes whose next sequential child gets the number 2147483643 and 2147483644. */
   readonly nearTheLimit: readonly [string, string];
   readonly ensemble: Ensemble;
 }
 
 /**
- * The time-out of sessions that stay open however slow the machine is: none has keep-alive, so an idle one ends, and with it its
- * connection. This is more than the followers' patience with a leader that is cut off.
+ * The time-out of sessions that must stay open on a slow machine. They have no keep-alive, so an idle session ends, and its
+ * connection with it. This time-out is longer than the followers wait for a leader that is cut off.
  */
 export const maxSessionTimeoutMs = 60_000;
 
-/** Several members, or what behaves like them. Sessions may last for `maxSessionTimeoutMs`. */
+/** Several members, or servers that behave like them. Sessions may last for `maxSessionTimeoutMs`. */
 export interface Ensemble {
-  /** Followers at this moment: a leader that loses a session closes its connection at once. */
+  /** Two followers of this moment. The leader would close a session's connection at once when it loses the session. */
   members(): Promise<readonly [Address, Address]>;
-  /** To be called before a session is opened at the second member while its connection to the first is still there. */
+  /** Call it before a session is opened at the second member while its connection to the first is still open. */
   moves(session: bigint): void;
-  /** Keeps changes from the first member, which serves this session. What it returns ends that, if `sync` has not. */
+  /** Keeps changes from the first member, which serves this session. The returned function ends that, if `sync` has not. */
   lags(session: bigint): Promise<() => Promise<void>>;
 }
 
@@ -34,10 +34,10 @@ export interface Item {
   run(trial: Trial): Promise<void>;
 }
 
-/** What one item works with. Sessions are closed behind it, so that no late expiry disturbs the zxids of the next. */
+/** What one item works with. Its sessions are closed after it, so that no late expiry disturbs the zxids of the next item. */
 export class Trial {
   readonly target: Target;
-  /** A path of its own; `home` makes the node. */
+  /** A path for this item alone. `home` makes its node. */
   readonly path: string;
   readonly #sockets: RawSocket[] = [];
 
@@ -52,7 +52,7 @@ export class Trial {
     return wire;
   }
 
-  /** Handshake and more in one segment, without waiting. */
+  /** Sends the handshake and `more` in one segment, without waiting. */
   start(request: Partial<ConnectRequest>, ...more: Uint8Array[]): Wire {
     const wire = Wire.start(this.target, request, ...more);
     this.#sockets.push(wire);
@@ -73,7 +73,7 @@ export class Trial {
   async end(): Promise<void> {
     for (const socket of this.#sockets) {
       if (socket instanceof Wire && socket.greeted && socket.session.timeoutMs > 0 && !socket.ended) {
-        // A server that another connection has taken the session to may be about to close this one.
+        // If another connection has moved the session to another server, this server may be about to close the connection.
         const closed = errOf(socket, "closeSession", undefined).catch((error) => {
           if (!socket.ended) throw error;
           return 0;

@@ -3,7 +3,7 @@ import { create, createOf, errOf, ok, remove } from "../support/requests.js";
 import type { Wire } from "../support/wire.js";
 import type { Item } from "./trial.js";
 
-/** Everything the server sent to this connection before now is here when it resolves. */
+/** Resolves when everything that the server sent to these connections before has arrived. */
 async function settled(...wires: Wire[]): Promise<void> {
   for (const wire of wires) await wire.ask("sync", { path: "/" });
 }

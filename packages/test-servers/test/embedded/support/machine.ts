@@ -16,7 +16,7 @@ import type { Session } from "../../../src/embedded/sessions.js";
 import { type Client, State } from "../../../src/embedded/state.js";
 import type { Notice } from "../../../src/embedded/watches.js";
 
-/** A client of the state machine alone: no socket, no handshake. */
+/** A client of the state machine alone, without a socket or a handshake. */
 export class Party implements Client {
   readonly sessionId: bigint;
   readonly session: Session;
@@ -49,7 +49,7 @@ export class Party implements Client {
     return { err, zxid, response: decodeResponse(op, body ?? Buffer.alloc(0)) };
   }
 
-  /** Like `ask`, but an error fails the test. */
+  /** Like `ask`, but an error answer fails the test. */
   get<K extends OpName>(op: K, request: RequestOf<K>): NonNullable<ResponseOf<K>> {
     const { err, response } = this.ask(op, request);
     if (err !== errorCodes.Ok) throw new Error(`${op} answered ${err}`);
@@ -77,7 +77,7 @@ export function machine(options: { compat?: Compat; seed?: number; extendedTypes
   return { clock, state, party: (timeoutMs = 5_000) => new Party(state, timeoutMs) };
 }
 
-/** Everything a client could read, in one order. */
+/** Everything that a client could read, in a fixed order. */
 export function picture(state: State): unknown[] {
   return [...state.tree.nodes()]
     .map((node) => ({

@@ -23,7 +23,7 @@ export const ephemeral = { flags: CreateFlags.ephemeral } as const;
 export const sequential = { flags: CreateFlags.persistentSequential } as const;
 export const ephemeralSequential = { flags: CreateFlags.ephemeralSequential } as const;
 
-/** The response, or an error that names what the server said. */
+/** The response. Rejects with an error that names the server's error code. */
 export async function ok<K extends OpName>(
   reply: Promise<Reply<K>>,
 ): Promise<NonNullable<Reply<K>["response"]>> {

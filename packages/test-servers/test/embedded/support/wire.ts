@@ -22,7 +22,7 @@ import {
 } from "@holdfast/zk-protocol";
 import { eventually } from "../../../src/index.js";
 
-/** Where a server is. */
+/** The address of a server. */
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -66,10 +66,10 @@ export function requestFrame<K extends OpName>(xid: number, op: K, request: Requ
   return encodeFrame(encodeRequestHeader({ xid, type: opCodes[op] }), encodeRequest(op, request));
 }
 
-/** A socket that counts what comes. */
+/** A socket that counts the frames and bytes that arrive. */
 export class RawSocket {
   readonly frames: Buffer[] = [];
-  /** Bytes received, with lengths. */
+  /** Bytes received, including the lengths of the frames. */
   bytes = 0;
   /** The server has sent FIN, or the connection is gone. */
   ended = false;
@@ -93,7 +93,7 @@ export class RawSocket {
     this.socket.write(Buffer.concat(parts));
   }
 
-  /** Resolves when the server has closed. */
+  /** Resolves when the server has closed the connection. */
   async closed(): Promise<void> {
     await eventually(() => this.ended, { what: "the server to close the connection", everyMs: 3 });
   }
@@ -115,7 +115,7 @@ export class RawSocket {
   }
 }
 
-/** A session on one connection, without keep-alive and without mercy: replies must come in order. */
+/** A session on one connection, without keep-alive. It is strict: replies must come in order. */
 export class Wire extends RawSocket {
   readonly events: PlacedEvent[] = [];
   readonly #waiting: Waiting[] = [];
@@ -132,7 +132,7 @@ export class Wire extends RawSocket {
     return wire;
   }
 
-  /** Sends the handshake, and more in the same segment, and does not wait. */
+  /** Sends the handshake and `more` in one segment, and does not wait. */
   static start(address: Address, request: Partial<ConnectRequest> = {}, ...more: Uint8Array[]): Wire {
     const wire = new Wire(address);
     wire.write(connectFrame(request), ...more);
@@ -148,7 +148,7 @@ export class Wire extends RawSocket {
     return this.#handshake !== undefined;
   }
 
-  /** What another connection needs to go on with this session. */
+  /** What another connection needs to take up this session. */
   get credentials(): { sessionId: bigint; password: Uint8Array } {
     return { sessionId: this.session.sessionId, password: this.session.password };
   }
@@ -157,7 +157,7 @@ export class Wire extends RawSocket {
     return this.askAll([op, request, xid])[0] as Promise<Reply<K>>;
   }
 
-  /** Several requests in one segment. */
+  /** Sends several requests in one segment. */
   askAll(...requests: (readonly [OpName, RequestOf<OpName>, (number | undefined)?])[]): Promise<Reply>[] {
     const frames: Buffer[] = [];
     const replies = requests.map(([op, request, xid = ++this.#xid]) => {
@@ -168,7 +168,7 @@ export class Wire extends RawSocket {
     return replies;
   }
 
-  /** The next reply, to a request that is written by hand. Rejects when the server closes the connection, or has done so. */
+  /** The next reply, for a request that the test writes itself. Rejects when the server closes or has closed the connection. */
   expect<K extends OpName>(op: K): Promise<Reply<K>> {
     const reply = new Promise<Reply>((resolve, reject) => {
       if (this.ended) reject(new Error("the server closed the connection"));
@@ -185,7 +185,7 @@ export class Wire extends RawSocket {
     });
   }
 
-  /** `deleted /a`, in the order of arrival. */
+  /** The events as texts like `deleted /a`, in the order of arrival. */
   get types(): string[] {
     return this.events.map(({ type, path }) => `${type} ${path}`);
   }
