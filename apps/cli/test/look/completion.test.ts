@@ -11,7 +11,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The file with the script for a shell. */
+/** Writes the script for a shell into a file and returns its path. */
 async function scriptOf(shell: string): Promise<string> {
   const { code, out } = await run(["completion", shell]);
   expect(code).toBe(0);
@@ -52,7 +52,7 @@ test("the script of bash is right for bash -n, and offers commands, run among th
   expect(offered(script, ["holdfast", "completion", ""])).toEqual(
     expect.arrayContaining(["bash", "zsh", "fish"]),
   );
-  // The value of an option, and the command behind --, are no words of ours.
+  // The value of an option and the command after -- are not words of ours.
   expect(offered(script, ["holdfast", "ls", "--config", "ba"])).toEqual(["bash"]);
   expect(offered(script, ["holdfast", "run", "--", "l"])).toEqual([]);
 });

@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 const at = (): string[] => ["--redis", node.url];
 const program = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
-/** A client of Redisson. */
+/** The UUID of a Redisson client. */
 const java = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566";
 
 async function client(identity = true): Promise<RedisLocks> {
@@ -28,7 +28,7 @@ async function client(identity = true): Promise<RedisLocks> {
   return locks;
 }
 
-/** Waits in the background, once the server knows that it does. */
+/** Begins to wait for the lock. Resolves once the server has the waiter, which goes on waiting in the background. */
 async function waits(locks: RedisLocks, name: string): Promise<{ readonly granted: Promise<unknown> }> {
   const before = Number(await node.command("LLEN", `holdfast_waiters:{${name}}`));
   const waiting = locks.mutex(name).acquire({ waitMs: 120_000 });
@@ -39,7 +39,7 @@ async function waits(locks: RedisLocks, name: string): Promise<{ readonly grante
   return { granted: waiting };
 }
 
-/** A mutex as Redisson writes it: a hash of owner and count, with a lease. */
+/** Writes a held mutex as Redisson does: a hash of owner and count, with a lease. */
 async function redissonHolds(key: string, leaseMs: number | null = 60_000): Promise<void> {
   await node.command("HSET", key, `${java}:57`, "1");
   if (leaseMs !== null) await node.command("PEXPIRE", key, String(leaseMs));
@@ -141,7 +141,7 @@ test("holdfast waits calls a circle of two threads of Redisson certain, and that
   ]) {
     await node.command("HSET", String(key), `${java}:${holder}`, "1");
     await node.command("PEXPIRE", String(key), "60000");
-    // A fair lock of Redisson: its queue, and until when each waiter counts.
+    // Writes a fair lock of Redisson: its queue, and the time until which each waiter counts.
     await node.command("RPUSH", `redisson_lock_queue:{${key}}`, `${java}:${waiter}`);
     await node.command(
       "ZADD",

@@ -17,7 +17,7 @@ export interface Running {
   readonly ended: Promise<Ran>;
 }
 
-/** A whole command line in this process, as the program runs it. `columns`: as at a terminal of that width. */
+/** Runs a whole command line in this process, as the program does. `columns`: as in a terminal of that width. */
 export function begin(line: readonly string[], options: { readonly columns?: number } = {}): Running {
   const text = { out: "", err: "" };
   const abort = new AbortController();
@@ -51,7 +51,7 @@ export function run(line: readonly string[], options: { readonly columns?: numbe
   return begin(line, options).ended;
 }
 
-/** Waits until the command has printed a line that fits. */
+/** Waits until the command has printed a line that matches. */
 export function printed(running: Running, expected: RegExp): Promise<string> {
   return eventually(
     () => `${running.out()}\n${running.err()}`.split("\n").find((line) => expected.test(line)),
@@ -71,12 +71,12 @@ export function lineOf(out: string, beginning: string): string {
   );
 }
 
-/** Whether the text would do to a terminal more than to print: all that is neither visible nor a line end. */
+/** The characters that could do more to a terminal than print: all that are neither visible nor a line end. */
 export function unsafeIn(text: string): string[] {
   return [...text].filter((char) => char !== "\n" && /[\p{Cc}\p{Cf}\p{Co}\u2028\u2029]/u.test(char));
 }
 
-/** The steps of `holdfast doctor` as `ok name`. Without the latency, which is that of the machine that the tests run on. */
+/** The steps of `holdfast doctor` as `ok name`, without the latency, which depends on the machine of the tests. */
 export function stepsOf(out: string): string[] {
   return [...out.matchAll(/^(ok|warning|failed) +(\S+)/gm)]
     .map(([, status, name]) => `${status} ${name}`)

@@ -2,7 +2,7 @@ import type { CollectorEvent, LockCollector, ObservedLockDetail } from "@holdfas
 import { describe, expect, it } from "vitest";
 import { Watcher } from "../../src/look/watch.js";
 
-/** What `watch` asks of a collector, as a test has put it there. */
+/** The part of a collector that `watch` uses, filled by the test. */
 class FakeCollector {
   readonly rows = new Map<string, ObservedLockDetail>();
   attended: readonly string[] = [];
@@ -38,7 +38,7 @@ class FakeCollector {
     for (const event of events) for (const listener of this.#listeners) listener(event);
   }
 
-  /** The lock is held by these, or free. */
+  /** The lock is now held by these entries, or free if there are none. */
   put(key: string, ...entries: string[]): ObservedLockDetail {
     const row = {
       ...{ key, waiterCount: 0, waiters: [], state: entries.length > 0 ? "held" : "idle" },
@@ -51,7 +51,7 @@ class FakeCollector {
 
 type Line = Parameters<ConstructorParameters<typeof Watcher>[2]["print"]>[0];
 
-/** What a watcher of the collector prints, by event and lock. */
+/** Starts a watcher on the collector. `printed` gets its lines, by event and lock. */
 function watching(
   collector: FakeCollector,
   each: (line: Line) => void = () => {},
@@ -92,7 +92,7 @@ describe("holdfast watch", () => {
   });
 
   describe("where more wait than before", () => {
-    /** What is printed of the waits of a lock that had so many waiters, and then has these. */
+    /** The lines about waits that are printed when a lock had `before` waiters and then has `entries`. */
     async function waits(before: number, entries: readonly string[], maxWaiters = 200): Promise<unknown[]> {
       const collector = new FakeCollector();
       const lines: unknown[] = [];

@@ -192,7 +192,7 @@ describe("circles of waits", () => {
     const [cycle, ...more] = circlesAmong([lock("one", [a], [b]), lock("two", [b], [a])]);
     expect(more).toEqual([]);
     expect(cycle?.certainty).toBe("certain");
-    // Two threads of one client are two owners.
+    // Two threads of one client count as two owners.
     const other = redisson("a:2");
     expect(circlesAmong([lock("one", [a], [other]), lock("two", [other], [a])])[0]?.certainty).toBe(
       "certain",

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { cellsOf } from "../../src/look/table.js";
 import { begin, lineOf, printed, run, stepsOf, unsafeIn } from "./support.js";
 
-/** ZooKeeper's numbers for these kinds of node. */
+/** ZooKeeper's flags for these kinds of node. */
 const persistentSequential = 2;
 const ephemeralSequential = 3;
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Each test has a root of its own. */
+/** The options for a root, of which each test has its own. */
 const at = (root: string): string[] => ["--zookeeper", server.connectString, "--root", root];
 
 async function client(root: string, identity = true): Promise<ZooKeeperLocks> {
@@ -27,7 +27,7 @@ async function client(root: string, identity = true): Promise<ZooKeeperLocks> {
   return locks;
 }
 
-/** Waits in the background. What becomes of the wait is the test's own affair. */
+/** Begins a wait in the background. How the wait ends is up to the test. */
 function waits(locks: ZooKeeperLocks, name: string): Promise<unknown> {
   const waiting = locks.mutex(name).acquire({ waitMs: 120_000 });
   waiting.catch(() => {});
@@ -38,7 +38,7 @@ async function queued(path: string, count: number): Promise<void> {
   await eventually(() => server.nodes(path).length === count + 1, { what: `${count} contenders of ${path}` });
 }
 
-/** A contender as Curator writes it: a node of its protected name with its address, of a session of its own. */
+/** Writes a contender as Curator does: a node with a protected name and an address, in its own session. */
 async function curator(path: string): Promise<void> {
   const { servers } = parseConnectString(server.connectString);
   const session = openSession({ servers, sessionTimeoutMs: 30_000, runtime: systemRuntime });
@@ -52,7 +52,10 @@ async function curator(path: string): Promise<void> {
   });
 }
 
-/** Sets the ACL of a node. A session that watches it notices that with its next connection only, so the connections of sessions without nodes are ended. */
+/**
+ * Sets the ACL of a node. A session that watches the node notices the change only on its next connection. So the connections of
+ * sessions without nodes are ended.
+ */
 async function permit(path: string, acl: readonly Acl[]): Promise<void> {
   const { servers } = parseConnectString(server.connectString);
   const session = openSession({ servers, sessionTimeoutMs: 30_000, runtime: systemRuntime });
@@ -102,7 +105,7 @@ describe("holdfast ls", () => {
     waits(locks, "crowd");
     await queued("/ls/crowd", 3);
     await locks.mutex("wrong").acquire();
-    // A node of kazoo beside the holder.
+    // A node of kazoo stands beside the holder.
     server.operator.create(`/ls/wrong/${"a".repeat(32)}__lock__0000000001`);
     server.operator.create("/ls/java");
     await curator("/ls/java");
@@ -147,7 +150,7 @@ describe("holdfast ls", () => {
     const boss = await run(["show", "boss", ...at("/hostile")]);
     expect(boss.out).toContain("held by  chief\\u{1b}]0;gotcha\\u{7}\\u{202e}");
     expect(unsafeIn(boss.out)).toEqual([]);
-    // A name is found again as it was printed.
+    // A name can be copied as it was printed, and `show` finds it.
     const copied = name.replace("\u202e", "\\u{202e}").replace("\u200b", "\\u{200b}");
     const shown = await run(["show", copied, ...at("/hostile")]);
     expect(shown).toMatchObject({ code: 0 });
@@ -199,7 +202,7 @@ describe("holdfast show", () => {
     );
     expect(out).toMatch(/foreign child\n {2}.*junk.*\n {2}what to do: /);
     expect(out).toMatch(/at the backend\n {2}\/show\/orders%2F42 {2}czxid=/);
-    // The path, as ls prints it, shows the same lock.
+    // The path as `ls` prints it leads to the same lock.
     const again = await run(["show", "/show/orders%2F42", "--json", ...at("/show")]);
     expect(JSON.parse(again.out)).toMatchObject({
       name: "/show/orders%2F42",
@@ -296,7 +299,7 @@ describe("holdfast watch", () => {
     await permit("/forgotten", [{ perms: Perms.ADMIN, scheme: "world", id: "anyone" }]);
     await printed(watching, /the right to read \(READ\) \/forgotten is missing/);
     expect(watching.out()).toBe("");
-    // Numbers begin anew with the parent.
+    // The counter of child numbers begins anew with a new parent.
     server.operator.delete(first);
     server.operator.delete("/forgotten/odd");
     expect(hold()).toBe(first);

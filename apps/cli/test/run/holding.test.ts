@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { Watch } from "../../src/run/holding.js";
 import { type Limits, monotonicMs } from "../../src/run/limits.js";
 
-/** The limits that `holdfast run` hears of a doubt that is over within one turn of the event loop, and so between two looks. */
+/** The limits that are reported for a doubt that is over within one turn of the event loop, and so between two looks. */
 async function brieflyDoubted(rides: boolean): Promise<readonly Limits[]> {
   await using locks = memoryLocks();
   await using hold = await locks.mutex("orders").acquire();

@@ -22,15 +22,15 @@ import {
 const rounds = share("rounds of holdfast run under faults", 12, 1_000);
 const atOnce = Number(process.env.HOLDFAST_ROUNDS_AT_ONCE ?? 6);
 const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-/** From the start of a command to the fault: before, while and after the second one has begun to wait. */
+/** The longest time from a command's start to the fault: before, while or after the second command begins to wait. */
 const longestQuietMs = 900;
 const withinMs = 60_000 + rounds * 5_000;
 
 /**
- * How long after the fault a writer may still write. A client that is gone, or a supervisor, is noticed at once, which a
- * busy machine may delay; the lock stays taken for the whole of its lease. All else is known to the
- * client by its deadline alone, which is less than a lease from the fault, and the command is dead a margin before it: half of the margin is
- * left to a busy machine.
+ * How long after the fault a writer may still write. The end of a client or of a supervisor is noticed at once, but on a busy
+ * machine this may take longer, while the lock stays taken for its whole lease. All other faults are known to the client only by
+ * its deadline, which is less than a lease after the fault. The command is dead a margin before the deadline; half of the margin
+ * is left to a busy machine.
  */
 const deadWithinMs: Readonly<Record<Fault, number>> = {
   "network cut": leaseMs - marginMs / 2,
@@ -41,7 +41,7 @@ const deadWithinMs: Readonly<Record<Fault, number>> = {
   "supervisor killed": 2 * marginMs,
 };
 
-/** A server that ends the session of a living client gives the lock away at that moment: the client hears of it a moment later. */
+/** When ZooKeeper ends the session of a living client, it gives the lock away at once. The client learns of it a moment later. */
 const givenAway = ({ backend, fault }: Pick<RoundResult, "backend" | "fault">): boolean =>
   backend === "zookeeper" && fault === "ended by the server";
 

@@ -38,7 +38,7 @@ function resource(): Resource {
   return made;
 }
 
-/** It has a handler for SIGUSR2, by the mask of its signals: Node.js has some for SIGTERM from its start. */
+/** Whether the process handles SIGUSR2, by its signal mask. SIGTERM would not show it: Node.js handles it from the start. */
 const listens = (pid: number): boolean => {
   const mask = /SigCgt:\s*(\w+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return (BigInt(`0x${mask}`) & (1n << 11n)) !== 0n;
@@ -66,7 +66,7 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     return locks;
   };
   const fresh = (): string => `lock-${++locks}`;
-  /** Runs to the end. */
+  /** Runs `holdfast run` to its end. */
   const run = async (
     args: readonly string[],
   ): Promise<{ code: number | string; out: string; err: string }> => {
@@ -75,7 +75,7 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     return { code, out: holdfast.stdout, err: holdfast.stderr };
   };
   const sh = (script: string): string[] => ["--", "sh", "-c", script];
-  /** A holder of `lock` that has begun to write, and what it writes into. */
+  /** A holder of `lock` that has begun to write, and the resource into which it writes. */
   const holding = async (lock: string, flags: readonly string[] = [], options: readonly string[] = []) => {
     const into = resource();
     const holder = started(
@@ -152,7 +152,7 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     expect(await first.ended()).toBe(0);
     expect(await second.ended()).toBe(0);
     const [one, other] = into.begins();
-    // From the grant, which is before the command begins by what its start takes.
+    // The two seconds count from the grant. The command begins later, by the time that its start takes.
     expect((other?.atMs ?? 0) - (one?.atMs ?? 0)).toBeGreaterThan(1_000);
   });
 
@@ -288,7 +288,7 @@ describe.each(backends)("holdfast run on %s", (kind) => {
       kind === "zookeeper"
         ? { HOLDFAST_ZOOKEEPER: proxy.connectString }
         : { HOLDFAST_REDIS: `redis://${proxy.connectString}` };
-    // Works for 3 s and a little.
+    // The command works for slightly more than 3 s.
     const script =
       "trap 'echo term; exit 9' TERM; echo ready; for i in $(seq 60); do sleep 0.05; done; echo done";
     const doubted = async (options: readonly string[]): Promise<{ code: number | string; out: string }> => {
@@ -296,7 +296,7 @@ describe.each(backends)("holdfast run on %s", (kind) => {
       await eventually(() => holdfast.stdout === "ready\n", { what: "the command to begin" });
       const before = proxy.accepted;
       await proxy.setMode("reset");
-      // The client has found its connection broken, and has been turned away since.
+      // By then the client has found its connection broken, and has been turned away since.
       await eventually(() => proxy.accepted >= before + 2, { what: "attempts to connect again" });
       await proxy.setMode("ok");
       return { code: await holdfast.ended(), out: holdfast.stdout };
@@ -317,7 +317,7 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     const gate = tokenGate();
     expect(gate.admit("resource", BigInt(next?.token as string))).toBe(true);
     expect(gate.admit("resource", BigInt(begin.token as string))).toBe(false);
-    // When they run again, the command is ended at once.
+    // When the two processes run again, the command is ended at once.
     for (const pid of [begin.ppid, holder.pid]) process.kill(pid, "SIGCONT");
     expect(await holder.ended()).toBe(124);
     expect(alive(begin.pid)).toBe(false);

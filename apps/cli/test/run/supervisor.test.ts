@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ProcessGroup } from "../../src/run/process-group.js";
 import { endRest } from "../../src/run/supervisor.js";
 
-/** A group whose members take so long to end after a SIGTERM, or end only by SIGKILL; and what it was sent. */
+/** A group whose members end `endsAfterMs` after a SIGTERM, or at once by SIGKILL. `sent`: the signals that the group got. */
 function groupOf(endsAfterMs: number): { readonly group: ProcessGroup; readonly sent: NodeJS.Signals[] } {
   const sent: NodeJS.Signals[] = [];
   let gone = false;

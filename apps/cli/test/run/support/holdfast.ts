@@ -8,7 +8,7 @@ const program = fileURLToPath(new URL("../../../dist/cli.js", import.meta.url));
 export const writer: string = fileURLToPath(new URL("writer.mjs", import.meta.url));
 export const blockable: string = new URL("blockable.mjs", import.meta.url).href;
 
-/** A process that is dead and that its parent has not asked for yet is none any more. */
+/** Whether the process lives. A dead process whose parent has not yet asked for its end does not count. */
 export function alive(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -18,14 +18,14 @@ export function alive(pid: number): boolean {
   }
 }
 
-/** One `holdfast` that runs. */
+/** A running `holdfast`. */
 export class Holdfast {
   readonly process: ChildProcess;
   stdout = "";
   stderr = "";
   readonly #closed: Promise<unknown>;
 
-  /** In a folder that has no configuration, and without variables of its own kind but those of `env`. */
+  /** Runs in a folder without a configuration, and of variables for holdfast it gets only those of `env`. */
   constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     const kept = Object.entries(process.env).filter(([name]) => !/^(HOLDFAST_|NODE_OPTIONS)/.test(name));
     this.process = spawn(process.execPath, [program, ...args], {
@@ -50,7 +50,7 @@ export class Holdfast {
     return this.process.exitCode !== null || this.process.signalCode !== null;
   }
 
-  /** The exit code, or the name of the signal that has ended it. Rejects after `withinMs`. */
+  /** The exit code, or the name of the signal that ended it. Rejects after `withinMs`. */
   async ended(withinMs = 60_000): Promise<number | string> {
     const late = AbortSignal.timeout(withinMs);
     await Promise.race([this.#closed, once(late, "abort")]);
@@ -62,7 +62,7 @@ export class Holdfast {
     );
   }
 
-  /** Kills the process at the end of a test, whatever has become of it. Its supervisor then ends what it has started. */
+  /** Kills the process at the end of a test, whatever its state. Its supervisor then ends what it has started. */
   [Symbol.dispose](): void {
     this.process.kill("SIGKILL");
   }

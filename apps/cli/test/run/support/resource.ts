@@ -11,7 +11,7 @@ export type Line =
       readonly what: "begin";
       readonly pid: number;
       readonly ppid: number;
-      /** The command that `holdfast run` has started: this process, or the one that has started it. */
+      /** The pid of the command that `holdfast run` has started: this process, or the one that has started it. */
       readonly leader: number;
       readonly token: string | undefined;
       /** Writers of other commands that were alive when this one began. */
@@ -21,14 +21,14 @@ export type Line =
 
 export type Begin = Extract<Line, { what: "begin" }>;
 
-/** A lock of a short lease is also lost when the machine is too busy to renew it. */
+/** The command ended too early: a lock with a short lease is also lost when a busy machine does not renew it in time. */
 export class EndedEarly extends Error {
   constructor({ stderr }: Holdfast) {
     super(`holdfast run has ended too early: ${stderr}`);
   }
 }
 
-/** The file that the commands of one test write into. */
+/** The file into which the commands of one test write. */
 export class Resource implements Disposable {
   readonly folder: string = mkdtempSync(join(tmpdir(), "holdfast-run-"));
   readonly file: string = join(this.folder, "lines");
@@ -49,7 +49,7 @@ export class Resource implements Disposable {
     return this.lines().filter((line) => line.what === "begin");
   }
 
-  /** Waits until so many writers have begun; rejects when `by` ends before. */
+  /** Waits until `count` writers have begun. Rejects when `by` ends before. */
   async begun(count: number, by: Holdfast): Promise<[Begin, ...Begin[]]> {
     const found = await eventually(() => (this.begins().length >= count || by.over) && this.begins(), {
       what: `${count} writers to begin`,
@@ -66,14 +66,14 @@ export class Resource implements Disposable {
 
 /** How the writers of two commands have met. */
 export interface Meeting {
-  /** Milliseconds for which a writer of the first command has written, or was alive, after the second began; 0 when it was dead. */
+  /** For how many ms a writer of the first command wrote, or was alive, after the second command began; 0 if it was dead. */
   readonly overlapMs: number;
-  /** When the first command has written last. */
+  /** When the first command wrote for the last time. */
   readonly lastMs: number;
   readonly secondBeganMs: number;
 }
 
-/** The first command to begin against all later ones. */
+/** Compares the first command that began with all later ones. */
 export function meeting(lines: readonly Line[]): Meeting {
   const begins = lines.filter((line) => line.what === "begin");
   const [first] = begins;
@@ -81,7 +81,7 @@ export function meeting(lines: readonly Line[]): Meeting {
   if (first === undefined || second === undefined) throw new Error("two commands have not begun");
   const lastMs = Math.max(...lines.filter(({ leader }) => leader === first.leader).map(({ atMs }) => atMs));
   const overlapMs = Math.max(0, lastMs - second.atMs);
-  // A command that was alive and has not written any more may have been stopped: that is an overlap of unknown length.
+  // A command that was alive but wrote nothing more may have been stopped. That is an overlap of unknown length.
   const lived = begins.some(({ leader, alive }) => leader !== first.leader && alive.length > 0);
   return { overlapMs: lived ? Math.max(overlapMs, 1) : overlapMs, lastMs, secondBeganMs: second.atMs };
 }

@@ -15,9 +15,9 @@ export const faults = [
 export type CommandKind = (typeof commandKinds)[number];
 export type Fault = (typeof faults)[number];
 
-/** The lease of the first client. The second one has a longer lease, so that a machine that is busy with other rounds does not end it too. */
+/** The lease of the first client. The second client has a longer one, so that a busy machine does not end it too. */
 export const leaseMs = 3_000;
-/** The default of this lease. */
+/** The default margin for this lease. */
 export const marginMs: number = leaseMs / 6;
 
 /** What one round has shown. */
@@ -26,11 +26,11 @@ export interface RoundResult {
   readonly fault: Fault;
   readonly backend: Backend["kind"];
   readonly overlapMs: number;
-  /** From the fault to the last sign of the first command. */
+  /** The time from the fault to the last sign of the first command. */
   readonly deadAfterMs: number;
-  /** From the last sign of the first command to the first one of the second. */
+  /** The time from the last sign of the first command to the first sign of the second. */
   readonly aheadMs: number;
-  /** How the first `holdfast run` has ended. */
+  /** How the first `holdfast run` ended. */
   readonly firstEnd: number | string;
 }
 
@@ -48,8 +48,8 @@ const flagsOf: Readonly<Record<CommandKind, readonly string[]>> = {
 const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 /**
- * Two `holdfast run` on one lock. When the first one's command writes, and `afterMs` later, the fault happens to the first one; the round
- * ends when the second one's command has been granted the lock and has ended.
+ * Two `holdfast run` on one lock. The fault happens to the first one, `afterMs` after the second one was started. The first
+ * command writes by then. The round ends when the second command was granted the lock and has ended.
  */
 export async function round(
   number: number,
@@ -88,7 +88,7 @@ export async function round(
     const [begin] = await resource.begun(command === "has a child" ? 2 : 1, first);
     const session = backend.kind === "zookeeper" ? sessionOf(backend.server, lock) : 0n;
     using second = run(place(`${host}:${port}`, ""), "10s", ["--for", "150"]);
-    // A moment that is drawn, for what the second one is doing: it is no state that could be awaited.
+    // The moment is random relative to what the second one is doing. There is no state that the test could wait for.
     await sleep(afterMs);
     if (first.over) throw new EndedEarly(first);
     if (command === "is stopped") process.kill(begin.pid, "SIGSTOP");
@@ -128,7 +128,7 @@ interface Victims {
   readonly supervisor: number;
   readonly proxy: Awaited<ReturnType<typeof startProxy>>;
   readonly user: string;
-  /** That of the first one, in ZooKeeper. */
+  /** The ZooKeeper session of the first one. */
   readonly session: bigint;
 }
 
@@ -141,7 +141,7 @@ async function inject(
       await proxy.setMode("hole");
       return;
     case "ended by the server":
-      // ZooKeeper ends the session. Redis refuses the renewals, so that the lease runs out.
+      // ZooKeeper ends the session. Redis refuses the renewals, so the lease runs out.
       if (backend.kind === "redis") await backend.server.command("ACL", "SETUSER", user, "-@scripting");
       else backend.server.expireSession(session);
       return;

@@ -1,5 +1,5 @@
-// The command of the tests: it writes into a file, the resource, that it has begun, and then a line each 20 ms. Times are those of the
-// monotonic clock, which all processes of this machine share. When it begins, it looks which of the writers before it are alive.
+// The command of the tests. It writes into a file, the resource: first that it has begun, then a line every 20 ms. Times are those
+// of the monotonic clock, which all processes of this machine share. At its begin it checks which earlier writers are alive.
 import { spawn } from "node:child_process";
 import { appendFileSync, constants, readFileSync } from "node:fs";
 
@@ -7,11 +7,12 @@ const [file, ...flags] = process.argv.slice(2);
 const has = (flag) => flags.includes(flag);
 const value = (flag) => (has(flag) ? flags[flags.indexOf(flag) + 1] : undefined);
 const nowMs = () => Number(process.hrtime.bigint()) / 1e6;
-// Never made anew: a test that is over removes the folder while its writers are being ended, and a new file would stand in the way.
+// The file is never created here: a finished test removes the folder while its writers are being ended. A new file would then be
+// in the way.
 const flag = constants.O_WRONLY | constants.O_APPEND;
 const write = (line) => appendFileSync(file, `${JSON.stringify(line)}\n`, { flag });
 
-/** State and start of a process, `null` when there is none. A dead one that its parent has not asked for yet does nothing any more. */
+/** The start time of a process, or `null` if there is none. A dead one whose parent has not yet asked for its end is none. */
 function processOf(pid) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -41,7 +42,7 @@ if (has("--child")) {
   const child = spawn(process.execPath, [process.argv[1], file, ...rest, "--leader", `${leader}`], {
     detached,
   });
-  // Ended by a SIGTERM before it could ignore it: this is not the command that the test wants.
+  // The child was ended by a SIGTERM before it could ignore it. That is not the command that the test needs.
   child.on("exit", () => process.exit(1));
 }
 if (has("--for")) setTimeout(() => process.exit(0), Number(value("--for")));
