@@ -2,7 +2,7 @@ import type { HistoryRecord, MetaRecord, WorkerRecord } from "../src/history/rec
 
 type KeyMeta = MetaRecord["keys"][string];
 
-/** Writes a history by hand; times are in milliseconds. */
+/** A history that the test writes by hand. Times are in milliseconds. */
 export class Script {
   readonly records: HistoryRecord[] = [];
   #op = 0;
@@ -40,7 +40,7 @@ export class Script {
     this.#add({ type: "ok", p, f: "release", key, op, ...ret }, done);
   }
 
-  /** A write becomes a read, which is named `p:op`. */
+  /** A write becomes a read. The read's hold is named `p:op`. */
   downgrade(p: string, key: string, hold: string, asked: number, done: number, token?: number): string {
     const op = ++this.#op;
     this.#add({ type: "invoke", p, f: "downgrade", key, op, hold }, asked);
@@ -50,7 +50,7 @@ export class Script {
     return read;
   }
 
-  /** From `granted` to `released`, each call taking a millisecond. */
+  /** A hold from `granted` to `released`. Each call takes a millisecond. */
   hold(p: string, key: string, granted: number, released: number, more: GrantParts = {}): string {
     const hold = this.grant(p, key, granted - 1, granted, more);
     this.release(p, key, hold, released, released + 1);

@@ -1,2 +1,2 @@
-/** A Markdown text without what the formatter does to tables: it aligns their columns, and nothing else. */
+/** Undoes what the formatter does to a Markdown text: it aligns the columns of tables, and nothing else. */
 export const unaligned = (text: string): string => text.replace(/ *\| */g, "|").replace(/-{3,}/g, "---");

@@ -167,7 +167,7 @@ it.each([
 
 it.each([
   { releases: ["inner fail", "outer fail"], verdict: "violation" },
-  // What was not given back, or perhaps not, may be counted still.
+  // A hold that was not released, or perhaps not, may still be counted.
   { releases: ["inner fail"], verdict: "pass" },
   { releases: ["inner fail", "inner ok"], verdict: "pass" },
   { releases: ["inner fail", "outer info"], verdict: "pass" },
@@ -198,7 +198,7 @@ it("convicts a release that never comes to an end", () => {
 
 it.each([
   { end: "fail", verdict: "violation" },
-  // Each of them may have had the lock for a lease.
+  // Each acquire with an unknown end may have had the lock for a lease.
   { end: "info", verdict: "unknown" },
 ] as const)("a free lock beside refusals and acquires that end with $end is $verdict", ({ end, verdict }) => {
   const script = new Script({ k: {} });
@@ -269,7 +269,7 @@ it("convicts a loss that was reported after the next grant", () => {
 interface Holder {
   readonly who: string;
   readonly verdict: "pass" | "violation";
-  /** When it stood still. */
+  /** When the holder's worker stood still. */
   readonly paused?: readonly [from: number, to: number];
   readonly told?: number;
   readonly releases: number;
@@ -303,7 +303,7 @@ it.each(holders)("after another was granted a holder $who: $verdict", (holder) =
   expect(results.find(({ checker }) => checker === "lost-notice")?.verdict).toBe(verdict);
 });
 
-/** Where a history may be written for the length of a test. */
+/** A path where a history may be written during the test. */
 async function historyPath(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-check-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

@@ -8,7 +8,7 @@ import { readHistory } from "../../src/history/read.js";
 
 const full = process.env.HOLDFAST_FULL === "1";
 const operations = full ? 1_000_000 : 100_000;
-/** A million within 10 s; of that the share. In time of the processor, which other work beside this test does not lengthen much. */
+/** The share of 10 s for a million operations. It is measured in CPU time, which other work on the machine hardly lengthens. */
 const limitMs = (10_000 * operations) / 1_000_000;
 const patience = 10;
 
@@ -19,7 +19,7 @@ it(`judges ${operations} operations in ${patience} times their share of 10 s and
   try {
     const path = join(directory, "history.jsonl");
     await writeSampleHistory(path, operations);
-    // The files that this process has run before leave some behind.
+    // Test files that ran in this process before have left memory behind.
     const rssBefore = process.memoryUsage().rss;
     const [began, cpuBegan] = [performance.now(), process.cpuUsage()];
     const results = judge(await readHistory(path));

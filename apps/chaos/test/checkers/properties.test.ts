@@ -97,7 +97,7 @@ describe("random histories", () => {
       fc.property(fc.array(loose, { maxLength: 8 }), (all) => {
         const script = new Script({ k: { kind, ...(limit === null ? {} : { limit }) } });
         all.forEach(({ asked, waits, held, p: nth, mode, permits, nests, lowered, ends }, n) => {
-          // A worker that is killed has no other hold in these: which records would still have come is not the question here.
+          // A killed worker has no other hold here. Which records it would still have written is not the question of this test.
           const p = ends === "killed" ? `x${n}#0` : `w${nth}#0`;
           const more = { mode, permits, ...(nests ? { thread: "t" } : {}) };
           let hold = script.grant(p, "k", asked, asked + waits, more);

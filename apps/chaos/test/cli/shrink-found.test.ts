@@ -20,7 +20,7 @@ function convicted(scenario: Scenario): ScenarioOutcome {
   });
 }
 
-/** Shrinks as if a violation were shown by the faults with these numbers together, and by no fewer workers than `crew`. */
+/** Shrinks as if these faults together, and no fewer workers than `crew`, showed a violation. `guilty`: numbers of faults. */
 async function shrunk(wanted: RunArguments, guilty: readonly number[], crew = 0) {
   const lines: string[] = [];
   const outcomes = await shrinkFound(wanted, runOf(...wanted.scenarios.map(convicted)), {
@@ -46,7 +46,7 @@ describe("what a run found", () => {
     expect(outcomes[0]?.smallest?.faults.map(({ number }) => number)).toEqual([3, 7]);
     expect(text).toContain(`again: ${again}`);
     expect(text).toMatch(/shrunk in \d+ tries from \d+ to 2 faults and 4 workers\n +3 \S+ .* in/);
-    // That command line names the very faults that are left.
+    // The command line names exactly the faults that are left.
     const replayed = wantedBy(...again.split(" ").slice(2));
     expect(replayed.plan?.plan).toEqual(outcomes[0]?.smallest?.faults);
   });

@@ -145,7 +145,7 @@ describe("a crew", () => {
     expect(await more("w0#1")).toBe(true);
     expect(records.filter((record) => "p" in record && record.p === "w0#0").length).toBe(said);
     expect(states("w0")).toEqual(["w0#0 start", "w0#0 killed", "w0#1 start"]);
-    // Late records of the killed one are no holds that go on.
+    // Late records of the killed worker must not be holds that go on.
     const builder = new HistoryBuilder();
     builder.add({
       i: 0,

@@ -1,8 +1,8 @@
 import type { WorkerProgram } from "../../src/engine/worker-process.js";
 
 /**
- * A worker without a client, as a program text: answers as the protocol wants, and takes turns at its first key by itself,
- * one every 5 ms. `extra` runs after the setup.
+ * A worker without a client, as a program text. It answers as the protocol demands, and takes a turn at its first key by itself
+ * every 5 ms. `extra` runs after the setup.
  */
 export const fakeWorker = (extra = ""): WorkerProgram => ({
   command: process.execPath,

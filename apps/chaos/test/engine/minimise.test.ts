@@ -4,7 +4,7 @@ import { minimise } from "../../src/engine/minimise.js";
 
 const always = (): boolean => true;
 
-/** Some of the numbers below a count. */
+/** Some of the numbers below `count`. */
 const partOf = (count: number): fc.Arbitrary<number[]> =>
   fc.subarray(Array.from({ length: count }, (_, at) => at));
 const wholeAndGuilty = fc

@@ -55,7 +55,7 @@ function bench(
   const nemesis = new Nemesis({
     plan,
     faults: { stop: kind("stop", true), blow: kind("blow", false), ...more },
-    // Fakes of faults need neither.
+    // The fake faults need neither servers nor workers.
     set: {} as ServerSet,
     crew: {} as Crew,
     recorder,
@@ -71,7 +71,7 @@ function bench(
   return { nemesis, recorder, did, records, faults };
 }
 
-/** Time that passes only when the test says so, for what must not happen however long nothing else does. */
+/** Fake time that passes only when the test says so. It shows what must not happen however long nothing else does. */
 function timeOfOurs(): (ms: number) => Promise<unknown> {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   onTestFinished(() => {
@@ -145,7 +145,7 @@ describe("the nemesis", () => {
       "stop : held(k1) did not come",
       "who : nobody knows it",
     ]);
-    // There is no evidence: `stats` says that nothing shows that it happened.
+    // There is no evidence, so `stats` says that nothing shows that the fault happened.
     expect(faults()).toEqual(["bad begin zk2 -", "bad end zk2 -"]);
   });
 

@@ -24,7 +24,7 @@ it("a cut of a holder that fails lets sessions go to the leader again", async ()
   const failed = expect(holderNetFaults["net.cut-holder"]?.begin(context)).rejects.toThrow(
     "no session of w0 was seen",
   );
-  // It passes over the hold that there was before; the next one is taken.
+  // The fault passes over the hold that existed before it, and takes the next one.
   await new Promise(setImmediate);
   log.add({ ...invoke("w0#0", "release", "k1", 2), hold: "w0#0:1" });
   log.add(invoke("w0#0", "acquire", "k1", 3), granted("w0#0", "k1", 3));

@@ -28,7 +28,7 @@ const scenario = (id: string, more: Partial<Scenario> = {}): Scenario => ({
   ...more,
 });
 
-/** A pool of servers that are not there: workers of these tests talk to none. */
+/** A pool of servers that do not exist. The workers of these tests talk to no server. */
 function poolOf(log: string[], start: (topology: Topology) => Promise<void> = async () => {}): ServerPool {
   return new ServerPool(async (topology) => {
     log.push(`start ${topology.kind}`);
@@ -159,7 +159,7 @@ describe("a run", () => {
   it("is unknown when a planned fault did not come to pass", async () => {
     const planned = scenario("A", {
       plan: () => [{ fault: "worker.pause", target: "worker(w9)", atMs: 0 }],
-      // One worker never makes up the two that the run waits for after a fault.
+      // The run waits for two workers after a fault. There is only one, so the wait lasts until this limit.
       check: { healLimitMs: 100 },
     });
     const [done] = (await perform([planned])).outcomes;
@@ -182,7 +182,7 @@ describe("a run", () => {
       },
     });
     await expect(running).rejects.toThrow("enough");
-    // The servers of the next scenario were started ahead.
+    // The servers of the next scenario had been started ahead.
     expect(log.toSorted()).toEqual(["close redis", "close zookeeper", "start redis", "start zookeeper"]);
   });
 

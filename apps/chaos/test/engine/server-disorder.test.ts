@@ -24,7 +24,7 @@ const of = (topology: Topology = { kind: "zookeeper", members: 3 }): ServerDisor
   new ServerDisorder({
     topology,
     logs() {
-      // Sets of servers know theirs by themselves.
+      // Real sets of servers find their topology by `this`, so `this` must be the set here too.
       return [{ name: `${this.topology.kind === "zookeeper" ? "zk" : "?"}1`, path }];
     },
   });

@@ -19,7 +19,7 @@ const outcome = (plan: readonly PlannedFault[], convicted: boolean): ScenarioOut
     plan,
   }) as unknown as ScenarioOutcome;
 
-/** Convicts while the plan has `guilty` and at least `crew` workers are there. */
+/** Convicts as long as the plan has `guilty` and there are at least `crew` workers. */
 async function shrunk(plan: readonly PlannedFault[], guilty: string, crew: number, tries = 40) {
   const asked: string[] = [];
   const found = await shrink(scenario, outcome(plan, true), {

@@ -56,7 +56,7 @@ it("goes on where an interrupted run was: what is known is not run again, by see
     const first = new Progress(folder, 7);
     expect(first.verdict("a", "text")).toBeNull();
     first.add("a", "text", outcome);
-    // The last line of a run that was killed while it wrote.
+    // The last line of a run that was killed while it wrote this line.
     appendFileSync(progressFile(folder), '{"of":"b","seed":7,"te');
     const again = new Progress(folder, 7);
     expect(again.verdict("a", "text")).toMatchObject({ convictedBy: ["mutex"], why: "two holders" });

@@ -12,7 +12,7 @@ function reporter(isTTY: boolean): { reporter: ConsoleReporter; text: () => stri
   return { reporter: new ConsoleReporter(out), text: () => text };
 }
 
-/** Two hold k at once while a fault is on, with another fault long after. */
+/** Two workers hold k at once while a fault is on. Another fault comes long after. */
 function convicted() {
   const script = new Script({ k: {} });
   const first = script.grant("a#0", "k", 9, 10, { token: 1 });
@@ -86,7 +86,7 @@ describe("the reporter", () => {
       "Z01 begins: 1 of 2, 0 ms so far, about 30.0 s left",
       "Z01    running      30.0 s  3 grants  1 fault",
       consoleLine(done),
-      // Z01 took four times what was estimated.
+      // Z01 took four times its estimate.
       "Z02 begins: 2 of 2, 40.0 s so far, about 80.0 s left",
       "",
     ]);

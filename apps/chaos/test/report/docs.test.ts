@@ -11,7 +11,7 @@ import { unaligned } from "../unaligned.js";
 
 const at = (path: string): URL => new URL(`../../${path}`, import.meta.url);
 
-/** What a document is, and what it should be; written when that is asked for. */
+/** The text of a document, and what it should be. `HOLDFAST_WRITE_DOCS=1` writes the second text to the file. */
 function document(path: string, made: (text: string) => string): { is: string; shouldBe: string } {
   const read = (): string => {
     try {
@@ -74,7 +74,7 @@ it("the workflow to copy runs options that there are, pins what it uses, and kee
   await main(["run", "--help"], (line) => lines.push(line));
   const runs = steps.flatMap(({ run }) => (run?.includes("holdfast-chaos run") ? [run] : []));
   expect(runs).toHaveLength(3);
-  // Whatever the full set came to, faults are drawn; a fresh seed unless one is typed.
+  // Faults are drawn whatever the result of the full set was, with a fresh seed unless a seed is given.
   const drawn = steps.find(({ run }) => run?.includes("--tag nightly"));
   expect(drawn?.if).toContain("success() || failure()");
   expect(drawn?.if).toContain("schedule");
@@ -83,7 +83,7 @@ it("the workflow to copy runs options that there are, pins what it uses, and kee
     expect(run).toContain("--require");
     for (const [option] of run.matchAll(/(?<=\s)--(?!no-install)[a-z-]+/g))
       expect(lines.join("\n")).toContain(option);
-    // What an event brings in must never be put into a script.
+    // Text that comes with an event must never be put into a script.
     expect(run).not.toContain("${{");
   }
   expect(steps.find(({ uses }) => uses?.startsWith("actions/upload-artifact"))?.if).toBe("always()");
@@ -97,7 +97,7 @@ it.each(["action.yml", "workflows/gitlab-ci.yml"])(
       chaos?: { script: string[] };
     };
     const text = runs?.steps.find(({ name }) => name === "Run")?.run ?? chaos?.script.join("\n") ?? "";
-    // What the bash 3.2 and the xargs of macOS do not have.
+    // The bash 3.2 and the xargs of macOS do not have these.
     expect(text).not.toMatch(/mapfile|wait|xargs -/);
     const folder = mkdtempSync(join(tmpdir(), "action-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -142,7 +142,7 @@ it("the action and the form for GitLab run options that there are, and keep the 
   const { inputs, runs } = parse(action) as { inputs: Record<string, object>; runs: { steps: Step[] } };
   expect(Object.keys(inputs)).toEqual(["run", "servers", "out", "artifact"]);
   for (const step of runs.steps) {
-    // What a user of the action gives must never be put into a script.
+    // Text from a user of the action must never be put into a script.
     expect(step.run ?? "").not.toContain("${{");
     if (step.uses !== undefined) expect(step.uses).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40}$/);
   }

@@ -9,7 +9,7 @@ export const result = (checker: string, verdict: Verdict, text = ""): CheckResul
   metrics: { judged: 3, violations: text === "" ? 0 : 1 },
 });
 
-/** An outcome of a scenario named Z01 at one ZooKeeper server that came out as expected; `parts` make it another. */
+/** An outcome of a scenario Z01 at one ZooKeeper server that came out as expected. `parts` change it. */
 export function outcome(
   parts: Omit<Partial<ScenarioOutcome>, "scenario"> & {
     scenario?: Partial<ScenarioOutcome["scenario"]>;
@@ -50,7 +50,7 @@ export const runOf = (...outcomes: ScenarioOutcome[]): RunOutcome => ({
   outcomes,
 });
 
-/** One of each kind. */
+/** A run with one outcome of each kind. */
 export const everyKind = (): RunOutcome =>
   runOf(
     outcome(),

@@ -38,7 +38,7 @@ it("reports are there after each scenario, and what is not finished stands in th
     '<error type="unknown" message="not finished',
   );
   expect(reports.finished).toBe(1);
-  // Written whole and put in place: no half of one is left.
+  // Each report is written whole and then put in place, so no half of one is left.
   expect(readdirSync(dir).toSorted()).toEqual(["junit.xml", "results.json", "summary.md"]);
 });
 
@@ -47,7 +47,7 @@ it("the verdict of a scenario is in the reports before its timeline is drawn", a
   onTestFinished(() => rmSync(dir, { recursive: true }));
   const folder = join(dir, "Z01");
   mkdirSync(folder);
-  // The timeline reads a history that never ends.
+  // The timeline reads a history that does not end yet.
   execFileSync("mkfifo", [join(folder, "history.jsonl")]);
   const reports = new RunReports(dir, 7, []);
   const added = reports.add(outcome({ scenario: { id: "Z01" }, outcome: "violation", folder }));

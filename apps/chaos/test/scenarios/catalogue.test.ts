@@ -60,7 +60,7 @@ describe("the catalogue", () => {
         const worker = parseWorkerTarget(target ?? "");
         if (worker === null) continue;
         expect(worker.role === "worker" ? workers : keys, fault).toContain(worker.name);
-        // Links and sessions can be reached only through proxies of the worker's own.
+        // Links and sessions can be reached only through a worker's own proxies.
         if (!/^(link\.|zk\.session-kill$)/.test(fault) || worker.role === "worker") continue;
         const those = scenario.groups.filter((group) => group.keys.includes(worker.name));
         expect(

@@ -21,12 +21,12 @@ const inLane = (plan: readonly PlannedFault[], lane: Lane): PlannedFault[] =>
   plan.filter(({ lanes }) => lanes?.includes(lane) === true);
 const overMs = ({ atMs, forMs = 0 }: PlannedFault): number => atMs + forMs;
 
-/** What takes servers away, cuts them apart or replaces them. */
+/** Whether a fault takes servers away, cuts them apart or replaces them. */
 const breaksServers = (fault: string): boolean =>
   /^(zk\.(kill|pause|restart)|net\.|redis\.(kill|pause|restart|failover|freeze-master|kill-master|kill-behind|client-pause)$)/.test(
     fault,
   );
-/** What stays until it is healed. */
+/** Whether a fault lasts until it is healed. */
 const stays = (fault: string): boolean =>
   /^(zk|redis)\.(kill|pause)$|^redis\.(kill-master|kill-behind)$|^net\.|^worker\.|^link\.(?!reset)/.test(
     fault,
@@ -88,7 +88,7 @@ describe("what the random scenarios draw", () => {
           drawPlan({ ...scenario, runMs: s * 1_000 }, seed),
         );
         const atMs = Math.max(...(short ?? []).map((planned) => planned.atMs));
-        // What was drawn last may fall before what was drawn earlier for the other lane.
+        // The fault that was drawn last may fall before one that was drawn earlier for the other lane.
         const sure = (short ?? []).filter(({ atMs: at }) => at < atMs - 20_000);
         expect((long ?? []).slice(0, sure.length)).toEqual(sure);
       }),

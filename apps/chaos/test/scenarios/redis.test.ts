@@ -10,7 +10,7 @@ const row = (id: string): Scenario => {
   return found;
 };
 
-/** Everything of a row that makes it another experiment. */
+/** The parts of a row that make it a different experiment. */
 const experiment = ({ topology, keys, groups, plan, runMs }: Scenario) => ({
   topology,
   keys,
@@ -59,7 +59,7 @@ describe("the rows of Redis", () => {
       expect(pass.length).toBeGreaterThan(0);
       const all = [...pass, ...violation, ...report];
       expect(new Set(all).size).toBe(all.length);
-      // What breaks exclusion for the application breaks it for its belief too.
+      // What breaks exclusion for the application also breaks it in what its clients believe.
       if (violation.includes("mutex")) expect([...violation, ...report]).toContain("belief");
     },
   );

@@ -6,7 +6,7 @@ import { RunClock } from "../../src/engine/clock.js";
 import { ProtectedResource } from "../../src/engine/resource.js";
 import type { Probe } from "../../src/probe/index.js";
 
-/** The probe as a service in a run has it, and what it said so far. */
+/** The probe as a service in a run gets it, and what it has said so far. */
 async function inRun(): Promise<{ probe: Probe; said: () => Record<string, unknown>[]; effects: object[] }> {
   const folder = mkdtempSync(join(tmpdir(), "probe-"));
   const file = join(folder, "said");
@@ -28,7 +28,7 @@ async function inRun(): Promise<{ probe: Probe; said: () => Record<string, unkno
   });
   vi.resetModules();
   const { probe } = await import("../../src/probe/index.js");
-  // Other files of this worker are outside the run.
+  // Other test files in this worker must not see the run.
   vi.resetModules();
   const said = () =>
     readFileSync(file, "utf8")
@@ -41,7 +41,7 @@ async function inRun(): Promise<{ probe: Probe; said: () => Record<string, unkno
 it("in a run the probe writes what the service does, in order, and its write comes to the resource under its token", async () => {
   const { probe, said, effects } = await inRun();
   expect(probe.active).toBe(true);
-  // Children of the service are no instances of it.
+  // Children of the service are not instances of it, so they must not inherit the variable.
   expect(process.env.CHAOS_PROBE).toBeUndefined();
   const lost = new AbortController();
   const held = probe.acquiring("stock").granted({ token: 7n, remainingMs: 1_000, lost: lost.signal });

@@ -4,7 +4,7 @@ import { ProtocolCheck } from "../../src/subject/protocol-check.js";
 const ms = 1e6;
 const p = "w0#0";
 
-/** A check whose run is at 10 s, of a worker that has said ready and has got `start`. */
+/** A check at 10 s of its run. The worker has said `ready` and was sent `start`. */
 function begun(tokens = false): ProtocolCheck {
   const check = new ProtocolCheck({ p, keys: ["k1"], tokens, named: new Set(), now: () => 10_000 * ms });
   check.heard({ say: "ready" });

@@ -6,7 +6,7 @@ import type { Held } from "../../src/workload/held.js";
 import type { WorkerKey } from "../../src/workload/protocol.js";
 import type { RecordedCalls } from "../../src/workload/recorded-calls.js";
 
-/** The keys of its first turns, in their order. */
+/** The keys of a contender's first turns, in order. */
 async function turnsOf(options: NonNullable<WorkerGroup["options"]>, count: number): Promise<string> {
   const stop = new AbortController();
   const turns: string[] = [];

@@ -11,7 +11,7 @@ const key: WorkerKey = { id: "k1", name: "chaos-k1", kind: "mutex", backend: "zo
 
 class Gone extends Error {}
 
-/** A client that grants what the test says, and notes when it was called in the same list as what is said. */
+/** A client that grants what the test says. It notes its calls in the same list as the records that are written. */
 class FakeClient implements Client {
   readonly lost = new AbortController();
   remaining = 800;

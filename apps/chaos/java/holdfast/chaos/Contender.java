@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
-/** Takes turns at its keys until it is told to stop, all on one thread. */
+/** Takes turns at its keys until the worker is told to stop, all on one thread. */
 final class Contender extends Thread {
     private final Worker worker;
     private final Map<String, Object> group;
@@ -25,7 +25,7 @@ final class Contender extends Thread {
         try {
             while (!worker.stopping()) {
                 boolean granted = turn(keys.get(random.nextInt(keys.size())));
-                // Somebody who was refused or failed does not ask again at once.
+                // After a refusal or a failure it does not ask again at once.
                 worker.pass(granted ? drawn("pauseMs", 0, 5) : 50 + random.nextInt(100), null);
             }
         } catch (Throwable broken) {
@@ -33,7 +33,7 @@ final class Contender extends Thread {
         }
     }
 
-    /** Ends a wait; work that is under way goes on. */
+    /** Ends a wait. Work that is under way goes on. */
     synchronized void abort() {
         if (waiting) {
             interrupt();
@@ -68,7 +68,7 @@ final class Contender extends Thread {
         return true;
     }
 
-    /** A read-modify-write over the whole hold. After a loss nothing is written, but by a client that is not to heed it. */
+    /** A read-modify-write over the whole hold. After a loss nothing is written, except by a client that must not heed it. */
     private void work(Held held, Resource resource) throws Exception {
         Key key = held.key();
         Long token = held.grant().token();

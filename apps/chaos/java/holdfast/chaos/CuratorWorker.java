@@ -14,17 +14,17 @@ import org.apache.curator.retry.RetryNTimes;
 import org.apache.zookeeper.data.Stat;
 
 /**
- * Apache Curator on the paths of ours: {@code InterProcessMutex}, and {@code InterProcessReadWriteLock} for keys that are
- * shared. The token is the czxid of the node that is held, as ours is. Losses are told at {@code LOST}; at {@code SUSPENDED}
- * the holder is told that it cannot be certain; with the option {@code suspended} of its group {@code lost}, that it lost.
+ * Apache Curator on the paths of holdfast: {@code InterProcessMutex}, and {@code InterProcessReadWriteLock} for shared keys.
+ * The token is the czxid of the held node, as in holdfast. At {@code LOST} the loss of all holds is reported. At
+ * {@code SUSPENDED} they are reported as uncertain, or as lost if the option {@code suspended} of the group is {@code lost}.
  */
 final class CuratorWorker implements Locks {
-    /** Of holdfast, for relative names. */
+    /** The root that holdfast uses for relative names. */
     private static final String ROOT = "/holdfast/";
     private static final int CONNECT_WITHIN_MS = 30_000;
 
     private final CuratorFramework client;
-    /** A mutex belongs to its thread, so that each has its own. */
+    /** A mutex belongs to its thread, so each thread has its own. */
     private final ThreadLocal<Map<String, Half>> halves = ThreadLocal.withInitial(HashMap::new);
 
     private CuratorWorker(CuratorFramework client) {
@@ -44,7 +44,7 @@ final class CuratorWorker implements Locks {
                 .connectionTimeoutMs(CONNECT_WITHIN_MS)
                 .retryPolicy(new RetryNTimes(100, 100))
                 .build();
-        // What Curator's own page asks of careful holders: after SUSPENDED nobody knows.
+        // Curator's own page asks this of careful holders: after SUSPENDED it is not known who holds.
         Object options = Json.object(setup.get("group")).get("options");
         boolean suspendedIsLost = options != null && "lost".equals(Json.object(options).get("suspended"));
         client.getConnectionStateListenable().addListener((ignored, state) -> {
@@ -83,7 +83,7 @@ final class CuratorWorker implements Locks {
         try {
             stat = client.checkExists().forPath(half.path());
         } finally {
-            // Whose session ended in this moment holds nothing; Curator has to be told.
+            // If the session ended in this moment, nothing is held, and Curator must be told so.
             if (stat == null) {
                 mutex.release();
             }
@@ -109,7 +109,7 @@ final class CuratorWorker implements Locks {
         if (!key.shared()) {
             return new Plain(client, path);
         }
-        // Both of a lock at once: they know each other.
+        // Both halves of a lock are made at once, because they know each other.
         Writing writing = new Writing(client, path);
         return mode.equals("write") ? writing : new Reading(client, path, writing);
     }
@@ -134,13 +134,13 @@ final class CuratorWorker implements Locks {
         }
     }
 
-    /** Something of Curator's that also tells the node it holds, which is protected there. */
+    /** A lock of Curator's that also gives the path of the node it holds. Curator has that only as a protected method. */
     private interface Half {
         InterProcessMutex mutex();
 
         String path();
 
-        /** Who asks next: the data of the node, as holdfast writes it with {@code identity}. */
+        /** Sets who asks next. That becomes the data of the node, as holdfast writes it with {@code identity}. */
         default void label(String label) {}
     }
 

@@ -1,6 +1,6 @@
 package holdfast.chaos;
 
-/** A hold, under the name that the history has for it. */
+/** A hold, with its name in the history. */
 final class Held {
     private final String id;
     private final Key key;

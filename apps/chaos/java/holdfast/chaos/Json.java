@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Just enough JSON for lines of the protocol: the class path has no parser that both libraries bring. */
+/** The JSON that the protocol's lines need. There is no parser on the class path that both libraries bring along. */
 final class Json {
     private final String text;
     private int at;
@@ -30,7 +30,7 @@ final class Json {
         return (Map<String, Object>) value;
     }
 
-    /** The value of a map with nothing but text, numbers, truth values and maps of them. */
+    /** The text of a map that contains only text, numbers, truth values and maps of them. */
     static String text(Object value) {
         if (value instanceof Map) {
             StringBuilder out = new StringBuilder("{");
@@ -43,7 +43,7 @@ final class Json {
         return value instanceof String ? quoted((String) value) : String.valueOf(value);
     }
 
-    /** A map in the order of its words: names and values by turns. Values that are {@code null} are left out. */
+    /** A map in the order of its arguments, which are names and values by turns. Values that are {@code null} are left out. */
     static Map<String, Object> of(Object... words) {
         Map<String, Object> map = new LinkedHashMap<>();
         for (int each = 0; each < words.length; each += 2) {

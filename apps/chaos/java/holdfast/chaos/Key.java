@@ -2,11 +2,11 @@ package holdfast.chaos;
 
 import java.util.Map;
 
-/** Something that is contended for. */
+/** A key for which workers contend. */
 final class Key {
-    /** As the history has it. */
+    /** The name in the history. */
     final String id;
-    /** As the backend has it. */
+    /** The name at the backend. */
     final String name;
     final String kind;
     final long leaseMs;
@@ -19,7 +19,7 @@ final class Key {
         leaseMs = ((Number) key.get("leaseMs")).longValue();
     }
 
-    /** Shared by readers. */
+    /** Whether readers can share it. */
     boolean shared() {
         return kind.equals("read-write");
     }

@@ -3,33 +3,33 @@ package holdfast.chaos;
 import java.util.Map;
 import java.util.function.BiConsumer;
 
-/** One client of a lock service. All takes and gives of a contender are on one thread of its own, which is the owner. */
+/** One client of a lock service. A contender acquires and releases on its own thread, which is the owner. */
 interface Locks extends AutoCloseable {
-    /** Opens a client: {@code setup} as the protocol has it, the longest lease of its keys, and what hears of its state. */
+    /** Opens a client from the protocol's {@code setup}, the longest lease of its keys, and a listener for its state. */
     interface Opener {
-        /** {@code heard}: gets {@code lost}, {@code uncertain} or {@code recovered}, of all that is held, and why. */
+        /** {@code heard} gets {@code lost}, {@code uncertain} or {@code recovered}, which count for all holds, and the cause. */
         Locks open(Map<String, Object> setup, long leaseMs, BiConsumer<String, String> heard) throws Exception;
     }
 
-    /** What was granted. */
+    /** A granted lock. */
     interface Grant {
-        /** {@code null} where this client has none. */
+        /** The fencing token, or {@code null} if this client has none. */
         Long token();
 
-        /** Throws where nobody knows whether it is given back. */
+        /** Releases the lock. Throws if it is not known whether it was released. */
         void release() throws Exception;
     }
 
     /**
-     * Waits as long as {@code waitMs} says, or for ever where that is {@code null}; {@code null} when it was not granted. Interrupting
-     * the thread ends the wait with an exception, where the library lets itself be interrupted.
+     * Waits for {@code waitMs}, or for ever if that is {@code null}. Returns {@code null} if the lock was not granted.
+     * Interrupting the thread ends the wait with an exception, if the library can be interrupted.
      */
     Grant acquire(Key key, String mode, Long waitMs, String label) throws Exception;
 
-    /** Gives everything back that this client has at the servers. */
+    /** Gives back everything that this client has at the servers. */
     @Override
     void close();
 
-    /** Of the libraries that are tested. */
+    /** The versions of the tested libraries. */
     Map<String, Object> versions();
 }

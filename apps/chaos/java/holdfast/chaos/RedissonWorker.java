@@ -6,17 +6,17 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import org.redisson.Redisson;
-// HostPortNatMapper is of the first of these in Redisson 3, and of the second in Redisson 4.
+// HostPortNatMapper is in the first of these packages in Redisson 3, and in the second in Redisson 4.
 import org.redisson.api.*;
 import org.redisson.config.*;
 
 /**
- * Redisson on the keys of ours: {@code RFencedLock}, and {@code RReadWriteLock} for keys that are shared, which has no
- * tokens. Holds are renewed by its watchdog, and nobody is told of a loss.
+ * Redisson on the keys of holdfast: {@code RFencedLock}, and {@code RReadWriteLock}, which has no tokens, for shared keys.
+ * Its watchdog renews the holds. Holders are not notified of a loss.
  */
 final class RedissonWorker implements Locks {
     private static final int THREADS = 2;
-    /** A wait without limit is made of these: Redisson's only lets itself be interrupted where it has an end. */
+    /** A wait without limit is made of waits of this length: Redisson's wait can be interrupted only if it has a limit. */
     private static final long WAIT_MS = 1_000;
 
     private final RedissonClient client;
@@ -46,7 +46,7 @@ final class RedissonWorker implements Locks {
         return new RedissonWorker(Redisson.create(config));
     }
 
-    /** By Sentinels; what they say leads through the proxies of this worker, where it has some. */
+    /** Connects by Sentinels. The addresses that they give lead through this worker's proxies, if it has some. */
     private static void sentinels(Config config, Map<String, Object> servers) {
         SentinelServersConfig all = config.useSentinelServers()
                 .setMasterName((String) servers.get("masterName"))

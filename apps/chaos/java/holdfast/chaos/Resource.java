@@ -8,7 +8,7 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
-/** The protected resource of the runner: one request at a time, each a line. */
+/** The protected resource of the runner. It takes one request at a time, each as a line. */
 final class Resource implements AutoCloseable {
     private final Socket socket;
     private final BufferedReader answers;
@@ -25,13 +25,13 @@ final class Resource implements AutoCloseable {
         this.fenced = fenced;
     }
 
-    /** What is there; {@code null} when it was refused. */
+    /** The stored value, or {@code null} if the read was refused. */
     Long read(Key key, String hold, Long token) throws IOException {
         Map<String, Object> answer = ask("read", key, hold, null, token);
         return accepted(answer) ? ((Number) answer.get("value")).longValue() : null;
     }
 
-    /** Writes one more than was read; false when it was refused. */
+    /** Writes the value that was read plus one. Returns false if the write was refused. */
     boolean write(Key key, String hold, long read, Long token) throws IOException {
         return accepted(ask("write", key, hold, read, token));
     }

@@ -16,9 +16,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 
 /**
- * A worker of the runner in Java: one process, one client, some contenders. It is told lines of JSON and says lines of JSON;
- * {@code src/workload/protocol.ts} has what they mean. Every record is stamped by {@code System.nanoTime()}, which on
- * Linux is the clock that the runner stamps by, and written before anything else happens.
+ * A Java worker of the runner: one process, one client, some contenders. It reads and writes lines of JSON, whose meaning is in
+ * {@code src/workload/protocol.ts}. Every record has a time of {@code System.nanoTime()}, which on Linux is the runner's clock
+ * too, and is written before anything else happens.
  */
 final class Worker {
     private static final FileOutputStream OUT = new FileOutputStream(FileDescriptor.out);
@@ -51,7 +51,7 @@ final class Worker {
         }
     }
 
-    /** Follows what is said on standard input until it ends. */
+    /** Follows the lines on standard input until it ends. */
     static void run(Locks.Opener opener) {
         try {
             BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -68,7 +68,7 @@ final class Worker {
         } catch (Throwable broken) {
             end(broken);
         }
-        // The runner is gone, and with it whoever would read what is said.
+        // The runner is gone, so its reader of our output is gone too.
         Runtime.getRuntime().halt(1);
     }
 
@@ -80,7 +80,7 @@ final class Worker {
         return locks;
     }
 
-    /** {@code null} for workers that write nothing. */
+    /** The protected resource, or {@code null} for a worker that writes nothing. */
     Resource resource() {
         return resource;
     }
@@ -97,7 +97,7 @@ final class Worker {
         }
     }
 
-    /** Waits so long; {@code held}: or until that is lost. Without one it ends when no turn is to be begun any more. */
+    /** Waits for {@code ms}. Ends early if {@code held} is lost or, without one, as soon as no turn may begin any more. */
     void pass(long ms, Held held) throws InterruptedException {
         long endNanos = System.nanoTime() + ms * 1_000_000;
         synchronized (passing) {
@@ -110,7 +110,7 @@ final class Worker {
         }
     }
 
-    /** Says that something is asked for, and returns by which number its end is known. */
+    /** Records a request. Returns the number by which its end refers to it. */
     long ask(String f, Key key, String hold, Map<String, Object> arg) {
         synchronized (OUT) {
             long op = ++lastOp;
@@ -120,7 +120,7 @@ final class Worker {
         }
     }
 
-    /** {@code type}: ok, fail or info; {@code more}: names and values by turns. */
+    /** Records the end of a request. {@code type}: ok, fail or info. {@code more}: names and values by turns. */
     void end(String type, String f, Key key, long op, Object... more) {
         Object[] words = new Object[10 + more.length];
         Object[] first = {"type", type, "p", p, "f", f, "key", key.id, "op", op};

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { SweptFolder } from "../../../src/engine/machine/swept-folder.js";
 
-/** Processes that know the folder by their arguments. */
+/** The processes that have the folder in their arguments. */
 function sweepers(folder: string): string[] {
   return readdirSync("/proc").filter((name) => {
     if (!/^\d+$/.test(name)) return false;

@@ -4,7 +4,7 @@ import { bytecodeOf, type PacketRule } from "../../../src/engine/network/packet-
 const dropped = 2;
 const passed = 0xffff_ffff;
 
-/** Runs a program on a frame as the kernel would; `random` is what it draws. */
+/** Runs a filter program on a frame as the kernel would. `random`: the number that the program draws. */
 function verdict(rule: PacketRule, frame: Buffer, random = 0): number {
   const [count, ...instructions] = bytecodeOf(rule).replace(/,$/, "").split(",");
   expect(instructions).toHaveLength(Number(count));

@@ -14,7 +14,7 @@ test("everything is looked at once, and what is missing has a remedy", async () 
     expect(detail).not.toBe("");
     expect(remedy === undefined).toBe(there);
   }
-  // Half a second on an idle machine.
+  // It takes half a second on an idle machine.
   expect(tookMs).toBeLessThan(30_000);
 });
 

@@ -32,7 +32,7 @@ interface Bench {
   readonly tally: Tally;
   readonly link: WorkerLink;
   readonly begun: string[];
-  /** What takes back faults that failed. */
+  /** Functions that take back what failed faults have done. */
   readonly undo: (() => Promise<unknown>)[];
   begin(planned: Partial<PlannedFault> & { fault: string }): Promise<OngoingFault>;
 }
@@ -151,7 +151,7 @@ describe("faults of one Redis", () => {
     await node?.command("PUBLISH", "c", "1");
     const { evidence, heal } = await beginning;
     expect(evidence).toMatchObject({ how: "hole", subscriptions: 1, missed: 1 });
-    // A worker may notice, and come again while the fault is on.
+    // A worker may notice the fault and connect again while it lasts.
     await subscribed();
     await node?.command("PUBLISH", "c", "2");
     const dropped = (): number => proxy.trace.filter(({ fate }) => fate === "dropped").length;
@@ -182,7 +182,7 @@ describe("faults of independent masters", () => {
     const { port } = proxyTo(link, 1);
     const connection = await RedisConnection.connect({ port, timeoutMs: 5_000 });
     open.push({ close: async () => connection.close() });
-    // Answered, it is open at the proxy too.
+    // After this answer the connection is open at the proxy too.
     await connection.command("PING");
     const { evidence, heal } = await begin({
       fault: "redis.unreach",
@@ -214,7 +214,7 @@ describe("faults of independent masters", () => {
       target: "redis3",
       options: { group: "a", how: row.how },
     });
-    // It has noted what is to be gone back to, and waits for a holder.
+    // By then the fault has noted the state to go back to, and waits for a holder.
     await expect.poll(() => waits.mock.calls.length).toBe(1);
     await node?.command("SET", "late", 1);
     const arrived = new Numbered((record) => tally.see(record));
@@ -226,7 +226,7 @@ describe("faults of independent masters", () => {
     expect(link.proxies.map(({ mode }) => mode)).toEqual(["hole", "hole", "hole"]);
     const [third] = await findServers(set, "redis3");
     expect(begun).toEqual([third?.name]);
-    // The values are those of the server that is at its address now.
+    // These are the values of the server that is now at its address.
     expect(await valuesAt(proxyTo(link, 2).target.port)).toBe(row.left);
     await heal?.();
     expect(proxyTo(link, 0).mode).toBe("ok");
