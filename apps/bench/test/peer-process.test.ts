@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { MissingPeer, PeerProcess } from "../src/peers/peer-process.js";
 
-/** A process that says these lines, and then one for each line that it is sent. */
+/** A process that prints `first`, and then one of `answers` for each line that it gets. */
 function saying(first: object, ...answers: object[]): Promise<PeerProcess> {
   const script = `
     const lines = ${JSON.stringify(answers.map((each) => JSON.stringify(each)))};

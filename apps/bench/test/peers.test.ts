@@ -85,7 +85,7 @@ describe("the figures of a stretch of work", () => {
       [0, 0, 0, 1_000],
       [2, 0, 1_100, 2_000],
       [1, 1, 4_000, 5_000],
-      // The loops have ended, and who waited then is served.
+      // The loops have ended, and the owner that still waited is served.
       [3, 2, 10_500, 10_600],
     ];
     const samples = samplesOf({ operations: 4, tookMs: 11, grants });

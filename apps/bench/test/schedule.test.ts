@@ -30,7 +30,7 @@ describe("the progress", () => {
     const guess = guessMs(of("pair"), 700);
     expect(progress.left).toBe(30);
     expect(progress.leftMs).toBeCloseTo(30 * guess);
-    // Twice as slow as guessed: so will the others be, of which none was measured.
+    // This took twice as long as guessed. The same is expected of the others until one of them is measured.
     progress.took("zookeeper", "pair", "Curator", 2 * guess);
     expect(progress.leftMs).toBeCloseTo(29 * 2 * guess);
     progress.took("zookeeper", "pair", "holdfast", 0);

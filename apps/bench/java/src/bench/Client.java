@@ -6,7 +6,7 @@ interface Client {
 
     void close() throws Exception;
 
-    /** One lock as one owner sees it; acquired and released by turns, by one thread. */
+    /** One lock as one owner sees it. One thread acquires and releases it by turns. */
     interface Lock {
         void acquire() throws Exception;
 

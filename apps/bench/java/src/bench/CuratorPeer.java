@@ -6,7 +6,7 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
-/** {@code InterProcessMutex}, a Curator client with a session of its own for each {@code Client}. */
+/** {@code InterProcessMutex}, with a Curator client, and so a separate session, for each {@code Client}. */
 final class CuratorPeer {
     private CuratorPeer() {}
 

@@ -13,15 +13,15 @@ import java.util.Properties;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A peer in a process of its own; {@code protocol.ts} has the protocol. */
+/** A peer in its own process. Its protocol is in {@code protocol.ts}. */
 final class Peer {
     private static final Pattern MEMBER = Pattern.compile("\"(\\w+)\":\"?([^\",}]*)");
 
     private Peer() {}
 
-    /** Until standard input ends. */
+    /** Serves requests until standard input ends. */
     static void serve(String library, String version, Client.Connector connector) throws IOException {
-        // Whatever else prints goes to stderr.
+        // Everything else that is printed goes to stderr.
         PrintStream out = System.out;
         System.setOut(System.err);
         out.println("{\"ready\":{\"" + library + "\":\"" + version + "\",\"Java\":\""
@@ -54,11 +54,11 @@ final class Peer {
                 out.println("{\"error\":\"" + text + "\"}");
             }
         }
-        // Threads of the library may live on.
+        // Threads of the library may still be running.
         Runtime.getRuntime().halt(0);
     }
 
-    /** As the jar of one of the library's classes says. */
+    /** The version in the jar of one of the library's classes. */
     static String versionOf(Class<?> type, String artifact) throws IOException {
         Properties properties = new Properties();
         try (InputStream in = type.getResourceAsStream("/META-INF/maven/" + artifact + "/pom.properties")) {

@@ -11,8 +11,8 @@ import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
 /**
- * {@code RLock}, a Redisson client with connections of its own for each {@code Client}. All share their threads, which by
- * default are dozens for each client, and keep one idle connection instead of 24.
+ * {@code RLock}, with a Redisson client and separate connections for each {@code Client}. All clients share their threads, of
+ * which each would have dozens by default. Each keeps one idle connection instead of 24.
  */
 final class RedissonPeer {
     private static final EventLoopGroup LOOPS = new MultiThreadIoEventLoopGroup(4, NioIoHandler.newFactory());

@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Collectors;
 
-/** What owners do with the locks of one peer, and when; each owner is a thread. See {@code turns.ts}. */
+/** What the owners do with the locks of one peer, and when. Each owner is a thread. See {@code turns.ts}. */
 final class Turns {
-    /** Ten thousand owners are as many threads. */
+    /** The stack of a thread is small, because ten thousand owners are ten thousand threads. */
     private static final long STACK_BYTES = 256 * 1024;
 
     private final List<Client> clients;
@@ -67,7 +67,7 @@ final class Turns {
         called.await();
     }
 
-    /** By this thread, which has called {@code queue}: both libraries know holders by their threads. */
+    /** Call it on the thread that has called {@code queue}: both libraries know holders by their threads. */
     String drain() throws Exception {
         long startedNs = System.nanoTime();
         record.release(holder);
@@ -158,7 +158,7 @@ final class Turns {
             }
         }
 
-        /** By the owner that was granted last: all others wait for it. */
+        /** Called by the owner that was granted last. All others wait for it. */
         void release(Client.Lock lock) throws Exception {
             synchronized (this) {
                 grants.get(grants.size() - 1).releasedNs = System.nanoTime();
@@ -186,7 +186,7 @@ final class Turns {
                     + ",\"latenciesUs\":[" + latencies + "],\"grants\":[" + turns + "]}";
         }
 
-        /** To a tenth. */
+        /** Microseconds, rounded to a tenth. */
         private static String microseconds(long ns) {
             return Double.toString(Math.round(ns / 100.0) / 10.0);
         }
