@@ -13,7 +13,7 @@ import type { Verdict } from "../src/acts/verdict.js";
 import { Screen } from "../src/console/screen.js";
 import { childrenOf, isGone, isStopped, Paper, programs } from "./support.js";
 
-/** The whole command plays each act once, and an interruption is one of the ways to end. */
+/** The test of the whole command plays each act once, and one of its ends is an interruption. So these run only in full runs. */
 const besides = inFullRuns("acts and ends of order-stock beside those of the whole command", 6, test);
 let server: ZooKeeperNode;
 
@@ -150,7 +150,7 @@ describe("the command", () => {
     return { child, pid: child.pid as number, output, closed, told };
   }
 
-  /** The children whose absence a test is about; a failing test leaves none behind either. */
+  /** Notes the children that must be gone later, so that a failing test leaves none of them behind either. */
   const childrenNow = (pid: number) => {
     const children = childrenOf(pid);
     for (const child of children) strays.add(child.pid);
@@ -222,7 +222,7 @@ describe("the command", () => {
     expect(await act.closed).toEqual([130, null]);
     expect(act.output.stderr).toContain("everything is stopped");
     await allGone(children);
-    // The next one need not wait for a session to run out.
+    // So the next run need not wait until a session runs out.
     expect(await server.fourLetter("dump")).not.toContain("/order-stock/");
   });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Screen } from "../src/console/screen.js";
 
-/** Enough of a terminal: knows line feeds, cursor up, carriage return and erase to the end. */
+/** A simple terminal. It knows line feeds, cursor up, carriage return and erase to the end. */
 class Terminal {
   readonly isTTY: boolean;
   readonly columns = 40;

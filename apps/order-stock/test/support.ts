@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The folder of the built programs, for processes of their own: Node 20 runs no TypeScript. */
+/** The folder of the built programs, which tests start as processes: Node 20 runs no TypeScript. */
 export const programs: URL = new URL("../dist/", import.meta.url);
 
 /** Keeps what is written to a screen. */
@@ -11,7 +11,7 @@ export class Paper {
   }
 }
 
-/** Process ids of the living children of a process, with what each was started as. */
+/** The process ids and commands of the living children of a process. */
 export function childrenOf(parent: number): { pid: number; command: string }[] {
   const found: { pid: number; command: string }[] = [];
   for (const entry of readdirSync("/proc")) {
@@ -21,19 +21,19 @@ export function childrenOf(parent: number): { pid: number; command: string }[] {
       const command = readFileSync(`/proc/${entry}/cmdline`, "utf8").replaceAll("\0", " ").trim();
       found.push({ pid: Number(entry), command });
     } catch (error) {
-      // It ended between the listing and the read.
+      // The process ended between the listing and the read.
       if (!["ENOENT", "ESRCH"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
     }
   }
   return found;
 }
 
-/** Gone, or ended and not yet reaped by the process that inherited it. */
+/** Whether the process is gone, or has ended and was not yet reaped by the process that inherited it. */
 export function isGone(pid: number): boolean {
   return (stateOf(pid)?.letter ?? "Z") === "Z";
 }
 
-/** Stopped by SIGSTOP. */
+/** Whether the process is stopped by SIGSTOP. */
 export function isStopped(pid: number): boolean {
   return stateOf(pid)?.letter === "T";
 }
@@ -45,7 +45,7 @@ function stateOf(pid: number): { letter: string; parent: number } | null {
   } catch {
     return null;
   }
-  // The program's name comes first, in parentheses, and may hold anything.
+  // The program's name comes first, in parentheses, and may contain anything.
   const [letter = "", parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return { letter, parent: Number(parent) };
 }

@@ -24,7 +24,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A session is ended once, in a short run. */
+/** The result of a short run in which a session is ended once. */
 async function ended(options: Record<string, boolean>): Promise<Result> {
   const [group] = whole.groups;
   const [first] = whole.plan;

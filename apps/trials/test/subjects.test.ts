@@ -19,7 +19,7 @@ it.each(cells)("$subject.id under $fault.id is a scenario of the runner whose fa
   const { subject: judged, groups, expect: expected } = scenarioOf(subject, fault, trial);
   expect(judged?.cannot).toBeUndefined();
   expect(expected.pass).toEqual([]);
-  // A holder that does not renew is never asked to hold for longer than its lease.
+  // A holder that does not renew must never be asked to hold for longer than its lease.
   const longest = Math.max(...groups.map(({ holdMs }) => holdMs[1]));
   if (!subject.renews) expect(longest).toBeLessThan(trial.leaseMs ?? 2_000);
 });

@@ -36,7 +36,7 @@ beforeEach(() => {
   for (const seed of [1, 2, 3])
     add({ fault: "empty", seed, verdict: "convicted", charges: seed === 1 ? [worse, both] : [both] });
   add({ fault: "cut", seed: 1, verdict: "convicted", charges: [{ charge: "stuck", text: "free" }] });
-  // A result of an earlier trial of this fault.
+  // This result comes from an earlier version of this fault's trial.
   add({ fault: "pause", seed: 1, verdict: "kept", trial: "a1" });
 });
 afterEach(() => rmSync(folder, { recursive: true }));
@@ -53,7 +53,7 @@ it("the text has a word for each cell, and a star where the library says itself 
   expect(of("late")).toBe("unknown");
   expect(of("empty")).toBe("two holders \\*");
   expect(of("pause")).toBe("not run");
-  // Seen once, which does not count yet.
+  // The charge was seen once, which does not count yet.
   expect(of("cut")).toBe("not run");
   expect(of("session")).toBe("–");
 });

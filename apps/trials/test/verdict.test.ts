@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { chargesOf, counting, verdictOf } from "../src/verdict.js";
 
-/** Runs by what each came to: a charge convicts. */
+/** Runs with these results. A run with a charge is a conviction. */
 const runs = (...said: ("kept" | "unknown" | "damage" | "stuck")[]) =>
   said.map((each) =>
     each === "kept" || each === "unknown"
