@@ -6,7 +6,7 @@ import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing"
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Table, tableDriver } from "./example-backend.js";
 
-/** Answers 1 ms after it was asked. */
+/** Answers each call 1 ms after it was made. */
 class SimulatedTable implements Table {
   readonly rows = new Map<string, { readonly owner: string; readonly token: bigint; untilMs: Millis }>();
   readonly #runtime: SimulatedRuntime;

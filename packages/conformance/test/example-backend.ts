@@ -1,13 +1,13 @@
 import type { LockSnapshot, Millis, PrimitiveKind, Runtime } from "@holdfast/core";
 import type { Attempt, AttemptListener, Grant, GrantRequest, LockDriver } from "@holdfast/core/driver";
 
-/** A server with one row for each lock that is held. What it cannot answer rejects with a retryable `BackendError`. */
+/** A server with one row for each held lock. A call that it cannot answer rejects with a retryable `BackendError`. */
 export interface Table {
-  /** The fencing token, or `null` while another owner has the row. */
+  /** Resolves to the fencing token, or to `null` while another owner has the row. */
   insert(name: string, owner: string, leaseMs: Millis): Promise<bigint | null>;
-  /** `false` when the row is not this owner's any more. */
+  /** Resolves to `false` when the row is not this owner's any more. */
   update(name: string, owner: string, leaseMs: Millis): Promise<boolean>;
-  /** Answers like `update`. Goes on through outages, until it is answered or the lease is over. */
+  /** Resolves as `update` does. Keeps trying through outages, until it is answered or the lease is over. */
   delete(name: string, owner: string): Promise<boolean>;
   /** Calls back when an operator deletes the row of this owner. */
   onDeleted(owner: string, deleted: () => void): void;

@@ -46,8 +46,8 @@ export const after = (runtime: SimulatedRuntime, delayMs: number) =>
   new Promise<void>((resolve) => runtime.setTimer(delayMs, resolve));
 
 /**
- * Counts the callers that believe to hold: each whose handle does not say that it is lost. There must never be two such callers at
- * once, unless both read.
+ * Counts the callers that believe to hold: each whose handle does not say that it is lost. There must never be two such callers
+ * at once, unless both read.
  */
 export class Witness {
   readonly believers = new Set<LockHandle>();

@@ -15,7 +15,7 @@ export interface ServerEntry {
   readonly leaseMs: Millis;
   readonly keepable: boolean;
   token: bigint | null;
-  /** The token of the grant before this one. */
+  /** The token of the grant that came before this one. */
   before: bigint | null;
   expiresAtMs: Millis;
   turnCame(before: bigint | null): void;

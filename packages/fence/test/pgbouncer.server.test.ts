@@ -23,7 +23,7 @@ beforeEach(async () => {
   await owner.query(postgresGuards([{ table: "orders", resource: (row) => `'orders/' || ${row}.id` }]));
 });
 
-/** `clients` clients, each with one connection to PgBouncer, which shares `serverConnections` connections to PostgreSQL among them. */
+/** Clients with one connection each to PgBouncer, which shares `serverConnections` connections to PostgreSQL among them. */
 async function clientsBehindPgBouncer(clients: number, serverConnections: number): Promise<pg.Pool[]> {
   const bouncer = await startPgBouncer(server.url, serverConnections);
   const pools = Array.from({ length: clients }, () => new pg.Pool({ connectionString: bouncer.url, max: 1 }));

@@ -20,8 +20,8 @@ export function checkText(exposition: string): string {
 }
 
 /**
- * What Prometheus' OpenMetrics parser finds wrong in an exposition; empty if nothing. Of promtool's commands only the backfill uses
- * that parser, and it requires a time on each sample.
+ * What Prometheus' OpenMetrics parser finds wrong in an exposition; empty if nothing. Of promtool's commands only the backfill
+ * uses that parser, and it requires a time on each sample.
  */
 export function checkOpenMetrics(exposition: string): string {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-openmetrics-"));

@@ -1,6 +1,6 @@
 import type { AnyRegistry } from "../src/index.js";
 
-/** The value of the series `name{label="value"}` as a scrape shows it. Labels in any order; `undefined` if there is no such series. */
+/** The value of the series `name{label="value"}` in a scrape. Labels in any order; `undefined` if there is no such series. */
 export async function sample(
   registry: AnyRegistry | undefined,
   name: string,

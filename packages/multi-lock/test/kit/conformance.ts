@@ -58,7 +58,7 @@ export function multiLockAcrossConformance(
         await companion.ready();
         return provider;
       },
-      // A lease of one part ends the whole hold.
+      // If one part has a lease, the end of that lease ends the whole hold.
       leases: (provider) =>
         [provider, companions.get(provider)].some((each) => each?.capabilities.lease === "ttl"),
       async close() {

@@ -189,7 +189,7 @@ end`,
       );
     };
     const javaListens = () => both.listen(redissonChannels.mutex(name), dice.chance(0.6));
-    /** Ends Java's turn, as if the lock had been freed for Java some time ago. By themselves, turns last far longer than steps. */
+    /** Ends Java's turn, as if the lock had been freed for Java some time ago. Otherwise turns last far longer than steps. */
     const turnOver = async () => {
       if (!space().startsWith("j")) return;
       both.tally.set("java's turn", (both.tally.get("java's turn") ?? 0) + 1);

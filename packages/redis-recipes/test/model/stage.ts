@@ -27,7 +27,7 @@ export function stage(): Stage {
 const uuid = (digit: string, version: string, variant = "a") =>
   `${digit.repeat(8)}-${digit.repeat(4)}-${version}${digit.repeat(3)}-${variant}${digit.repeat(3)}-${digit.repeat(12)}`;
 
-/** Owners of two providers of ours, the second of which may keep locks, and of two threads of two Redisson clients. */
+/** Owners of two providers of ours, of which the second may keep locks, and of one thread of each of two Redisson clients. */
 export const ourOwners: readonly string[] = ["1", "2"].flatMap((digit) =>
   [1, 2, 3].map((counter) => `${uuid(digit, "8", digit === "2" ? "e" : "a")}:${counter}`),
 );

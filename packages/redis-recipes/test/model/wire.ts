@@ -74,7 +74,7 @@ export class Wire<K extends { readonly token: string; readonly lock?: string } =
     if (this.mayBeKept(holder)) this.tell(holder, { type: "wanted" });
   }
 
-  /** Only owners of ours have a channel. */
+  /** Sends a message to an owner. Only owners of ours have a channel. */
   protected tell(owner: string, message: Record<string, string>): boolean {
     const ours = oursPattern.exec(owner);
     if (!ours) return false;
@@ -86,7 +86,7 @@ export class Wire<K extends { readonly token: string; readonly lock?: string } =
   }
 
   protected tellRedisson(to: Publishing, message: string): void {
-    // The server that the model is compared with is listened to on plain channels only.
+    // The server with which the model is compared has listeners on plain channels only.
     if (to.publish === "publish" || to.publish === "both") this.space.publish(to.channel, message);
   }
 }

@@ -54,7 +54,7 @@ export class Disasters {
     });
   }
 
-  /** The replica lags behind by up to 300 ms. */
+  /** Replicates again and again, each time after up to 300 ms, so that the replica lags behind. */
   #replicate(): void {
     const { redis, chance } = this.#stage;
     redis.runtime.setTimer(chance.below(300), () => {

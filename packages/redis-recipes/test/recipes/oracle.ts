@@ -52,8 +52,8 @@ export class Oracle {
   }
 
   /**
-   * A failover (`Infinity`), or a clock that was set by `byMs`. No client notices it before its next answer, and a short step only
-   * by an answer that took less time than the step. Until then only tokens protect.
+   * A failover (`Infinity`), or a clock that was set by `byMs`. No client notices it before its next answer. A short step is
+   * noticed only by an answer that took less time than the step. Until then only tokens protect.
    */
   disturb(byMs: Millis): void {
     this.#disturbedMs = this.#redis.runtime.nowMs();
@@ -64,7 +64,7 @@ export class Oracle {
     return this.#robbed.has(owner);
   }
 
-  /** The highest token that a client was granted before it asks again. Its next token must be above, whatever the backend does. */
+  /** The highest token that a client was granted before it asks again. Its next token must be above, whatever happens. */
   floorOf(client: SimulatedClient): FencingToken {
     return this.#highestOf.get(client) ?? 0n;
   }

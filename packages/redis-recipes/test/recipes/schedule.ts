@@ -41,7 +41,7 @@ export class Schedule {
   /** The client that asks far more often than the others and keeps the lock. `null`: no client keeps locks. */
   #keeper: SimulatedClient | null = null;
 
-  /** `keeping`: all clients keep locks for their next owners, and one of them is busy. */
+  /** `keeping`: all clients keep locks for their next owners, and one of them asks far more often than the others. */
   constructor(seed: number, { keeping = false } = {}) {
     this.#seed = seed;
     const chance = new Chance(seed ^ 0x5f3759df);
@@ -194,8 +194,8 @@ export class Schedule {
   }
 
   /**
-   * As Redisson does, takes the lock when it is free, listens to its channel while it waits, and publishes when it releases. A JVM
-   * that is woken comes later than a heartbeat of ours.
+   * As Redisson does, takes the lock when it is free, listens to its channel while it waits, and publishes when it releases. A
+   * JVM that is woken comes later than a heartbeat of ours.
    */
   #java(): void {
     const { java, keys } = this.#lock;

@@ -77,7 +77,7 @@ test.each([2, 100, 1_000])("with %i waiters a hand-off costs the same commands",
   const before = await commandCalls();
   const answer = await free(anna);
   expect(answer.status).toBe("handed");
-  // HDEL, EXISTS, TIME, run, head and its score, token, LPOP, ZREM, HSET, PEXPIRE, run again, PUBLISH.
+  // The commands: HDEL, EXISTS, TIME, run, head and its score, token, LPOP, ZREM, HSET, PEXPIRE, run again, PUBLISH.
   expect((await commandCalls()) - before).toBe(13);
 });
 
@@ -245,7 +245,7 @@ test("a label costs as few commands among a thousand candidates, and labels of t
   await on.server.hashOf(electionLabel.lua);
   const before = await commandCalls();
   expect((await label()).status).toBe("labelled");
-  // TIME, HEXISTS, HLEN, ZCARD, HSET, PTTL, PEXPIRE, PUBLISH.
+  // The commands: TIME, HEXISTS, HLEN, ZCARD, HSET, PTTL, PEXPIRE, PUBLISH.
   expect((await commandCalls()) - before).toBeLessThanOrEqual(8);
   expect(await redis.hlen(election.labels)).toBe(1_001);
   await redis.del(election.waiters, election.alive);

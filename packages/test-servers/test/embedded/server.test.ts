@@ -164,7 +164,7 @@ test("the server goes on in a process whose timers are faked", async () => {
   vi.useFakeTimers();
   const closed = new Promise<void>((resolve) => wire.socket.on("end", resolve));
   expect((await wire.ask("ping", undefined)).err).toBe(0);
-  await closed; // by expiry
+  await closed; // the session has expired
 });
 
 test("operators see and change nodes without a session, and get the errors that a client would get", async () => {

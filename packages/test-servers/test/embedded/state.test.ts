@@ -239,7 +239,7 @@ test("several reads at once succeed and fail each for itself", () => {
     { op: "getChildren", children: [] },
   ]);
   wire.ask("delete", { path: "/a", version: -1 });
-  expect(wire.events).toEqual([]); // the read failed, so its watch was not set
+  expect(wire.events).toEqual([]); // a read inside multiRead sets no watch
 });
 
 test("descendants are counted, those of the root too", () => {

@@ -1,5 +1,5 @@
-// The command of the tests. It writes into a file, the resource: first that it has begun, then a line every 20 ms. Times are those
-// of the monotonic clock, which all processes of this machine share. At its begin it checks which earlier writers are alive.
+// The command of the tests. It writes into a file, the resource: first that it has begun, then a line every 20 ms. Times are
+// those of the monotonic clock, which all processes of this machine share. When it begins it checks which earlier writers live.
 import { spawn } from "node:child_process";
 import { appendFileSync, constants, readFileSync } from "node:fs";
 

@@ -9,7 +9,7 @@ import { transactions } from "./transactions.js";
 import { type Item, type Target, Trial } from "./trial.js";
 import { watches } from "./watches.js";
 
-/** What a server must do to be a ZooKeeper 3.8.0 for locks. */
+/** What a server must do so that locks can use it as a ZooKeeper 3.8.0. */
 export const conformance: readonly Item[] = [
   ...sessions,
   ...framing,
