@@ -44,11 +44,12 @@ describe.each(await curatorVersions())("a read-write lock shared with Curator %s
     expect(read.token).toBeGreaterThan(theirRead?.czxid ?? 0n);
     expect(await ours.write.tryAcquire()).toBeNull();
 
-    const writing = watched((await fixture.ours()).readWriteLock(path).write.acquire({ waitMs }));
+    const writers = (await fixture.ours()).readWriteLock(path);
+    const writing = watched(writers.write.acquire({ waitMs }));
     await untilQueued(theirs, 3);
     await read.release();
     // The server answers this after it has sent any event of the release to the writer.
-    await ours.inspect();
+    await writers.inspect();
     expect(writing.granted).toBe(false);
     await theirs.release("read");
     const write = await writing.grant;

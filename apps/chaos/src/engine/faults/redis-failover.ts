@@ -2,7 +2,7 @@ import { eventually, type RedisNode, type RedisReplicaSet } from "@holdfast/test
 import { redisOf, replicaSetOf } from "../topologies/redis-sets.js";
 import { rolesOf, type WorkerLink } from "../topologies/server-set.js";
 import type { FaultContext, FaultKind } from "./fault.js";
-import { targetNode } from "./redis.js";
+import { ofGroup, targetNode } from "./redis.js";
 
 const promotedWithinMs = 30_000;
 
@@ -30,11 +30,12 @@ async function untilOverlaps({ planned, signal, tally }: FaultContext): Promise<
 }
 
 /** With `options.group`, waits until a worker of that group holds `options.key`. */
-async function untilHeldBy({ planned, signal, tally }: FaultContext): Promise<void> {
+async function untilHeldBy(context: FaultContext): Promise<void> {
+  const { planned, signal, tally } = context;
   const { key = "k1", group } = planned.options ?? {};
   if (group === undefined) return;
-  const held = () => tally.holders(String(key)).some(({ p }) => p.startsWith(String(group)));
-  if (!(await tally.until(held, { signal }))) throw new Error(`nobody of ${group} held ${key}`);
+  const held = () => tally.holders(String(key)).some(ofGroup(context));
+  if (!(await tally.until(held, { signal }))) throw new Error(`no worker of the group ${group} held ${key}`);
 }
 
 /** The master that the Sentinels name, and the roles that the servers report. */
@@ -129,8 +130,8 @@ const killBehind: FaultKind = {
       // By then the records of the grants before the cut have arrived.
       await new Promise((resolve) => setTimeout(resolve, 100));
       const known = new Set(tally.holders(String(key)).map(({ id }) => id));
-      const granted = () =>
-        tally.holders(String(key)).find(({ id, p }) => !known.has(id) && p.startsWith(String(group)));
+      const fits = ofGroup(context);
+      const granted = () => tally.holders(String(key)).find((hold) => !known.has(hold.id) && fits(hold));
       await tally.until(() => granted() !== undefined, {
         signal,
         ...(waitMs !== undefined && { withinMs: Number(waitMs) }),

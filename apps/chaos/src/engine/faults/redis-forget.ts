@@ -4,13 +4,13 @@ import type { LiveHold } from "../tally.js";
 import { redisOf } from "../topologies/redis-sets.js";
 import { rolesOf } from "../topologies/server-set.js";
 import type { FaultContext, FaultKind } from "./fault.js";
-import { targetNode } from "./redis.js";
+import { ofGroup, targetNode } from "./redis.js";
 
 /** How a master forgets what it had promised. */
 interface Relapse {
   /** Runs before the promise. */
   prepare(node: RedisNode): Promise<unknown>;
-  /** Runs after the promise. */
+  /** Runs after the promise, when the master has been killed. */
   comeBack(node: RedisNode): Promise<unknown>;
   /** Makes the master serve at its own address again. */
   mend(node: RedisNode): Promise<void>;
@@ -31,7 +31,6 @@ const relapses: Readonly<Record<string, () => Relapse>> = {
         keptBytes = await whileFree(node, async () => node.appendedBytes());
       },
       async comeBack(node) {
-        await node.kill();
         const hadBytes = node.appendedBytes();
         node.cutAppended(keptBytes);
         await node.restart();
@@ -59,7 +58,6 @@ const relapses: Readonly<Record<string, () => Relapse>> = {
         }
       },
       async comeBack(node) {
-        await node.kill();
         await replica?.command("CONFIG", "SET", "port", node.port);
         return { replicaPid: replica?.pid };
       },
@@ -121,12 +119,9 @@ const forget: FaultKind = {
       await relapse.prepare(node);
       const { hold, worker } = await lonelyHolder(context, server.name);
       const runId = await node.runId();
-      if (Number(afterMs) > 0) {
-        await node.kill();
-        await new Promise((resolve) => setTimeout(resolve, Number(afterMs)));
-        await node.restart();
-      }
-      const more = Number(afterMs) > 0 ? {} : await relapse.comeBack(node);
+      await node.kill();
+      await new Promise((resolve) => setTimeout(resolve, Number(afterMs)));
+      const more = await relapse.comeBack(node);
       const evidence = { servers: [server.name], roles, how, hold: hold.id, runId, ...Object(more) };
       return {
         target: server.name,
@@ -151,10 +146,10 @@ async function lonelyHolder(
 ): Promise<{ hold: LiveHold; worker: Worker }> {
   const { crew, planned, signal, tally } = context;
   const { key = "k1", group = "" } = planned.options ?? {};
+  const fits = ofGroup(context);
   const known = new Set(tally.holders(String(key)).map(({ id }) => id));
   for (let tries = 1; tries <= 20; tries++) {
-    const found = () =>
-      tally.holders(String(key)).find(({ id, p }) => !known.has(id) && p.startsWith(String(group)));
+    const found = () => tally.holders(String(key)).find((hold) => !known.has(hold.id) && fits(hold));
     await tally.until(() => found() !== undefined, { signal });
     const hold = found();
     const worker = hold === undefined ? undefined : crew.worker(hold.p);
@@ -168,7 +163,7 @@ async function lonelyHolder(
     await worker.link.setMode("ok");
     context.missed(target, { missed: hold.id });
   }
-  throw new Error(`nobody of ${group} held ${key}`);
+  throw new Error(`no worker of the group ${group} held ${key}`);
 }
 
 export const redisForgetting: Readonly<Record<string, FaultKind>> = { "redis.forget": forget };

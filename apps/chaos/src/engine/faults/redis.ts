@@ -1,4 +1,5 @@
 import { eventually, type RedisClientType, type RedisNode } from "@holdfast/test-servers";
+import type { LiveHold } from "../tally.js";
 import { redisOf, replicaSetOf } from "../topologies/redis-sets.js";
 import { rolesOf, type Server } from "../topologies/server-set.js";
 import { type FaultContext, type FaultKind, soonBack } from "./fault.js";
@@ -13,6 +14,12 @@ export async function targetNode(context: FaultContext): Promise<{ server: Serve
     throw new RangeError(`${context.planned.fault}: ${context.planned.target} is no data server`);
   }
   return { server, node };
+}
+
+/** Whether a hold is one of a worker of the group `options.group`. Without that option every hold is. */
+export function ofGroup({ crew, planned }: FaultContext): (hold: LiveHold) => boolean {
+  const { group } = planned.options ?? {};
+  return ({ p }) => group === undefined || crew.worker(p)?.group.name === group;
 }
 
 /** Kills the server with SIGKILL. It comes back without data: no persistence, or a lost disk. Target: a server. */
