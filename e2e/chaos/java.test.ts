@@ -21,7 +21,7 @@ const whole = share("scenarios with workers in Java, whole instead of a short R2
 /** Whether Redisson cannot run here. The call fetches the jars where they are available. */
 const missing = (await redissonVersions()).every((choice) => choice.missing !== null);
 
-/** A scenario takes 15 s; a machine under load gets ten times as much. */
+/** A scenario takes 15 s; a machine under load gets 20 times as much. */
 const limitMs = 300_000;
 
 const scenario = (id: string): Scenario => {

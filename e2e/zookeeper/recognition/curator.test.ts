@@ -11,7 +11,7 @@ import {
 import { operatorSession } from "../../support/providers.js";
 import { Records } from "./recorded.js";
 
-/** Curator 5.4 and below put the node of a read under the own write at the tail of the queue. */
+/** Of the versions under test, only 5.4 puts the node of a read under the own write at the tail of the queue. */
 const hasOldDowngrade = (version: string): boolean => version.startsWith("5.4");
 
 describe.each(await curatorVersions())("from a bare tree of Curator %s is recognised", (version) => {

@@ -55,7 +55,7 @@ for (const { kind, start } of servers) {
       await locks.barrier(path).wait({ waitMs });
       // The second read follows a `sync`, because the first one may have been at a server that lags.
       expect(link.counts().byOp.getData).toBe(2);
-      // The call leaves nothing behind, neither a node nor a watch.
+      // The call leaves no node behind.
       const operator = await operatorSession(server.connectString);
       await expect(operator.request("exists", { path, watch: false })).rejects.toMatchObject({
         codeName: "NoNode",
