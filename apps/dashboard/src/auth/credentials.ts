@@ -178,17 +178,20 @@ export class Credentials {
       const right = await verifyPassword(text.slice(colon + 1), user?.passwordHash ?? nobodysHash);
       return right && user !== undefined ? { user: user.name, passwordHash: user.passwordHash } : null;
     } finally {
-      this.#checking -= 1;
-      this.#queue.shift()?.();
+      // A waiter takes over the place. If the place were freed first, a new check could take it before the waiter runs.
+      const next = this.#queue.shift();
+      if (next === undefined) this.#checking -= 1;
+      else next();
     }
   }
 
   async #turn(): Promise<void> {
-    if (this.#checking >= mostAtOnce) {
-      if (this.#queue.length >= mostWaiting) throw new BusyError("too many sign-ins at once");
-      await new Promise<void>((resolve) => this.#queue.push(resolve));
+    if (this.#checking < mostAtOnce) {
+      this.#checking += 1;
+      return;
     }
-    this.#checking += 1;
+    if (this.#queue.length >= mostWaiting) throw new BusyError("too many sign-ins at once");
+    await new Promise<void>((resolve) => this.#queue.push(resolve));
   }
 
   /** Made anew when users or tokens have changed. */

@@ -190,7 +190,7 @@ export class LastingHistory implements History {
 
   /** Takes a change, which is written within about half a second. */
   add(change: Change): void {
-    if (this.#closed !== undefined || this.#waiting.length >= mostWaiting) {
+    if (this.#isOver || this.#closed !== undefined || this.#waiting.length >= mostWaiting) {
       this.#dropped += 1;
       return;
     }
@@ -201,6 +201,7 @@ export class LastingHistory implements History {
   /** Rejects with `ProblemError` if 16 questions wait already, or if there is no answer within 2,000 ms. */
   async ask<Q extends Question>(question: Q): Promise<AnswerTo<Q>> {
     if (this.#closed !== undefined) throw unanswered("the history is closed");
+    if (this.#isOver) throw unanswered(this.#status.failure ?? "its thread has ended");
     if (this.#asked.size >= mostQuestions)
       throw unanswered("too many ask the history at the same time; try again");
     const id = ++this.#lastId;
@@ -277,9 +278,12 @@ export class LastingHistory implements History {
     end(asked);
   }
 
-  /** From now on nothing is written. What waits is bounded, and changes beyond the bound are counted. */
+  /** From now on nothing is written. The changes that wait, and each later one, are counted as lost. */
   #over(why: string): void {
     this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#dropped += this.#waiting.length;
+    this.#waiting = [];
     this.#status = { ...this.#status, failure: why };
     for (const id of [...this.#asked.keys()]) this.#settle(id, ({ reject }) => reject(unanswered(why)));
   }

@@ -162,6 +162,16 @@ it("a history whose thread has ended says that a restart is what helps", async (
   ]);
 });
 
+it("a history whose thread has died counts each later change as lost, and refuses questions at once", async () => {
+  // No collector reports such a change. The thread dies of it.
+  history.add(null as never);
+  await expect.poll(() => history.findings()).toMatchObject([{ kind: "history-failing" }]);
+  const { dropped } = history.status;
+  history.add(null as never);
+  expect(history.status.dropped).toBe(dropped + 1);
+  await expect(history.ask({ type: "usage" } as never)).rejects.toThrow("its thread has ended");
+});
+
 describe("a second dashboard", () => {
   it("cannot have the same file, and the first goes on", async () => {
     await expect(LastingHistory.open({ file })).rejects.toThrow(

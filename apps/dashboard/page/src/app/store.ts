@@ -1,4 +1,4 @@
-import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type {
   ClusterRow,
   Clusters,
@@ -164,11 +164,3 @@ export function may(role: string): boolean {
  * costs the backend something, so it takes the role operator.
  */
 export const mayDiscover: ReadonlySignal<boolean> = computed(() => hasRole("operator"));
-
-/** Puts the number of critical findings that are not muted into `data-critical` of the document. */
-effect(() => {
-  const critical = (findings.value ?? []).filter(
-    (each) => each.severity === "critical" && each.muted === null,
-  ).length;
-  document.documentElement.dataset.critical = String(critical);
-});
