@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { memoryLocks, systemRuntime, tokenGate } from "@holdfast/core";
+import { AcquireTimeoutError, memoryLocks, systemRuntime, tokenGate } from "@holdfast/core";
 import { beforeEach, describe, expect, it } from "vitest";
 import { currentFrame } from "../src/scopes/frames.js";
 
@@ -46,6 +46,25 @@ it("all children that wait go on when the body gives its hold back as one of the
     expect(ran).toEqual([2, 3]);
     await locks.close();
   }
+});
+
+it("a child that waits in vain for a sibling says how long it has waited, which may be more than waitMs", async () => {
+  const locks = memoryLocks();
+  const lock = locks.reentrantMutex("a");
+  await lock.withLock(async () => {
+    let finish = (): void => {};
+    const sibling = lock.withLock(() => new Promise<void>((resolve) => (finish = resolve)));
+    const waiting = lock.acquire({ waitMs: 5 }).catch((error: unknown) => error);
+    await new Promise((resolve) => setImmediate(resolve));
+    const blockedUntilMs = performance.now() + 40;
+    while (performance.now() < blockedUntilMs);
+    const error = (await waiting) as AcquireTimeoutError;
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error.waitedMs).toBeGreaterThanOrEqual(40);
+    finish();
+    await sibling;
+  });
+  await locks.close();
 });
 
 describe("a body in the scope of a write that gives back its own read beside it", () => {

@@ -126,11 +126,11 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     });
   }
 
-  protected timeoutError(options: ResolvedAcquireOptions): AcquireTimeoutError {
+  #timeoutError(options: ResolvedAcquireOptions, { startedMs }: ReentrantBounds): AcquireTimeoutError {
     return new AcquireTimeoutError(
       `the lock "${this.name}" was not entered within waitMs = ${options.waitMs}`,
       {
-        waitedMs: options.waitMs,
+        waitedMs: this.engine.runtime.nowMs() - startedMs,
         lockName: this.name,
         backend: this.engine.backend,
       },
@@ -187,11 +187,11 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
   }
 
   /** Takes the child's place in the frame. `false` when the frame ended first: then there is nothing left to enter again. */
-  async #occupy(frame: Frame, bounds: LocalBounds, options: ResolvedAcquireOptions): Promise<boolean> {
+  async #occupy(frame: Frame, bounds: ReentrantBounds, options: ResolvedAcquireOptions): Promise<boolean> {
     if (options.signal?.aborted === true) throw options.signal.reason;
     if (frame.tryOccupy()) return true;
     const woken = await waitLocally(this.engine, bounds, (wake) => frame.queue(wake));
-    if (!woken) throw this.timeoutError(options);
+    if (!woken) throw this.#timeoutError(options, bounds);
     if (frame.active) return true;
     // The body has released its handle after this call got the place. The calls that queue behind this one go on too.
     frame.vacate();
@@ -212,9 +212,9 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     return await this.#take({ ...options, owner }, true, bounds);
   }
 
-  async #reenter(hold: Hold, bounds: LocalBounds, options: ResolvedAcquireOptions): Promise<Handle | null> {
+  async #reenter(hold: Hold, bounds: ReentrantBounds, options: ResolvedAcquireOptions): Promise<Handle | null> {
     const entered = await whenCertain(hold, bounds, () => new Handle(hold, options));
-    if (entered === "too-late") throw this.timeoutError(options);
+    if (entered === "too-late") throw this.#timeoutError(options, bounds);
     return entered === "given-back" ? null : entered;
   }
 
@@ -239,13 +239,13 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
       const woken = await waitLocally(engine, bounds, (wake) => books.whenAsked(lock, owner, wake));
       if (woken) continue;
       if (!throws) return null;
-      throw this.timeoutError(options);
+      throw this.#timeoutError(options, bounds);
     }
   }
 
   async #reenterOrNull(
     hold: Hold,
-    bounds: LocalBounds,
+    bounds: ReentrantBounds,
     options: ResolvedAcquireOptions,
     throws: boolean,
   ): Promise<Handle | null | "given-back"> {
