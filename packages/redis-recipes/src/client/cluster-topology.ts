@@ -16,8 +16,8 @@ const clusterProbes: readonly Command[] = [["pubsub", "shardnumsub"], clusterSta
 const mendMs = 250;
 const mendCapMs = 1_000;
 /**
- * A master without slots is dropped when no ASK has named it for this long. Holds in a slot that is being moved to it are renewed
- * more often than that.
+ * A master without slots is dropped when no ASK has named it for this long. A lease of up to three minutes is renewed more often
+ * than that. For a longer one the connection is opened again at the next ASK.
  */
 const apartMs = 60_000;
 

@@ -341,6 +341,26 @@ test("a picture of a read-write lock shows ten thousand readers at most, and cou
   expect(await look()).toHaveLength(10_000);
 });
 
+test("a picture of a read-write lock reads 20,000 holds at most, and the first one of each reader", async () => {
+  const rw = readWriteKeys(name);
+  const { redis } = on.server;
+  const uuid = anna.split(":")[0];
+  const readers = Array.from({ length: 300 }, (_, n) => `${uuid}:${n}`);
+  await redis.hset(name, { mode: "read", ...Object.fromEntries(readers.map((owner) => [owner, "100"])) });
+  const put = async (level: number): Promise<void> => {
+    await Promise.all(readers.map((owner) => redis.set(readHoldKey(name, owner, level), "1", "PX", 30_000)));
+  };
+  const args = readWriteInspect.args({ maxPending: 10, holdPrefix: rw.holdPrefix });
+  const alive = async (): Promise<number> => {
+    const { holders } = await on.server.run(readWriteInspect, mutexKeyList(rw), args);
+    return holders.filter(({ pttlMs }) => pttlMs > 0).length;
+  };
+  await put(100);
+  expect(await alive()).toBe(200);
+  await put(1);
+  expect(await alive()).toBe(300);
+});
+
 test("a turn of readers that is longer than any is over for a reader behind a writer: the server's clock was set back", async () => {
   const { redis } = on.server;
   const readWrite = readWriteKeys(name);

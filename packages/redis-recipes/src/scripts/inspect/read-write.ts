@@ -10,13 +10,16 @@ export interface ReadWriteInspectArgs {
 
 /** At most this many holders are shown, so that no look blocks the server. */
 const mostShown = 10_000;
+/** At most this many holds of readers are read, and at least the first one of each reader that is shown. */
+const mostHolds = 20_000;
 
 /**
  * Looks at a read-write lock, its readers and our waiting writers; changes nothing.
  *
  * Keys: lock, token, waiters, alive, run. Arguments: longest list of waiters, the start of read-hold keys. Answer: as
  * `mutex-inspect`. A reader's PTTL is that of its longest hold, so a reader that died shows -2 while others keep the hash. At
- * most 10,000 readers are shown, and for each one the first 100 holds count. Waiting readers are not on the wire.
+ * most 10,000 readers are shown. The first 100 holds of each one count, until 20,000 holds were read; from there on the first one
+ * of each reader does. Waiting readers are not on the wire.
  */
 export const readWriteInspect: CallScript<ReadWriteInspectArgs, LockPicture> = {
   name: "read-write-inspect",
@@ -24,7 +27,7 @@ export const readWriteInspect: CallScript<ReadWriteInspectArgs, LockPicture> = {
   lua: `${clock}${readWriteState}${looking}
 local state, holder = look(KEYS[1])
 local pttl = redis.call('PTTL', KEYS[1])
-local holders, waiting = {}, {}
+local holders, waiting, holdsLeft = {}, {}, ${mostHolds}
 if state == 'held' then
   local fields = redis.call('HGETALL', KEYS[1])
   for i = 1, #fields, 2 do
@@ -34,8 +37,9 @@ if state == 'held' then
     if writer and count then
       holders[#holders + 1] = {writer, 'exclusive', count, pttl, ''}
     elseif fields[i] ~= 'mode' and count then
-      local longest = -2
-      for level = 1, math.min(count, ${mostLevels}) do
+      local longest, levels = -2, math.max(0, math.min(count, ${mostLevels}, math.max(1, holdsLeft)))
+      holdsLeft = holdsLeft - levels
+      for level = 1, levels do
         longest = math.max(longest, redis.call('PTTL', holdOf(ARGV[2], fields[i], level)))
       end
       holders[#holders + 1] = {fields[i], 'shared', count, longest, ''}
