@@ -99,13 +99,14 @@ test("a wrong password does not expire a session", async () => {
 
 test("sequences presets the number of the next sequential child, up to the last there is, and restarts keep it", async () => {
   await using preset = await startZooKeeper({
-    sequences: { "/deep/down/lock": 1_999_999_999, "/deep/other": 7, "/end": 2_147_483_646 },
+    sequences: { "/deep": 100, "/deep/down/lock": 1_999_999_999, "/deep/other": 7, "/end": 2_147_483_646 },
   });
   const client = await connect(preset);
   const next = (path: string) => client.create(`${path}/lock-`, CreateFlags.ephemeralSequential);
   expect(await next("/deep/down/lock")).toBe("/deep/down/lock/lock-1999999999");
   expect(await next("/deep/down/lock")).toBe("/deep/down/lock/lock-2000000000");
   expect(await next("/deep/other")).toBe("/deep/other/lock-0000000007");
+  expect(await next("/deep")).toBe("/deep/lock-0000000100");
   expect(await next("/end")).toBe("/end/lock-2147483646");
   expect(await next("/end")).toBe("/end/lock-2147483647");
   await expect(next("/end")).rejects.toThrow("error -110");

@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { TestServerError } from "../errors.js";
+import { deepestFirst } from "../sequences.js";
 import { clean } from "./cleaner.js";
 import { type Clock, SystemClock } from "./clock.js";
 import { type Behaviour, behaviourOf } from "./compat.js";
@@ -227,7 +228,7 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
       extendedTypes,
       startsBefore: this.#starts++,
     });
-    for (const [path, counter] of Object.entries(sequences)) state.presetSequence(path, counter);
+    for (const [path, counter] of deepestFirst(sequences)) state.presetSequence(path, counter);
     return state;
   }
 

@@ -29,7 +29,7 @@ export interface ZooKeeperOptions {
    */
   sequences?: Readonly<Record<string, number>>;
   /**
-   * Whether the server also answers over HTTP, on a fresh port of 127.0.0.1 and to every client; default false. The
+   * Whether the server also answers over HTTP, on a fresh port of its host and to every client; default false. The
    * node's `adminPort` is that port.
    */
   adminServer?: boolean;

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { deepestFirst } from "../sequences.js";
 
 const createType = 1;
 const deleteType = 2;
@@ -45,7 +46,7 @@ export function writeSequences(dataDir: string, sequences: Readonly<Record<strin
     counters.set(path, 0);
   };
 
-  for (const [path, next] of Object.entries(sequences)) {
+  for (const [path, next] of deepestFirst(sequences)) {
     if (!/^(\/[^/]+)+$/.test(path)) throw new RangeError(`sequences: ${path} is not a path below /`);
     if (!Number.isInteger(next) || next < 1 || next > 0x7fff_ffff) {
       throw new RangeError(`sequences: ${next} for ${path} is not between 1 and 2147483647`);

@@ -152,8 +152,11 @@ test("time that is driven by hand expires a session in its tick and cleans conta
 });
 
 test("sequences can be preset, below parents that are made for them", async () => {
-  await using bench = await Bench.start({ sequences: { "/locks/deep/q": 1_999_999_999 } });
-  expect(await create(await bench.open(), "/locks/deep/q/s-", sequential)).toBe("/locks/deep/q/s-1999999999");
+  await using bench = await Bench.start({ sequences: { "/locks": 100, "/locks/deep/q": 1_999_999_999 } });
+  const wire = await bench.open();
+  expect(await create(wire, "/locks/deep/q/s-", sequential)).toBe("/locks/deep/q/s-1999999999");
+  // The node that was made below it does not count.
+  expect(await create(wire, "/locks/s-", sequential)).toBe("/locks/s-0000000100");
   expect(() => bench.server.setSequence("/absent", 1)).toThrow("/absent");
   expect(() => bench.server.setSequence("/locks", 2 ** 31)).toThrow(RangeError);
 });
