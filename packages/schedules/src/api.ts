@@ -25,9 +25,9 @@ export interface RunReport {
   readonly due: Date;
   /** See `Run.attempt`. */
   readonly attempt: number;
-  /** `"failed"`: the job threw an error. `"lost"`: the lock was lost while the job ran. */
+  /** `"failed"`: the job threw an error. `"lost"`: the lock was lost while the job ran, or before it could begin. */
   readonly outcome: "done" | "failed" | "lost";
-  /** What the job threw. */
+  /** What the job threw. A `LockLostError` where the lock was lost before the job could begin. */
   readonly error?: unknown;
   /** When the job was called, by the clock of this replica. */
   readonly began: Date;
@@ -66,8 +66,8 @@ export interface OncePerOptions {
    */
   readonly clocksWithinMs?: Millis;
   /**
-   * Called with a report when a run of this replica has ended. Without it, an error of the job is the process warning
-   * `HF_RUN_FAILED`.
+   * Called with a report when a run of this replica has ended. An error of this function is a process warning and changes no
+   * outcome. Without the function, an error of the job is the process warning `HF_RUN_FAILED`.
    */
   readonly onRun?: (report: RunReport) => void;
   /** The name of this replica, which is shown with the last run. Default: host name and process id. */

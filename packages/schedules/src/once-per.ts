@@ -266,6 +266,8 @@ class DueRuns {
     const began = new Date(this.runtime.wallMs());
     let failure: { readonly error: unknown } | undefined;
     try {
+      // The answer to the claim may come after the end of the hold. Another replica may have the lock by then.
+      if (lock.state === "lost") throw lock.lost.reason;
       await this.#job({ name, due, attempt, lock, signal: lock.lost });
     } catch (error) {
       failure = { error };
@@ -316,8 +318,15 @@ class DueRuns {
   }
 
   #tell(report: RunReport): void {
-    if (this.#options.onRun !== undefined) this.#options.onRun(report);
-    else if (report.outcome === "failed") {
+    const { onRun } = this.#options;
+    if (onRun !== undefined) {
+      // An error of the caller's function changes no outcome. An async function rejects instead of throwing.
+      new Promise<void>((resolve) => resolve(onRun(report))).catch((error: unknown) => {
+        process.emitWarning(`onRun of the schedule "${this.name}" threw: ${errorText(error)}`, {
+          type: "HoldfastWarning",
+        });
+      });
+    } else if (report.outcome === "failed") {
       process.emitWarning(
         `the run of "${this.name}" that was due at ${report.due.toISOString()} has failed: ${errorText(report.error)}`,
         { type: "HoldfastWarning", code: "HF_RUN_FAILED" },

@@ -420,3 +420,55 @@ test("a function for due times that returns none after the given one is refused 
   await runDue(locks, "job", options, () => {});
   await expect(runDue(locks, "job", options, () => {})).rejects.toThrow(/must return a Date after the one/);
 });
+
+test("a job is not begun once its lock is lost: the answer to its claim came late", async () => {
+  const [late, other] = [provider(), provider()];
+  standBefore(late, (shared) => ({
+    async replace(seen, text) {
+      const replaced = await shared.replace(seen, text);
+      if (text.includes('"running"')) {
+        memoryControls(late).expire();
+        await simulated(100);
+      }
+      return replaced;
+    },
+  }));
+  const began: [string, boolean][] = [];
+  const reports: RunReport[] = [];
+  const job = (by: string) => async (run: Run) => {
+    began.push([by, run.signal.aborted]);
+    await simulated(10_000);
+  };
+  start(job("late"), { ifCut: "again", onRun: (report) => reports.push(report) }, late);
+  // The other schedule begins later, so the first one claims what is due.
+  await runtime.advance(everyMs - 10);
+  start(job("other"), { ifCut: "again" }, other);
+  await runtime.advance(30_000);
+  expect(began).toEqual([["other", false]]);
+  expect(reports).toMatchObject([{ outcome: "lost", attempt: 1, error: { name: "LockLostError" } }]);
+});
+
+test.each([
+  [
+    "throws",
+    (): void => {
+      throw new Error("the report was not sent");
+    },
+  ],
+  [
+    "rejects",
+    async (): Promise<void> => {
+      throw new Error("the report was not sent");
+    },
+  ],
+])("an onRun that %s changes no outcome, and a warning names it", async (_, onRun) => {
+  const told: string[] = [];
+  const spy = vi.spyOn(process, "emitWarning").mockImplementation((text) => void told.push(String(text)));
+  onTestFinished(() => spy.mockRestore());
+  await runDue(provider(), "job", { every: everyMs, runtime }, () => {});
+  await runtime.advance(everyMs);
+  const report = await runDue(provider(), "job", { every: everyMs, runtime, onRun }, () => {});
+  expect(report).toMatchObject({ outcome: "done" });
+  await vi.waitFor(() => expect(told).toHaveLength(1));
+  expect(told[0]).toMatch(/^onRun of the schedule "job" threw: .*the report was not sent/);
+});
