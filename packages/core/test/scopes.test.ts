@@ -48,6 +48,80 @@ it("all children that wait go on when the body gives its hold back as one of the
   }
 });
 
+it("a child that a body leaves running keeps its siblings out of the scope around, whose body goes on", async () => {
+  const locks = memoryLocks();
+  const lock = locks.reentrantMutex("a");
+  let inside = 0;
+  let most = 0;
+  const body = async (): Promise<void> => {
+    most = Math.max(most, ++inside);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    inside--;
+  };
+  let child: Promise<void> | undefined;
+  await lock.withLock(async () => {
+    await lock.withLock(() => {
+      child = lock.withLock(body);
+    });
+    await lock.withLock(body);
+  });
+  await child;
+  expect(most).toBe(1);
+  await locks.close();
+});
+
+describe("a child that waits for its place in a scope which ends first enters the scope around it", () => {
+  const locks = memoryLocks();
+  const slow = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+
+  it("when the body of the scope has ended", async () => {
+    const lock = locks.reentrantMutex("a");
+    const entered = await lock.withLock(async () => {
+      let children: Promise<unknown>[] = [];
+      await lock.withLock(() => {
+        children = [lock.withLock(slow), lock.withLock(() => "entered")];
+      });
+      return await Promise.all(children);
+    });
+    expect(entered[1]).toBe("entered");
+  });
+
+  it("when the body of the scope has released its own read in the scope of a write", async () => {
+    const { read, write } = locks.reentrantReadWriteLock("b");
+    const entered = await write.withLock(() =>
+      read.withLock(async (handle) => {
+        const children = [read.withLock(slow), read.withLock(() => "read"), write.withLock(() => "write")];
+        await new Promise((resolve) => setImmediate(resolve));
+        await handle.release();
+        return await Promise.all(children);
+      }),
+    );
+    expect(entered.slice(1)).toEqual(["read", "write"]);
+  });
+
+  it("when the body of the scope ends as one child hands its place to the next", async () => {
+    const lock = locks.reentrantMutex("c");
+    // The body waits this many microtasks after the end of the first child.
+    for (let steps = 0; steps < 50; steps++) {
+      const entered = await lock.withLock(async () => {
+        let children: Promise<unknown>[] = [];
+        await lock.withLock(async () => {
+          let finish = (): void => {};
+          const first = new Promise<void>((resolve) => {
+            finish = resolve;
+          });
+          children = [lock.withLock(() => first), lock.withLock(() => 2), lock.withLock(() => 3)];
+          await new Promise((resolve) => setImmediate(resolve));
+          finish();
+          for (let step = 0; step < steps; step++) await Promise.resolve();
+        });
+        return await Promise.all(children);
+      });
+      expect(entered, `${steps} steps`).toEqual([undefined, 2, 3]);
+    }
+  });
+});
+
 it("a child that waits in vain for a sibling says how long it has waited, which may be more than waitMs", async () => {
   const locks = memoryLocks();
   const lock = locks.reentrantMutex("a");

@@ -140,8 +140,10 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
   /** Enters the lock for a scope. Rejects with `AcquireTimeoutError` when it was not entered in time. */
   async #entry(options: ResolvedAcquireOptions): Promise<Entry> {
     const bounds = this.#bounds(options);
-    const parent = this.#reenterable(options);
-    if (parent !== undefined) {
+    // A scope may end while this call waits for its turn in it. Then the scope around it is the one to enter.
+    for (;;) {
+      const parent = this.#reenterable(options);
+      if (parent === undefined) break;
       // Inside an exclusive scope one child runs at a time, whatever its side. Inside scopes that only read, all children read.
       const alone = frameOf(this.engine, this.name, "exclusive") !== undefined;
       if (!alone || (await this.#occupy(parent, bounds, options))) {
@@ -155,7 +157,7 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
         if (handle !== null) return { handle, parent, place };
       }
     }
-    // There is no scope to enter: this call is the first to ask, or its scope has ended while it waited for its turn.
+    // There is no scope to enter: this call is the first to ask, or its scopes have ended while it waited for its turn.
     const handle = (await this.#take(options, true, bounds)) as Handle;
     return { handle, parent: currentFrame(), place: undefined };
   }
@@ -186,16 +188,19 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     return owner === undefined || owner.id === frame.hold.owner.id ? frame : undefined;
   }
 
-  /** Takes the child's place in the frame. `false` when the frame ended first: then there is nothing left to enter again. */
+  /** Takes the child's place in the frame. `false` when the frame ended first, or its body released its handle. */
   async #occupy(frame: Frame, bounds: ReentrantBounds, options: ResolvedAcquireOptions): Promise<boolean> {
     if (options.signal?.aborted === true) throw options.signal.reason;
     if (frame.tryOccupy()) return true;
-    const woken = await waitLocally(this.engine, bounds, (wake) => frame.queue(wake));
+    let hasPlace = false;
+    const woken = await waitLocally(this.engine, bounds, (wake) =>
+      frame.queue((place) => {
+        hasPlace = place;
+        wake();
+      }),
+    );
     if (!woken) throw this.#timeoutError(options, bounds);
-    if (frame.active) return true;
-    // The body has released its handle after this call got the place. The calls that queue behind this one go on too.
-    frame.vacate();
-    return false;
+    return hasPlace;
   }
 
   /** A share in what the running scope holds: on this side, or beside the other side. `null` when it was given back meanwhile. */
@@ -204,6 +209,8 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     bounds: ReentrantBounds,
     options: ResolvedAcquireOptions,
   ): Promise<Handle | null> {
+    // The scope may have ended after this call got its place in it.
+    if (!frame.active) return null;
     const { owner } = frame.hold;
     const ofThisSide = frameOf(this.engine, this.name, this.mode);
     if (ofThisSide?.hold.owner.id === owner.id) return await this.#reenter(ofThisSide.hold, bounds, options);
@@ -212,7 +219,11 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     return await this.#take({ ...options, owner }, true, bounds);
   }
 
-  async #reenter(hold: Hold, bounds: ReentrantBounds, options: ResolvedAcquireOptions): Promise<Handle | null> {
+  async #reenter(
+    hold: Hold,
+    bounds: ReentrantBounds,
+    options: ResolvedAcquireOptions,
+  ): Promise<Handle | null> {
     const entered = await whenCertain(hold, bounds, () => new Handle(hold, options));
     if (entered === "too-late") throw this.#timeoutError(options, bounds);
     return entered === "given-back" ? null : entered;

@@ -3,6 +3,9 @@ import type { GrantEngine } from "../grants/engine.js";
 import type { Hold } from "../grants/hold.js";
 import { currentScope, runInScopeStore } from "../scope-store.js";
 
+/** Called once: with `true` if the caller has the place of the child now, with `false` if there is no place any more. */
+type Wake = (hasPlace: boolean) => void;
+
 /**
  * The running body of one `withLock`. Code that the body calls finds this frame through the async context, as long as the
  * frame is active. A task that outlives the body finds no frame, and its calls are not in the scope.
@@ -19,7 +22,7 @@ export class Frame {
   #hold: Hold | undefined;
   #parent: Frame | undefined;
   #occupied = false;
-  readonly #queue = new Set<() => void>();
+  readonly #queue = new Set<Wake>();
   /** The outer scope whose one place for a child this frame has taken. */
   #place: Frame | undefined;
   #unwatch: (() => void) | undefined;
@@ -69,27 +72,23 @@ export class Frame {
   }
 
   /**
-   * Passes the place to the next call in the queue, if there is one. When the body has released its handle there is no place
-   * any more, and all calls in the queue go on.
+   * Passes the place to the next call in the queue, if there is one. When the body has ended or has released its handle,
+   * there is no place any more, and all calls in the queue go on.
    */
   vacate(): void {
-    if (!this.active) {
-      this.leave();
-      return this.#wakeAll();
-    }
-    for (const wake of this.#queue) {
-      this.#queue.delete(wake);
-      wake();
-      return;
+    const [next] = this.active ? this.#queue : [];
+    if (next !== undefined) {
+      this.#queue.delete(next);
+      return next(true);
     }
     this.#occupied = false;
+    if (this.active) return;
+    this.leave();
+    this.#wakeAll();
   }
 
-  /**
-   * Queues for the place of the child. `wake` runs once: with the place if the frame is still active then, and without it
-   * when the frame has ended. The returned function leaves the queue.
-   */
-  queue(wake: () => void): () => void {
+  /** Queues for the place of the child. The returned function leaves the queue. */
+  queue(wake: Wake): () => void {
     this.#queue.add(wake);
     return () => this.#queue.delete(wake);
   }
@@ -99,8 +98,12 @@ export class Frame {
     this.#wakeAll();
   }
 
-  /** Gives back the place of this frame in the scope around it, if it still has that place. */
+  /**
+   * Gives back the place of this frame in the scope around it, if it still has that place. While a child is in this frame,
+   * the place stays taken, and is given back when that child leaves: the body may have ended without waiting for it.
+   */
   leave(): void {
+    if (this.#occupied) return;
     const place = this.#place;
     this.#place = undefined;
     this.#unwatch?.();
@@ -110,18 +113,17 @@ export class Frame {
 
   /**
    * Gives back the place in the outer scope once the body has given back its own hold. From then on the body is in the outer
-   * scope like any other code, and may ask for the lock again. If it kept the place, it would wait for itself. If a child is
-   * still in this frame, the place is given back when that child leaves.
+   * scope like any other code, and may ask for the lock again. If it kept the place, it would wait for itself.
    */
   #leaveWithHold(): void {
     if (this.active) this.#unwatch = this.hold.watch(() => this.#leaveWithHold());
-    else if (!this.#occupied) this.leave();
+    else this.leave();
   }
 
   #wakeAll(): void {
     const left = [...this.#queue];
     this.#queue.clear();
-    for (const wake of left) wake();
+    for (const wake of left) wake(false);
   }
 }
 
