@@ -262,6 +262,24 @@ describe("a release", () => {
     expect(await release).toBe("unconfirmed");
   });
 
+  it("that has ended as unconfirmed goes on while the provider closes, whose report names it if no answer comes", async () => {
+    const { runtime, grant, handle, provider } = await held("session", { releaseTimeoutMs: 500 });
+    grant.releaseAnswer = undefined;
+    grant.untilMs = 1e12;
+    const release = handle.release();
+    await runtime.advance(500);
+    expect(await release).toBe("unconfirmed");
+    let report: unknown;
+    const closing = provider.close({ releaseTimeoutMs: 100 }).then((each) => {
+      report = each;
+    });
+    await runtime.advance(50);
+    expect(report).toBeUndefined();
+    await runtime.advance(200);
+    await closing;
+    expect(report).toEqual({ released: 0, unconfirmed: ["a"] });
+  });
+
   it("begins with the last handle's release, and from then on nothing can be entered again", async () => {
     const { grant, handle } = await held("ttl");
     grant.releaseAnswer = undefined;

@@ -184,13 +184,15 @@ export interface LockProvider<Token extends AnyToken = AnyToken> extends AsyncDi
   kept(): readonly KeptLock[];
 
   /**
-   * Refuses new work and rejects waiters with `ProviderClosedError` at once. With `graceMs` it then waits until every hold was
-   * released by its owner, or until that time is over. After that it releases every hold that is left, whose handle is lost with
-   * the reason `"provider-closed"`, and closes its own connections. Does not close a client that was given to the provider.
+   * Refuses new acquires and rejects waiters for locks with `ProviderClosedError` at once. With `graceMs` it then waits until
+   * every hold was released by its owner, or until that time is over; latches, barriers, groups, values and records work until
+   * then, because holders may need them for what they finish. After that it ends what still waits, releases every hold that is
+   * left, whose handle is lost with the reason `"provider-closed"`, and closes its own connections. Does not close a client that
+   * was given to the provider.
    *
    * All calls resolve to the same report. A later call can only shorten the grace of an earlier one: `close()` without a
    * grace ends it at once. Rejects with `InvalidArgumentError` for wrong options, and then closes nothing. It does not reject
-   * when a server does not answer: the locks whose release the server did not confirm are in `unconfirmed`.
+   * when a server does not answer: `unconfirmed` names the locks for which the server did not confirm that nothing is left.
    *
    * @example
    * ```ts
@@ -235,6 +237,9 @@ export interface CloseOptions {
 export interface CloseReport {
   /** How many locks `close()` itself gave back. Locks that their owners released during the grace do not count. */
   readonly released: number;
-  /** Names of the locks whose release the backend did not confirm in time. */
+  /**
+   * Names of the locks for which the backend did not confirm in time that nothing of this provider is left: their release
+   * by `close()`, an earlier release that ended as `unconfirmed`, or the end of a wait for them. Each name stands once.
+   */
   readonly unconfirmed: readonly string[];
 }

@@ -255,13 +255,14 @@ export class GrantEngine {
       );
     });
     await this.#forAll([...this.waiting], (each) => each.providerClosed(this.closedError()));
-    await settledWithin(this.runtime, this.#cleaned(), Math.max(0, endMs - this.runtime.nowMs()), {
-      ref: true,
-    });
+    // Releases that ended as `unconfirmed` before still go on.
+    const cleaned = Promise.all([this.#cleaned(), ...this.#pendingReleases.values()]);
+    await settledWithin(this.runtime, cleaned, Math.max(0, endMs - this.runtime.nowMs()), { ref: true });
     // Releases that are still awaited settle as `unconfirmed` now, because the alarms are closed below.
     await this.#forAll([...this.holds], (hold) => hold.abandonRelease());
     const released = ends.filter((end) => end.released === true).length;
-    const unconfirmed = ends.filter((end) => end.released === undefined).map(({ name }) => name);
+    const unanswered = ends.filter((end) => end.released === undefined).map(({ name }) => name);
+    const unconfirmed = [...new Set([...unanswered, ...this.#pendingReleases.keys()])];
     const driverClosed = new Promise<void>((resolve) => resolve(this.driver.close())).catch(warnOfClose);
     await settledWithin(this.runtime, driverClosed, Math.max(1_000, endMs - this.runtime.nowMs()), {
       ref: true,
