@@ -83,6 +83,7 @@ export interface RedLocksOptions extends ProviderOptions {
    * which is written back to a majority before the grant; this costs a second round, and tokens can go back when nodes lose
    * their data. A function: the caller's own source of rising numbers, such as a counter in ZooKeeper. It is called once the
    * majority has voted. When it has answered, the lock is granted only if the lease is still good and a majority still has these votes.
+   * An error of it ends the acquire, except a `HoldfastError` that is `retryable`: then it is called again, for another majority.
    */
   readonly fencing?: "none" | "write-back" | ((name: string) => Promise<FencingToken>);
   /**

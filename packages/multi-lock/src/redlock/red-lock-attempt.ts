@@ -1,6 +1,12 @@
-import { BackendError, type FencingToken, InvalidArgumentError, type Millis } from "@holdfast/core";
+import {
+  BackendError,
+  type FencingToken,
+  HoldfastError,
+  InvalidArgumentError,
+  type Millis,
+} from "@holdfast/core";
 import type { Attempt, AttemptListener, GrantRequest } from "@holdfast/core/driver";
-import { pause } from "@holdfast/core/internal";
+import { messageOf, pause } from "@holdfast/core/internal";
 import { NotSentError, type Subscription } from "@holdfast/redis-recipes/internal";
 import { type Ballot, holdRound, quorumError, type Round, repliesOf, tooFewError } from "./ballot.js";
 import { NodeLock } from "./node-locks.js";
@@ -79,18 +85,19 @@ export class RedLockAttempt implements Attempt {
         const silence = defeat.contested
           ? undefined
           : tooFewError("no majority could be asked for", name, majority, defeat.votes);
-        if (silence !== undefined && (!mayWait || defeat.quarantineLeftMs === null)) throw silence;
-        if (!mayWait) {
-          this.#listener.unavailable();
-          return;
-        }
+        if (silence !== undefined && (!mayWait || defeat.quarantineLeftMs === null))
+          return this.#listener.failed(silence);
+        if (!mayWait) return this.#listener.unavailable();
         this.#listener.waiting(silence);
         if (defeat.holderLeftMs !== null) this.#listen();
         await this.#sleep(defeat, defeats);
         if (this.#withdrawn) return;
       }
     } catch (error) {
-      if (!this.#withdrawn) this.#listener.failed(error);
+      if (this.#withdrawn) return;
+      // The nodes have answered, so this is no outage. Only this call tells a wait without a limit why it gets no grant.
+      if (this.#request.mayWait) this.#listener.waiting(error as Error);
+      this.#listener.failed(error);
     } finally {
       for (const subscription of this.#subscriptions) subscription.end();
     }
@@ -211,13 +218,15 @@ export class RedLockAttempt implements Attempt {
     const limit = pause(runtime, endMs - runtime.nowMs(), { ref: true });
     this.#endPause = limit.end;
     const late = limit.over.then(() => {
-      throw new Error(this.#withdrawn ? "the request was withdrawn" : "no answer within the lease");
+      throw new BackendError("no answer within the lease", details);
     });
     let token: FencingToken;
     try {
       token = await Promise.race([late, Promise.resolve(name).then(fencing)]);
     } catch (cause) {
-      throw new BackendError(`the source of fencing tokens gave none for "${name}"`, { ...details, cause });
+      // Core takes an error of other code as final too. Nobody knows whether it passes, and each new try takes a majority.
+      const why = { ...details, cause, retryable: cause instanceof HoldfastError && cause.retryable };
+      throw new BackendError(`no fencing token for "${name}" from its source: ${messageOf(cause)}`, why);
     } finally {
       limit.end();
     }

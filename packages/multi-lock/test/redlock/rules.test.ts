@@ -1,4 +1,10 @@
-import { BackendError, InvalidArgumentError, type LockLostError, QuorumError } from "@holdfast/core";
+import {
+  BackendError,
+  InvalidArgumentError,
+  type LockLostError,
+  ProviderClosedError,
+  QuorumError,
+} from "@holdfast/core";
 import { marginMs } from "@holdfast/redis-recipes/internal";
 import { afterEach, expect, it, vi } from "vitest";
 import { resolveRedLocks } from "../../src/redlock/options.js";
@@ -335,10 +341,63 @@ it("a source of tokens that gives none is waited for no longer than the votes la
   const startedMs = scene.world.nowMs();
   const error = await scene.done(failed(process.locks.mutex("a").tryAcquire()));
   expect(error).toBeInstanceOf(BackendError);
-  expect(String(error)).toContain("fencing tokens");
+  expect(String(error)).toContain('no fencing token for "a" from its source: no answer within the lease');
   expect(scene.world.nowMs() - startedMs).toBeLessThanOrEqual(10_000);
   await scene.pass(100);
   expect(scene.heldOn("a")).toBe(0);
+});
+
+it("an error of the source of tokens that is not known to pass ends an acquire without a limit, after one majority", async () => {
+  for (const thrown of [
+    new TypeError("add is not a function"),
+    new ProviderClosedError("the counter is closed"),
+  ]) {
+    const scene = new Scene(3);
+    const fencing = vi.fn(async (): Promise<bigint> => {
+      throw thrown;
+    });
+    const acquired = vi.fn();
+    void failed(scene.process({ fencing }).locks.mutex("a").acquire()).then(acquired);
+    await scene.pass(60_000);
+    expect(acquired.mock.calls).toEqual([[expect.any(BackendError)]]);
+    expect(acquired.mock.calls[0]?.[0]).toMatchObject({
+      retryable: false,
+      lockName: "a",
+      cause: thrown,
+    });
+    expect(fencing).toHaveBeenCalledTimes(1);
+    expect(scene.heldOn("a")).toBe(0);
+  }
+});
+
+it("a source of tokens that comes back within an acquire is asked again", async () => {
+  const scene = new Scene(3);
+  const fencing = vi.fn(async () => 7n).mockRejectedValueOnce(new BackendError("the counter is away"));
+  const handle = await scene.done(scene.process({ fencing }).locks.mutex("a").acquire());
+  expect([handle.token, fencing.mock.calls.length]).toEqual([7n, 2]);
+  await scene.done(handle.release());
+});
+
+it("a wait without a limit whose majorities are never in time, or never get a token, is a warning that says so", async () => {
+  for (const [options, reason] of [
+    [{ minValidityMs: 9_897 }, /the majority for "a" came too late/],
+    [
+      { fencing: () => new Promise<bigint>(() => {}) },
+      /no fencing token for "a".*no answer within the lease/,
+    ],
+  ] as const) {
+    const told = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const scene = new Scene(3);
+    const stop = new AbortController();
+    const waiting = failed(scene.process(options).locks.mutex("a").acquire({ signal: stop.signal }));
+    await scene.pass(16_000);
+    expect(told.mock.calls.map(([message, given]) => [String(message), given])).toEqual([
+      [expect.stringMatching(reason), expect.objectContaining({ code: "HF_BLOCKED_WAIT" })],
+    ]);
+    stop.abort();
+    await scene.done(waiting);
+    told.mockRestore();
+  }
 });
 
 it("votes that end while the token is drawn are no majority any more, and the rest of them is taken back", async () => {
