@@ -64,6 +64,8 @@ function guardsOf({ table, resource, mode }: SqliteTable): string {
     .map((operation) => {
       const rows = { insert: ["new"], update: ["old", "new"], delete: ["old"] }[operation];
       const name = quoteName(`holdfast_fence ${operation} ${table}`);
+      // Before an insert, a key that SQLite is to choose is still -1.
+      const moment = operation === "insert" ? "after" : "before";
       const checks = rows.map((row) => {
         const written = `(${resource(row)})`;
         const missing = `not exists (select 1 from holdfast_writers where resource = ${written})`;
@@ -75,7 +77,7 @@ function guardsOf({ table, resource, mode }: SqliteTable): string {
     select ${quoteText(table)}, '${operation}', ${written} where ${missing} or ${overtaken};`;
       });
       return `drop trigger if exists ${name};
-create trigger ${name} before ${operation} on ${quoteName(table)} begin
+create trigger ${name} ${moment} ${operation} on ${quoteName(table)} begin
 ${checks.join("\n")}
 end;
 `;

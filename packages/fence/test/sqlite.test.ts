@@ -74,6 +74,21 @@ describe("a guarded table of SQLite", () => {
     ]);
   });
 
+  it.each([
+    ["orders/44", "orders/-1", orders.resource],
+    ["shard/0", "shard/1", (row: string) => `'shard/' || (abs(${row}.id) % 2)`],
+  ])(
+    "judges an insert by the key that SQLite chooses: it takes that of %s and refuses that of %s",
+    (own, other, resource) => {
+      database.exec(sqliteGuards([{ table: "orders", resource }]));
+      const insert = () => database.exec("insert into orders (status) values ('new')");
+      expect(() => withSqliteFence(database, holder(other, 7n), insert)).toThrow(FencedOutError);
+      expect(status(44)).toBeUndefined();
+      withSqliteFence(database, holder(own, 7n), insert);
+      expect(status(44)).toBe("new");
+    },
+  );
+
   it("takes one transaction with the fences of several locks", () => {
     const both = [holder("orders/42", 5n), { resource: "orders/43", handle: holder("any", 6n) }];
     withSqliteFence(database, both, () => {
