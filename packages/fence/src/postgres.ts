@@ -80,8 +80,8 @@ declare
   wanted text;
   given jsonb;
 begin
-  -- In one order, so that no two transactions with several fences wait for each other. A fence that is no longer the newest is refused at the
-  -- first write, since the mode of the table decides what a refusal is.
+  -- In one order, so that no two announcements wait for each other. A fence that is no longer the newest is refused at the first write, since
+  -- the mode of the table decides what a refusal is.
   for wanted, given in select fence.key, fence.value from jsonb_each(fences::jsonb) fence order by fence.key loop
     -- One that was shown before costs no lock, and so no write.
     continue when exists (select 1 from holdfast_fence.tokens known where known.resource = wanted and known.epoch = (given ->> 0)::bigint
@@ -209,6 +209,7 @@ function nameOf(table: GuardedTable["table"]): string {
   return (typeof table === "string" ? [table] : table).map(quoteName).join(".");
 }
 
+const fenceText = "select set_config('holdfast.fences', $1, true)";
 const announceText = "select holdfast_fence.see($1)";
 
 /** A statement with its parameters, as every client of PostgreSQL takes it. */
@@ -238,18 +239,16 @@ export interface FenceStatement {
  * ```
  */
 export function fenceStatement(writers: Writer | readonly Writer[], options?: FenceOptions): FenceStatement {
-  return {
-    text: "select set_config('holdfast.fences', $1, true)",
-    values: [settingOf(fencesOf(writers, options))],
-  };
+  return { text: fenceText, values: [settingOf(fencesOf(writers, options))] };
 }
 
 /**
  * The statement that shows the tokens to the resources. Send it outside of any transaction, before the transaction of
  * `fenceStatement()`. It waits for what an earlier holder has written and not committed, and what that holder writes later
  * is refused. So the transaction may read, and write what depends on what it has read. The statement keeps no lock in the
- * database: a holder that stands still in its transaction before it has written delays no later holder. Throws as
- * `fenceStatement()` does.
+ * database: a holder that stands still in its transaction before it has written delays no later holder. For several locks,
+ * send a statement for each: one for all would keep the first resources locked while it waits for the next one, and an
+ * earlier holder that then writes the first would be in a deadlock with it. Throws as `fenceStatement()` does.
  *
  * @example
  * ```ts
@@ -303,7 +302,7 @@ export interface PgPool<Client extends PgClient> {
  * write what depends on what it has read. Rejects with `FencedOutError` when a guarded table has seen a later holder, with
  * what `fenceStatement()` throws, and with what `body` or the client rejects with; the transaction is rolled back then.
  * Rejects with `InvalidArgumentError` when `body` fulfils although one of its statements has failed, because PostgreSQL
- * commits nothing then. Costs two statements more than a transaction without a fence.
+ * commits nothing then. Costs two statements more than a transaction without a fence, and one for each further lock.
  *
  * @example
  * ```ts
@@ -320,7 +319,7 @@ export async function withFence<Client extends PgClient, T>(
   body: (client: Client) => PromiseLike<T> | T,
   options?: FenceOptions,
 ): Promise<T> {
-  const { text, values } = fenceStatement(writers, options);
+  const fences = fencesOf(writers, options);
   const client = await pool.connect();
   let broken: Error | undefined;
   // When the connection breaks, the statement under way rejects. Without this listener, the event `error` that comes too
@@ -330,9 +329,10 @@ export async function withFence<Client extends PgClient, T>(
   };
   client.on?.("error", breaks);
   try {
-    await client.query(announceText, values);
+    // One by one: a statement for all of them would keep locks while it waits, see `announceStatement`.
+    for (const fence of fences) await client.query(announceText, [settingOf([fence])]);
     await client.query("begin");
-    await client.query(text, values);
+    await client.query(fenceText, [settingOf(fences)]);
     const result = await body(client);
     const { command } = (await client.query("commit")) as { command?: unknown };
     // PostgreSQL answers so to the commit of a transaction in which a statement has failed.

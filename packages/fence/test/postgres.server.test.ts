@@ -196,6 +196,33 @@ describe("a guarded table of PostgreSQL", () => {
     expect(await status()).toBe("sent");
   });
 
+  it("lets a later holder of several locks wait for an earlier one that has written one of them, and refuses what that one writes of the others", async () => {
+    const both = (token: bigint) => [holder("orders/42", token), holder("orders/43", token)];
+    // These tokens are stored beforehand, so that the transaction below does not change the stored tokens.
+    await withFence(pool, both(7n), (client) => client.query("update orders set status = 'packed'"));
+    const early = new pg.Client({ connectionString: server.url });
+    await early.connect();
+    onTestFinished(() => early.end());
+    const { text, values } = fenceStatement(both(7n));
+    await early.query("begin");
+    await early.query(text, values);
+    await early.query("update orders set status = 'early' where id = 43");
+    const later = withFence(pool, both(8n), (client) => client.query("update orders set status = 'later'"));
+    const outcome = later.then(
+      () => "fulfilled",
+      (error: unknown) => error,
+    );
+    const waiting = "select count(*)::int waiting from pg_stat_activity where wait_event_type = 'Lock'";
+    await eventually(async () => (await pool.query(waiting)).rows[0].waiting === 1, {
+      what: "the later holder to wait",
+    });
+    const late = early.query("update orders set status = 'late' where id = 42");
+    await expect(late).rejects.toMatchObject({ code: "HF001" });
+    await early.query("rollback");
+    expect(await outcome).toBe("fulfilled");
+    expect([await status(), await status(43)]).toEqual(["later", "later"]);
+  });
+
   it("only notes what it would refuse while it checks, and is off when it was taken off", async () => {
     await pool.query(postgresGuards([{ ...orders, mode: "check" }]));
     await pool.query("update orders set status = 'without' where id = 42");
