@@ -37,8 +37,9 @@ const largestTurn = 65_535;
 
 function readFence(text: string): Fence {
   const [, resource = "", epoch, token = "", turn] =
-    /^\s*([^=\s]+)=(\d{1,15})\.(\d{1,39})\.(\d{1,5})\s*$/.exec(text) ?? [];
-  if (resource === "" || BigInt(token) > largestToken || Number(turn) > largestTurn) throw refused(text);
+    /^\s*([^=\s]+)=(\d{1,16})\.(\d{1,39})\.(\d{1,5})\s*$/.exec(text) ?? [];
+  if (resource === "" || !Number.isSafeInteger(Number(epoch))) throw refused(text);
+  if (BigInt(token) > largestToken || Number(turn) > largestTurn) throw refused(text);
   return { resource: decode(resource, text), epoch: Number(epoch), token: BigInt(token), turn: Number(turn) };
 }
 

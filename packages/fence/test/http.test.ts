@@ -20,6 +20,13 @@ describe("the header of a fence", () => {
     expect(readFences(undefined)).toEqual([]);
   });
 
+  it("carries the largest epoch that a writer may have", () => {
+    const headers = fenceHeaders(holder("a", 1n), { epoch: Number.MAX_SAFE_INTEGER });
+    expect(readFences(headers["holdfast-fence"])).toEqual([
+      { resource: "a", epoch: Number.MAX_SAFE_INTEGER, token: 1n, turn: 0 },
+    ]);
+  });
+
   it.each([
     "orders",
     "a=1",
@@ -32,6 +39,7 @@ describe("the header of a fence", () => {
     `a=0.${"9".repeat(39)}.0`,
     "a=0.1.0,,",
     "a=0.1.65536",
+    "a=9007199254740992.1.0",
   ])("that is %s is refused", (header) => {
     expect(() => readFences(header)).toThrow(/holdfast-fence/);
   });
