@@ -158,8 +158,9 @@ function guardOf({ table, resource, mode }: GuardedTable): string {
   return `do $guards$
 declare
   guarded regclass := ${quoteText(quoted)}::regclass;
+  -- PostgreSQL cuts a name at 63 bytes. The hash comes first, because the characters of the name of the table may have several bytes each.
   guard text := format('holdfast_fence.%I', format('guard %s %s',
-    (select left(relname, 24) from pg_catalog.pg_class where oid = guarded), md5(random()::text || clock_timestamp()::text)));
+    md5(random()::text || clock_timestamp()::text), (select left(relname, 24) from pg_catalog.pg_class where oid = guarded)));
   member record;
   old text;
   olds text[] := '{}';

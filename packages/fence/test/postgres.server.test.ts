@@ -273,6 +273,19 @@ describe("a guarded table of PostgreSQL", () => {
     expect(() => postgresGuards([{ ...orders, mode: "warn" as never }])).toThrow(/mode/);
   });
 
+  it("can be guarded again where its name has as many bytes as a name may have, in characters of three bytes", async () => {
+    const table = "表".repeat(21);
+    await pool.query(`drop table if exists "${table}"; create table "${table}" (n text)`);
+    for (const mode of ["check", "enforce"] as const)
+      await pool.query(postgresGuards([{ table, resource: (row) => `${row}.n`, mode }]));
+    const insert = `insert into "${table}" values ('a')`;
+    await expect(pool.query(insert)).rejects.toMatchObject({ code: "HF001" });
+    await withFence(pool, holder("a", 1n), (client) => client.query(insert));
+    await pool.query(withoutPostgresGuards([{ table }]));
+    await pool.query(insert);
+    expect((await pool.query(`select n from "${table}"`)).rows).toEqual([{ n: "a" }, { n: "a" }]);
+  });
+
   it("has a rule and a mode of its own, whatever table of the same name is guarded in another schema, and leaves nothing when it is taken off", async () => {
     await pool.query("drop schema if exists staging cascade; create schema staging");
     await pool.query("create table staging.orders (id integer primary key, status text not null)");
