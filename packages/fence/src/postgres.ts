@@ -8,7 +8,8 @@ export interface GuardedTable {
   readonly table: string | readonly [schema: string, table: string];
   /**
    * The SQL of a text that names the resource which a row belongs to, by the row's name: ``(row) => `'orders/' || ${row}.id` ``. Writers
-   * must give a token of exactly that resource.
+   * must give a token of exactly that resource. PostgreSQL computes the generated columns of a row after its guard, which sees
+   * null in them.
    */
   readonly resource: (row: string) => string;
   /**
@@ -20,10 +21,10 @@ export interface GuardedTable {
 
 /**
  * The migration that puts guards on tables: run it as their owner, by `psql` or any tool for migrations. It may be run
- * again, with other tables or modes. PostgreSQL 12 or newer. A guard compares the token of the transaction
- * (`fenceStatement`, `withFence`) with the newest token that the resource has seen, and remembers it; the rest of the table
- * is as it was. Partitions and tables that inherit from a guarded table are guarded with it; run the migration again after a
- * new one was made.
+ * again, with other tables or modes. PostgreSQL 12 or newer; 13 or newer for partitioned tables. A guard compares the token
+ * of the transaction (`fenceStatement`, `withFence`) with the newest token that the resource has seen, and remembers it; the
+ * rest of the table is as it was. Partitions and tables that inherit from a guarded table are guarded with it; run the
+ * migration again after a new one was made.
  *
  * @example
  * ```ts
