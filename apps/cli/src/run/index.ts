@@ -83,12 +83,13 @@ async function run(given: Given, io: Io): Promise<number> {
     const hold = await obtain(locks, plan, stop.signal);
     if (hold === null) return plan.conflictExit;
     const grantedAtMs = monotonicMs();
-    // A machine that is short of memory may have killed the idle supervisor during a long wait.
-    if (supervisor.isGone) supervisor = new Supervisor();
-    const guard = supervisor;
     try {
       // Redis first hands a lock over with a short lease; this round trip claims the full lease.
       await hold.confirm({ signal: stop.signal });
+      // A machine that is short of memory may have killed the idle supervisor during a long wait. From here on nothing is
+      // awaited until the order to start.
+      if (supervisor.isGone) supervisor = new Supervisor();
+      const guard = supervisor;
       const paces = pacesOf(plan, grantedLeaseMs);
       let asked = false;
       signals.on = (name) => {

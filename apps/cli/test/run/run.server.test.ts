@@ -8,6 +8,7 @@ import {
   startEmbeddedZooKeeper,
   startProxy,
   startRedis,
+  startRedisProxy,
 } from "@holdfast/test-servers";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -43,6 +44,9 @@ const listens = (pid: number): boolean => {
   const mask = /SigCgt:\s*(\w+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return (BigInt(`0x${mask}`) & (1n << 11n)) !== 0n;
 };
+
+/** The children of the process, with a blank behind each. A child counts until the process has taken notice of its end. */
+const children = (pid: number): string => readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
 
 let locks = 0;
 
@@ -204,7 +208,7 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     let supervisor = 0;
     await eventually(
       () => {
-        supervisor = Number(readFileSync(`/proc/${waiting.pid}/task/${waiting.pid}/children`, "utf8"));
+        supervisor = Number(children(waiting.pid));
         return supervisor > 0;
       },
       { what: "the supervisor to be there" },
@@ -351,4 +355,21 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     expect(holdfast.stdout).toBe("");
     expect(holdfast.stderr).toContain("127.0.0.1:1");
   });
+});
+
+it("holdfast run starts another supervisor for the command when the first one was killed between the grant and the order to start", async () => {
+  const lock = `lock-${++locks}`;
+  // After this run the server knows the scripts, so that below each of them is sent once.
+  expect(await started(["run", "--lock", lock, "--", "true"], { HOLDFAST_REDIS: redis.url }).ended()).toBe(0);
+  const proxy = await startRedisProxy({ target: redis.address });
+  onTestFinished(() => proxy.close());
+  // The first answer is the grant. The second one is the proof without which no command is started.
+  const proof = proxy.holdReply({ name: ["EVAL", "EVALSHA"], key: lock, nth: 2 });
+  const env = { HOLDFAST_REDIS: `redis://${proxy.connectString}` };
+  const holdfast = started(["run", "--lock", lock, "--", "sh", "-c", "exit 7"], env);
+  await proof.hit();
+  process.kill(Number(children(holdfast.pid)), "SIGKILL");
+  await eventually(() => children(holdfast.pid) === "", { what: "the end of the supervisor to be noticed" });
+  proof.release();
+  expect(await holdfast.ended(), holdfast.stderr).toBe(7);
 });
