@@ -224,7 +224,7 @@ export class RedLockAttempt implements Attempt {
     try {
       token = await Promise.race([late, Promise.resolve(name).then(fencing)]);
     } catch (cause) {
-      // Core takes an error of other code as final too. Nobody knows whether it passes, and each new try takes a majority.
+      // Core takes an error of other code as final too: it is not known whether it passes, and each new try takes a majority.
       const why = { ...details, cause, retryable: cause instanceof HoldfastError && cause.retryable };
       throw new BackendError(`no fencing token for "${name}" from its source: ${messageOf(cause)}`, why);
     } finally {
