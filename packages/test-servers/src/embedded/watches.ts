@@ -104,6 +104,15 @@ export class WatchTable {
     return true;
   }
 
+  /** Whether the notice concerns a watch of this watcher on exactly its path. A one-shot watch is used up by it. */
+  use(watcher: Watcher, { type, path }: Notice): boolean {
+    const modes = this.#byPath.get(path)?.get(watcher) ?? 0;
+    // A recursive watch reports the children themselves, never a change of the list.
+    if ((modes & ~WatchMode.recursive) === 0 && (modes === 0 || type === "children-changed")) return false;
+    if ((modes & WatchMode.oneShot) !== 0) this.#set(watcher, path, modes, modes & ~WatchMode.oneShot);
+    return true;
+  }
+
   /** Whether any client watches exactly this path. */
   watched(path: string): boolean {
     return this.#byPath.has(path);
@@ -129,13 +138,8 @@ export class WatchTable {
     if (here === undefined && this.#recursive === 0) return undefined;
     const told = new Set<Watcher>();
     if (here !== undefined) {
-      for (const [watcher, modes] of here) {
-        // A recursive watch reports the children themselves, never a change of the list.
-        if ((modes & ~WatchMode.recursive) === 0 && notice.type === "children-changed") continue;
-        told.add(watcher);
-        if ((modes & WatchMode.oneShot) !== 0) {
-          this.#set(watcher, notice.path, modes, modes & ~WatchMode.oneShot);
-        }
+      for (const watcher of here.keys()) {
+        if (this.use(watcher, notice)) told.add(watcher);
       }
     }
     if (this.#recursive > 0 && notice.type !== "children-changed") this.#collectAbove(notice.path, told);

@@ -433,6 +433,45 @@ test("28. a session reads old state until its own sync, and then hears first wha
   expect(await statOf(stale, "/a")).toBeNull();
 });
 
+test.each([0, 1])(
+  "28. a lasting watch of mode %i outlives old state, and reports a change that it missed once",
+  async (mode) => {
+    await using bench = await Bench.start();
+    const [stale, writer] = [await bench.open(), await bench.open()];
+    const write = () => ok(writer.ask("setData", { path: "/a", data: null, version: -1 }));
+    await create(writer, "/a");
+    await ok(stale.ask("addWatch", { path: "/a", mode }));
+    bench.server.faults.staleReads(idOf(stale));
+    await write();
+    await create(writer, "/a/x");
+    expect(stale.events).toEqual([]);
+    await ok(stale.ask("sync", { path: "/" }));
+    const missed = ["data-changed /a", mode === 0 ? "children-changed /a" : "created /a/x"];
+    expect(stale.types).toEqual(missed);
+    await write();
+    await ok(stale.ask("sync", { path: "/" }));
+    expect(stale.types).toEqual([...missed, "data-changed /a"]);
+  },
+);
+
+test.each([0, 1])(
+  "28. a lasting watch of mode %i that is set on old state hears of the change before it, and of those behind it",
+  async (mode) => {
+    await using bench = await Bench.start();
+    const [stale, writer] = [await bench.open(), await bench.open()];
+    const write = () => ok(writer.ask("setData", { path: "/a", data: null, version: -1 }));
+    await create(writer, "/a");
+    bench.server.faults.staleReads(idOf(stale));
+    await write();
+    await ok(stale.ask("addWatch", { path: "/a", mode }));
+    await ok(stale.ask("sync", { path: "/" }));
+    expect(stale.types).toEqual(["data-changed /a"]);
+    await write();
+    await ok(stale.ask("sync", { path: "/" }));
+    expect(stale.types).toEqual(["data-changed /a", "data-changed /a"]);
+  },
+);
+
 test("28. a session that reads old state is renewed by its pings and reads, as a follower that is behind reports them", async () => {
   const clock = new ManualClock();
   await using bench = await Bench.start({ clock });

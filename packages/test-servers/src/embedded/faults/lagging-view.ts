@@ -63,19 +63,25 @@ export class LaggingView {
     this.#gate.open();
   }
 
-  /** The events of watches that were set on the old state although their change had already happened. */
+  /**
+   * The events of watches that were set on the old state although their change had already happened. A watch from before
+   * the change has had its event kept. Of a recursive watch, this knows only the change of its own node.
+   */
   #missed(): Notice[] {
     const { data, child } = this.#state.watches;
-    return [...this.#missedIn(data, "data"), ...this.#missedIn(child, "child")];
+    const told = new Set(this.#events.map(keyOf));
+    return [...this.#missedIn(data, "data", told), ...this.#missedIn(child, "child", told)];
   }
 
-  #missedIn(table: WatchTable, kind: "data" | "child"): Notice[] {
+  #missedIn(table: WatchTable, kind: "data" | "child", told: Set<string>): Notice[] {
     const missed: Notice[] = [];
     for (const path of [...(table.pathsOf(this.connection) ?? [])]) {
       const type = this.#changeOf(path, kind);
       if (type === undefined) continue;
-      table.remove(this.connection, path);
-      missed.push(this.#state.watches.notice(type, path, this.#state.zxid));
+      const notice = this.#state.watches.notice(type, path, this.#state.zxid);
+      if (!table.use(this.connection, notice) || told.has(keyOf(notice))) continue;
+      told.add(keyOf(notice));
+      missed.push(notice);
     }
     return missed;
   }
@@ -88,4 +94,8 @@ export class LaggingView {
     if (kind === "data") return now.mzxid === then.mzxid ? undefined : "data-changed";
     return now.pzxid === then.pzxid ? undefined : "children-changed";
   }
+}
+
+function keyOf({ type, path }: Notice): string {
+  return `${type} ${path}`;
 }
