@@ -26,7 +26,7 @@ import {
   ownerText,
   tokenText,
 } from "./records.js";
-import { type Level, levelMs, readTallies } from "./stretches.js";
+import { type Level, levelMs, type ReadTallies, readTallies } from "./stretches.js";
 import { Subjects } from "./subjects.js";
 import { bucketOf, countIn, Tally } from "./tally.js";
 import { trimStep } from "./trim.js";
@@ -91,11 +91,8 @@ export class Ledger {
     this.#nextHold = numberOf(this.db, "SELECT max(id) FROM hold") + 1;
     this.open = new OpenHolds(this.db, this.#pending);
     for (const level of levels) {
-      this.#starts[level] = nowMs - (nowMs % levelMs[level]);
-      const until = this.#starts[level] + 1;
-      for (const [subject, tally] of readTallies(this.db, level, this.#starts[level], until, mostTallies)
-        .tallies)
-        this.#tallies[level].set(subject, tally);
+      const start = nowMs - (nowMs % levelMs[level]);
+      this.#begin(level, start, this.#storedOf(level, start));
     }
   }
 
@@ -124,8 +121,8 @@ export class Ledger {
   }
 
   /**
-   * Takes in changes and writes them. `onTurn` is called when a stretch has ended and is written, and nothing of the
-   * next is counted yet. `dropped` is the number of changes that were not even sent.
+   * Takes in changes and writes them. `onTurn` is called when a stretch has ended and is written, and the next has not
+   * begun. The next is an earlier one if the clock was set back. `dropped` is the number of changes that were not even sent.
    */
   record(changes: readonly Change[], dropped: number, nowMs: number, onTurn: (level: Level) => void): void {
     this.#dropped += dropped;
@@ -385,13 +382,34 @@ export class Ledger {
   #turn(nowMs: number, onTurn: (level: Level) => void): void {
     for (const level of levels) {
       const start = nowMs - (nowMs % levelMs[level]);
-      if (start <= this.#starts[level]) continue;
+      if (start === this.#starts[level]) continue;
       this.#write();
+      const stored = this.#storedOf(level, start);
       onTurn(level);
-      this.#tallies[level].clear();
       this.#pending.forget(level);
-      this.#starts[level] = start;
+      this.#begin(level, start, stored);
     }
+  }
+
+  #begin(level: Level, start: number, stored: readonly (readonly [subject: number, tally: Tally])[]): void {
+    this.#starts[level] = start;
+    this.#tallies[level].clear();
+    for (const [subject, tally] of stored) this.#tallies[level].set(subject, tally);
+  }
+
+  /**
+   * What the file has of a stretch that begins now. It has something after a restart, and after the clock was set back.
+   * Such a stretch must be continued, because its rows are replaced.
+   */
+  #storedOf(level: Level, start: number): readonly (readonly [subject: number, tally: Tally])[] {
+    const stored: (readonly [number, Tally])[] = [];
+    let next: ReadTallies["next"] = null;
+    do {
+      const read = readTallies(this.db, level, start, start + 1, mostTallies, next);
+      for (const one of read.tallies) stored.push(one);
+      next = read.next;
+    } while (next !== null);
+    return stored;
   }
 
   // ---- the file

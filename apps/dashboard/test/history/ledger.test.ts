@@ -299,6 +299,16 @@ describe("after a restart", () => {
     ]);
     expect(await kept.rank(now + 1, { window: "hour" })).toMatchObject([{ name: "/r/2" }]);
   });
+
+  it("a group has still what was counted of it in the running hour", async () => {
+    {
+      using kept = new Kept();
+      kept.record(t0, begun("/r/1"), ended("/r/1", t0 + 7_000));
+    }
+    using kept = new Kept(t0 + 8_000);
+    kept.record(t0 + 8_000, begun("/r/1"), ended("/r/1", t0 + 9_000));
+    expect(await kept.rank(t0 + 9_000, { kind: "group" })).toMatchObject([{ grants: 2, ends: 2 }]);
+  });
 });
 
 describe("the ranking", () => {
@@ -346,6 +356,30 @@ describe("the ranking", () => {
       .poll(async () => (await kept.rank(later, { window: "hour" })).map(({ name }) => name))
       .toEqual(["/v"]);
     expect((await kept.rank(later)).map(({ name }) => name)).toEqual(["/w", "/v"]);
+  });
+});
+
+describe("a clock that was ahead and is set back", () => {
+  it("has the ranking and the history of a lock count in the present stretch again at once", async () => {
+    using kept = new Kept(t0 + 8 * hourMs);
+    kept.record(t0 + 8 * hourMs);
+    kept.record(t0, begun("/a"));
+    kept.record(t0 + 1_000, ended("/a", t0 + 1_000), begun("/b", { sinceMs: t0 + 1_000 }));
+    expect(kept.story("/a").steps).toMatchObject([{ grants: 1, ends: 1 }]);
+    const [first] = await kept.rank(t0 + 60_000, { window: "hour" });
+    expect(first).toMatchObject({ name: "/b", heldMs: 59_000 });
+  });
+
+  it("leaves what was counted before in the stretches that come round again", async () => {
+    using kept = new Kept();
+    kept.record(t0, begun("/a"), ended("/a", t0));
+    kept.record(t0 + hourMs, begun("/a"), ended("/a", t0 + hourMs));
+    kept.record(t0, begun("/a"), ended("/a", t0));
+    kept.record(t0 + hourMs, begun("/a"), ended("/a", t0 + hourMs));
+    expect(kept.story("/a", { toMs: t0 + 2 * hourMs }).steps).toMatchObject([{ grants: 2 }, { grants: 2 }]);
+    await expect
+      .poll(async () => (await kept.rank(t0 + hourMs, { sort: "grants" }))[0])
+      .toMatchObject({ name: "/a", grants: 4 });
   });
 });
 
