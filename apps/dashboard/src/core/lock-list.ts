@@ -22,24 +22,19 @@ export async function listLocks(
   if (after !== null && after.sort !== sort)
     throw badRequest(`cursor: it belongs to a list sorted by ${after.sort}`);
   const limit = query.limit ?? usualLimit;
-  const { rows, total } = await selectLocks(clusters, query, { sort, count: limit + 1, after, nowMs });
-  const page = rows.slice(0, limit);
-  const last = rows.length > limit ? page.at(-1) : undefined;
+  const { rows, total, next } = await selectLocks(clusters, query, { sort, limit, after, nowMs });
   const asked = chosen(clusters, query);
   const sources = asked.map(({ collector }) => collector.sources());
   const fullMs = sources.map(lastFullMsOf);
   const unlisted = total === 0 ? await lookUp(asked, query) : [];
   return {
     nowMs,
-    rows: [...page.map(({ cluster, lock }) => rowOf(cluster, lock)), ...unlisted],
+    rows: [...rows.map(({ cluster, lock }) => rowOf(cluster, lock)), ...unlisted],
     total: total + unlisted.length,
     known: asked.reduce((sum, { collector }) => sum + collector.size, 0),
     coverage: sources.length === 0 ? 0 : Math.min(...sources.map(coverageOf)),
     lastFullMs: fullMs.some((each) => each === null) ? null : oldest(fullMs),
-    next:
-      last === undefined
-        ? null
-        : cursorOf({ sort, value: last.value, key: last.lock.key, cluster: last.cluster }),
+    next: next === null ? null : cursorOf(next),
   };
 }
 

@@ -9,21 +9,22 @@ import { Turns } from "./turns.js";
 export interface Selected {
   readonly cluster: string;
   readonly lock: ObservedLock;
-  /** The value by which it is sorted; `null` comes last. */
-  readonly value: number | null;
 }
 
 /** A lock that may come on the page: the key and value are enough to find its row and its place. */
 interface Candidate {
   readonly from: NamedCollector;
   readonly key: string;
+  /** The value by which it is sorted; `null` comes last. */
   readonly value: number | null;
 }
 
 export interface Selection {
-  /** In order. If there are more, the list has one more than the page needs. */
+  /** In order. A lock that went while all were walked is left out, so there may be fewer than the page has room for. */
   readonly rows: Selected[];
   readonly total: number;
+  /** Where the next page begins; `null` if this is the last one. It may be the place of a lock that is gone. */
+  readonly next: Place | null;
 }
 
 /**
@@ -34,9 +35,11 @@ export interface Selection {
 export async function selectLocks(
   clusters: Iterable<NamedCollector>,
   query: LocksQuery,
-  page: { readonly sort: Sort; readonly count: number; readonly after: Place | null; readonly nowMs: number },
+  page: { readonly sort: Sort; readonly limit: number; readonly after: Place | null; readonly nowMs: number },
 ): Promise<Selection> {
-  const { count, after } = page;
+  const { sort, limit, after } = page;
+  // One more than the page needs shows whether there is a next page.
+  const count = limit + 1;
   const room = count * 4 + 1_000;
   let candidates: Candidate[] = [];
   let worst: Candidate | null = null;
@@ -54,8 +57,10 @@ export async function selectLocks(
     if (candidates.length >= room) cut();
   });
   cut();
-  const rows = candidates.map(selectedOf).filter((row) => row !== null);
-  return { rows, total };
+  const shown = candidates.slice(0, limit);
+  const last = candidates.length > limit ? shown.at(-1) : undefined;
+  const rows = shown.map(selectedOf).filter((row) => row !== null);
+  return { rows, total, next: last === undefined ? null : { sort, ...placed(last) } };
 }
 
 /** All locks that match, in order. Each is read when its turn comes. */
@@ -76,9 +81,9 @@ export async function selectAllLocks(
 }
 
 /** `null` if the lock is gone. */
-function selectedOf({ from, key, value }: Candidate): Selected | null {
+function selectedOf({ from, key }: Candidate): Selected | null {
   const lock = from.collector.get(key);
-  return lock === undefined ? null : { cluster: from.name, lock, value };
+  return lock === undefined ? null : { cluster: from.name, lock };
 }
 
 /** One walk over all locks, in turns. */

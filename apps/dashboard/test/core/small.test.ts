@@ -123,7 +123,7 @@ describe("a page of very many locks", () => {
     const turning = setInterval(() => {
       turns += 1;
     }, 0);
-    const page = { sort: "waiters", count: 3, after: null, nowMs: 0 } as const;
+    const page = { sort: "waiters", limit: 3, after: null, nowMs: 0 } as const;
     const { rows, total } = await selectLocks([{ name: "c", collector }], {}, page);
     clearInterval(turning);
     expect(rows.map(({ lock }) => lock.key)).toEqual(["/1499", "/1498", "/1497"]);

@@ -132,6 +132,19 @@ describe("REST", () => {
     }
   });
 
+  it("goes on behind a page of which a lock went while all were walked", async () => {
+    await using dashboard = await serving();
+    const { zookeeper } = dashboard;
+    for (let n = 100; n < 200; n++) zookeeper.put({ key: `/locks/${n}` });
+    const walked = [...zookeeper.locks()];
+    zookeeper.figures = () => walked;
+    zookeeper.remove("/locks/105");
+    const page = await json(dashboard, "locks?sort=name&limit=10");
+    expect(page.rows.at(-1).key).toBe("/locks/109");
+    const next = await json(dashboard, `locks?sort=name&limit=10&cursor=${page.next}`);
+    expect(next.rows[0].key).toBe("/locks/110");
+  });
+
   it("filters by cluster, backend, state, kind, owner, age, part of the key and glob", async () => {
     await using dashboard = await serving();
     furnish(dashboard);
