@@ -1,3 +1,4 @@
+import { validateHeaderValue } from "node:http";
 import { createServer } from "node:net";
 import type { FastifyBaseLogger } from "fastify";
 import { isLoopbackName } from "./auth/origin.js";
@@ -6,7 +7,7 @@ import { checkCollectors, makeCollectors } from "./collectors.js";
 import { checkConfig } from "./config/check.js";
 import { ConfigError } from "./config/config-error.js";
 import { checkAppendable } from "./config/places.js";
-import type { DashboardConfig } from "./config/schema.js";
+import type { DashboardConfig, Secret } from "./config/schema.js";
 import { readSecret, type SecretSource } from "./config/secrets.js";
 import { SignInFiles, type SignInLog } from "./config/sign-in-files.js";
 import type { NamedCollector } from "./core/cluster-row.js";
@@ -158,21 +159,12 @@ async function resolveConfig(
     throw new ConfigError(
       "audit.webhook.url has a name or a password in it, with which no request can be made; give them as audit.webhook.authorization",
     );
-  const webhook =
-    audit.webhook === undefined
-      ? undefined
-      : {
-          url: audit.webhook.url,
-          ...(audit.webhook.authorization === undefined
-            ? {}
-            : {
-                authorization: await readSecret(
-                  "audit.webhook.authorization",
-                  audit.webhook.authorization,
-                  source,
-                ),
-              }),
-        };
+  const webhook = audit.webhook && {
+    url: audit.webhook.url,
+    ...(audit.webhook.authorization && {
+      authorization: await readHeader("audit.webhook.authorization", audit.webhook.authorization, source),
+    }),
+  };
   return {
     host,
     port: config.listen?.port ?? 8080,
@@ -197,6 +189,19 @@ async function resolveConfig(
       ...(options.pageDirectory === undefined ? {} : { pageDirectory: options.pageDirectory }),
     },
   };
+}
+
+/** A secret that is sent as the value of a header. @throws ConfigError */
+async function readHeader(what: string, secret: Secret, source: SecretSource): Promise<string> {
+  const value = await readSecret(what, secret, source);
+  try {
+    validateHeaderValue("authorization", value);
+  } catch {
+    throw new ConfigError(
+      `${what} cannot be a header: it must be one line of Latin letters, digits and signs`,
+    );
+  }
+  return value;
 }
 
 function exporterOptions({

@@ -1,5 +1,4 @@
 import type { AuditRow } from "../contract/api.js";
-import { messageOf } from "../core/problems.js";
 
 const mostWaiting = 100;
 const answerMs = 5_000;
@@ -66,8 +65,13 @@ export class Webhook {
         await answer.body?.cancel();
         if (!answer.ok) onFailure(`the audit webhook answered ${answer.status}`);
       } catch (error) {
-        onFailure(`the audit webhook failed: ${messageOf(error)}`);
+        onFailure(`the audit webhook failed: ${kindOf(error as Error)}`);
       }
     }
   }
+}
+
+/** What failed, without the message: that of a header that cannot be sent repeats the header, and so the secret. */
+function kindOf({ name, cause }: Error): string {
+  return (cause as NodeJS.ErrnoException | undefined)?.code ?? name;
 }

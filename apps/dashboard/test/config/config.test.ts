@@ -184,6 +184,14 @@ clusters:
       { audit: { webhook: { url: "https://me:secret@hooks.example" } } },
       "give them as audit.webhook.authorization",
     ],
+    [
+      { audit: { webhook: { url: "https://hooks.example", authorization: { file: "two-lines" } } } },
+      "audit.webhook.authorization cannot be a header: it must be one line of Latin letters, digits and signs",
+    ],
+    [
+      { audit: { webhook: { url: "https://hooks.example", authorization: { file: "with-mark" } } } },
+      "audit.webhook.authorization cannot be a header",
+    ],
     [{ history: { file: "missing/history.db" } }, "history.file: "],
     [{ history: { file: "history.db", maxMegabytes: 8 } }, "history.maxMegabytes must be >= 16"],
     [{ history: { file: "notes.txt" } }, "notes.txt is no history: it is a file of something else"],
@@ -193,6 +201,8 @@ clusters:
     const check = () => checkDashboard(config, { directory, env: {} });
     const start = () => startDashboard(config, { directory });
     await put("notes.txt", "these are notes, and no database");
+    await put("two-lines", "Bearer a\nb\n");
+    await put("with-mark", "\ufeffBearer a\n");
     // One after the other: a rejection that is not awaited yet would count as unhandled.
     for (const tried of [check, start]) {
       const refused = expect.objectContaining({

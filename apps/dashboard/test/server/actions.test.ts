@@ -332,6 +332,20 @@ describe("actions", () => {
     expect(heard).toMatchObject([{ row: { outcome: "done" }, authorization: "Bearer secret" }]);
   });
 
+  it("a webhook whose header cannot be sent is a warning without the header", async () => {
+    const warnings: string[] = [];
+    {
+      const webhook = { url: "http://127.0.0.1:1/hook", authorization: "Bearer hunter2\nhunter3" };
+      await using dashboard = await staged({
+        audit: { webhook },
+        onWarning: (line) => warnings.push(line),
+      });
+      await act(dashboard, "admin");
+    }
+    expect(warnings.join()).toContain("the audit webhook failed: TypeError");
+    expect(warnings.join()).not.toContain("hunter");
+  });
+
   it("a webhook that does not answer does not hold up the end", async () => {
     const server = createServer(() => {});
     onTestFinished(() => {
