@@ -12,9 +12,12 @@ export function isCrossSite({ fetchSite }: RequestOrigin): boolean {
   return fetchSite !== undefined && fetchSite !== "same-origin" && fetchSite !== "none";
 }
 
-/** Whether a request that changes something comes from one of our pages, or from no page at all. */
+/**
+ * Whether a request that changes something comes from one of our pages, or from no page at all. The browser's own word
+ * is enough: behind a proxy, the Host header may lack the port that the page's origin has.
+ */
 export function isOwnOrigin({ host, origin, fetchSite }: RequestOrigin): boolean {
-  if (fetchSite !== undefined && fetchSite !== "same-origin") return false;
+  if (fetchSite !== undefined) return fetchSite === "same-origin";
   if (origin === undefined) return true;
   try {
     return new URL(origin).host === host;

@@ -116,7 +116,9 @@ function expected(
   if (route.api && isSite(origin)) return 403;
   if (role === null) return 401;
   if (roles.indexOf(role) < roles.indexOf(route.needs)) return 403;
-  const page = origins[origin]?.origin;
+  const sent: Record<string, string> = origins[origin] ?? {};
+  // A browser that says where a request comes from is believed, whatever a proxy has made of the host.
+  const page = sent["sec-fetch-site"] === undefined ? sent.origin : undefined;
   if (route.method === "POST" && page !== undefined && new URL(page).host !== head.host) return 403;
   return route.status;
 }

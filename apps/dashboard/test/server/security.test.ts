@@ -267,6 +267,22 @@ describe("pages of other sites", () => {
     expect((await post(right))[0]).not.toBe(403);
   });
 
+  it("behind a proxy that passes on no port, our own page can change something, and another page cannot", async () => {
+    await using dashboard = await serving();
+    dashboard.zookeeper.put({ key: "/locks/a", holders: [fakeParticipant({ entry: "h" })] });
+    const { "sec-fetch-site": _site, ...bare } = await changing(dashboard.app, "admin");
+    const post = (from: Record<string, string>) =>
+      dashboard.app.inject({
+        method: "POST",
+        url: `/api/v1/locks/${id}/actions`,
+        headers: { ...bare, host: "holdfast.example", origin: "http://holdfast.example:8443", ...from },
+        payload: body,
+      });
+    for (const other of [{}, { "sec-fetch-site": "same-site" }])
+      expect((await post(other)).json().error).toBe("cross-site");
+    expect((await post({ "sec-fetch-site": "same-origin" })).statusCode).toBe(200);
+  });
+
   it("cannot read the API nor open its streams", async () => {
     await using dashboard = await serving();
     for (const url of ["/api/v1/me", "/api/v1/locks", "/api/v1/events", "/api/v1/openapi.json"]) {
