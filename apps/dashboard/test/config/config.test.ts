@@ -178,6 +178,8 @@ clusters:
     [{ trustProxy: ["10.0.0.0/33"] }, 'trustProxy: "10.0.0.0/33" is no address and no network'],
     [{ trustProxy: ["0.0.0.0/0"] }, 'trustProxy: "0.0.0.0/0" is every address'],
     [{ trustProxy: ["::/0"] }, 'trustProxy: "::/0" is every address'],
+    [{ trustProxy: ["10.0.0.0/255.0.255.0"] }, '"10.0.0.0/255.0.255.0" is no address and no network'],
+    [{ trustProxy: ["0.0.0.0/0.0.0.0"] }, 'trustProxy: "0.0.0.0/0.0.0.0" is every address'],
     [{ audit: { file: "missing/audit.jsonl" } }, "cannot be written (ENOENT)"],
     [{ audit: { file: "." } }, "is a folder"],
     [
