@@ -128,6 +128,7 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
     this.#paused = undefined;
     if (how === "clock frozen") this.#state.sessions.touchAll(this.clock.nowMs());
     this.#expireDue();
+    for (const connection of this.#impatience.keys()) this.#awaitHandshake(connection);
     for (const connection of [...this.#connections]) connection.resume();
   }
 
@@ -241,9 +242,17 @@ export class ServerCore implements ConnectionHost, PipelineHost, FaultHost {
       return;
     }
     this.#connections.add(connection);
-    const giveUp = this.clock.at(this.clock.nowMs() + handshakeLimitMs, () => connection.close("drop"));
-    this.#impatience.set(connection, giveUp);
+    this.#awaitHandshake(connection);
     if (this.paused) connection.pause();
+  }
+
+  /** Gives the handshake its whole time from now on. A paused server closes nothing. */
+  #awaitHandshake(connection: Connection): void {
+    this.#impatience.get(connection)?.();
+    const giveUp = (): void => {
+      if (!this.paused) connection.close("drop");
+    };
+    this.#impatience.set(connection, this.clock.at(this.clock.nowMs() + handshakeLimitMs, giveUp));
   }
 
   #stopWaiting(connection: Connection): void {

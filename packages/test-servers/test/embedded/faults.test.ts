@@ -1,4 +1,5 @@
-import { CreateFlags, errorCodes } from "@holdfast/zk-protocol";
+import { once } from "node:events";
+import { CreateFlags, decodeConnectResponse, errorCodes } from "@holdfast/zk-protocol";
 import { expect, test } from "vitest";
 import { ManualClock } from "../../src/embedded/index.js";
 import { eventually } from "../../src/index.js";
@@ -15,7 +16,7 @@ import {
   sequential,
   statOf,
 } from "./support/requests.js";
-import type { Wire } from "./support/wire.js";
+import { connectFrame, type Wire } from "./support/wire.js";
 
 const lost = "the server closed the connection";
 const idOf = (wire: Wire): bigint => wire.session.sessionId;
@@ -308,6 +309,20 @@ test("22. after a pause with the clock running all sessions are over, though pin
   bench.server.resume();
   await expect(ping).rejects.toThrow(lost);
   expect(await statOf(other, "/e")).toBeNull();
+});
+
+test("22. a connection whose handshake comes after a pause, however long that was, gets its session", async () => {
+  const clock = new ManualClock();
+  await using bench = await Bench.start({ clock });
+  const early = bench.raw();
+  await once(early.socket, "connect");
+  // The server accepts connections in their order.
+  await bench.open();
+  bench.server.pause();
+  clock.advance(11_000);
+  bench.server.resume();
+  early.write(connectFrame());
+  expect(decodeConnectResponse(await early.frame(0)).timeoutMs).toBe(5_000);
 });
 
 test("23. after a pause with the clock frozen, and after a restart, all sessions have their whole time-out", async () => {
