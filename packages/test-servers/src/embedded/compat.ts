@@ -7,7 +7,7 @@ export type Compat = "3.4" | "3.5" | "3.6" | "3.8" | "3.9";
 export interface Behaviour {
   /** The version as `srvr` prints it. */
   readonly version: string;
-  /** From 3.9 on, an event carries the zxid of its change; before, it carries -1. */
+  /** From 3.9 on, the event of a change carries its zxid; before, it carries -1. */
   readonly eventsCarryZxid: boolean;
   /**
    * Whether an event is sent only to clients that may read its node (CVE-2024-23944). Apache's 3.8.0 does not check

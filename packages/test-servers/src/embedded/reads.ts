@@ -19,7 +19,7 @@ import {
 import { allowed, maskAcl } from "./acl.js";
 import type { Client, State } from "./state.js";
 import type { Tree, TreeNode } from "./tree.js";
-import { WatchMode, type WatchTable } from "./watches.js";
+import { Notice, WatchMode, type WatchTable } from "./watches.js";
 import type { Outcome } from "./writes.js";
 
 function treeFor(state: State, client: Client): Tree {
@@ -185,8 +185,8 @@ export function checkWatches(state: State, request: CheckWatchesRequest): Outcom
 
 /**
  * Sets the watches of an earlier connection of the same client again. A change since `relativeZxid` is sent as an event
- * at once, before the answer. A node gets more than one event only if two lists name it. Lasting watches are set again,
- * but get no events for what they missed.
+ * at once, before the answer, in every release without a zxid. A node gets more than one event only if two lists name
+ * it. Lasting watches are set again, but get no events for what they missed.
  */
 export function setWatches(state: State, client: Client, request: SetWatches2Request): undefined {
   if (client.losesWatch) return undefined;
@@ -194,7 +194,7 @@ export function setWatches(state: State, client: Client, request: SetWatches2Req
   const tree = treeFor(state, client);
   const since = request.relativeZxid;
   const tell = (type: WatchEventType, path: string): void =>
-    client.deliver(watches.notice(type, path, state.zxid));
+    client.deliver(new Notice(type, path, state.zxid, -1n));
   for (const path of request.dataWatches) {
     const node = tree.get(path);
     if (node === undefined) tell("deleted", path);

@@ -15,7 +15,7 @@ import { allowed, type Identity } from "./acl.js";
 export class Notice {
   readonly type: WatchEventType;
   readonly path: string;
-  /** The zxid of the change; up to 3.8 the wire carries -1 instead. */
+  /** The zxid of the change. The wire may carry -1 instead: up to 3.8 always, and for what `setWatches` sends. */
   readonly zxid: bigint;
   readonly #headerZxid: bigint;
   #frame: Buffer | undefined;

@@ -201,6 +201,15 @@ test("from 3.9 on a one-shot watch leaves a persistent one alone, events carry z
   expect(made.results).toMatchObject([{ op: "create2", stat: { czxid: state.zxid } }]);
 });
 
+test("in 3.9 too an event that setWatches sends carries no zxid", () => {
+  const { party } = machine({ compat: "3.9" });
+  const wire = party();
+  const lists = { dataWatches: ["/gone"], existWatches: [], childWatches: [] };
+  wire.ask("setWatches", { relativeZxid: 0n, ...lists });
+  expect(wire.events).toEqual(["deleted /gone"]);
+  expect(wire.notices[0]?.frame.readBigInt64BE(8)).toBe(-1n);
+});
+
 test("from 3.9 on exists needs READ, and a check outside of a multi costs the connection", () => {
   for (const [compat, hidden, bare] of [
     ["3.8", 0, { err: -101 }],
