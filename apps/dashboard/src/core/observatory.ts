@@ -40,6 +40,7 @@ const namedInList = 20;
 const namedInDetail = 1_000;
 /** Locks whose oldest wait is shorter are read only when a caller asks for them. */
 const suspiciousWaitMs = 2_000;
+const lookFailed = "a look at the clusters failed";
 
 /** A change that a viewer may see. */
 export type Change =
@@ -121,11 +122,7 @@ export class Observatory {
       options.mutes,
       options.own,
     );
-    this.#timer = setInterval(() => {
-      this.#tick().catch((error: unknown) => {
-        this.#warnings.warn(`a look at the clusters failed: ${String(error)}`);
-      });
-    }, tickMs);
+    this.#timer = setInterval(() => this.#warnings.watch(lookFailed, this.#tick()), tickMs);
     this.#timer.unref();
   }
 
@@ -354,8 +351,7 @@ export class Observatory {
     if (this.findings.refresh()) this.#tell({ type: "findings" });
     await nextTurn();
     const nowMs = this.now();
-    // Its reads catch their own failures and report them, so it never rejects.
-    void this.graph.refresh(suspiciousWaitMs);
+    this.#warnings.watch(lookFailed, this.graph.refresh(suspiciousWaitMs));
     const sinceMs = nowMs - this.#pointMs;
     if (sinceMs >= 0 && sinceMs < pointEveryMs) return;
     this.#pointMs = nowMs;

@@ -1,4 +1,5 @@
 import type { CollectorEvent, HoldOwner, ObservedLock, SessionContact } from "@holdfast/collectors";
+import { Warnings } from "@holdfast/collectors/internal";
 import { clusterRowOf, coverageOf, type NamedCollector } from "../core/cluster-row.js";
 import { Turns } from "../core/turns.js";
 import type { LastingHistory } from "./lasting-history.js";
@@ -35,6 +36,7 @@ export class HistoryFeed {
   readonly #cluster: NamedCollector;
   readonly #off: () => void;
   readonly #timer: NodeJS.Timeout;
+  readonly #warnings = new Warnings();
   /** By session: the time at which a look first found it without a connection; `null` while it has one. */
   readonly #sessions = new Map<string, number | null>();
   #unexplained: Unexplained[] = [];
@@ -52,9 +54,11 @@ export class HistoryFeed {
     this.#history = history;
     this.#cluster = cluster;
     this.#off = cluster.collector.onEvent((event) => this.#heard(event));
-    this.#timer = setInterval(() => void this.#look(), lookEveryMs);
+    // A collector may be the host's own, and throw where ours do not.
+    const failed = `${cluster.name}: the history misses something`;
+    this.#timer = setInterval(() => this.#warnings.watch(failed, this.#look()), lookEveryMs);
     this.#timer.unref();
-    void this.#survey();
+    this.#warnings.watch(failed, this.#survey());
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import type { LockCollector } from "@holdfast/collectors";
+import { Warnings } from "@holdfast/collectors/internal";
 import { beatMs } from "../contract/stream.js";
 import type { NamedCollector } from "../core/cluster-row.js";
 import type { Observatory } from "../core/observatory.js";
@@ -25,6 +26,7 @@ export class StreamHub {
   readonly #attention: Map<string, ReturnType<LockCollector["attend"]>> = new Map();
   readonly #off: () => void;
   readonly #timer: NodeJS.Timeout;
+  readonly #warnings = new Warnings();
   #changes = 0;
   #coalesced = 0;
   #disconnectedSlow = 0;
@@ -39,7 +41,8 @@ export class StreamHub {
       if (change.type === "lock") this.#lockChanged(change.cluster, change.key);
       else for (const client of this.#clients) client.stale(change.type);
     });
-    this.#timer = setInterval(() => void this.#flush(), flushMs);
+    // A collector may be the host's own, and throw where ours do not.
+    this.#timer = setInterval(() => this.#warnings.watch("the streams got nothing", this.#flush()), flushMs);
     this.#timer.unref();
   }
 

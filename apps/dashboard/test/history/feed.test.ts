@@ -1,5 +1,5 @@
 import type { ObservedSession } from "@holdfast/collectors";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { HistoryFeed } from "../../src/history/feed.js";
 import type { LastingHistory } from "../../src/history/lasting-history.js";
 import type { Change } from "../../src/history/messages.js";
@@ -210,4 +210,27 @@ it("counts no waiters that are not seen any more, and no time that a clock took 
   const before = waited().length;
   await vi.advanceTimersByTimeAsync(600_000);
   expect(waited().length - before).toBeLessThanOrEqual(2);
+});
+
+it("a collector that throws is a warning, and the feed goes on once it does not", async () => {
+  const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  onTestFinished(() => warned.mockRestore());
+  const broken = new FakeCollector();
+  const lock = broken.put({ key: "/a", waiterCount: 2 });
+  broken.locks = () => {
+    throw new Error("cannot list");
+  };
+  broken.figures = () => {
+    throw new Error("cannot count");
+  };
+  feed.close();
+  follow(broken);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(warned.mock.calls.map(([message]) => String(message))).toEqual([
+    "zoo: the history misses something: Error: cannot list",
+    "zoo: the history misses something: Error: cannot count",
+  ]);
+  broken.figures = () => [{ ...lock, readMs: Date.now() }];
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(changes).toMatchObject([{ type: "waiting", key: "/a", waiters: 2 }]);
 });

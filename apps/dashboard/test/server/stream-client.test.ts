@@ -7,6 +7,7 @@ import { Flush } from "../../src/server/flush.js";
 import { StreamClient } from "../../src/server/stream-client.js";
 import { StreamHub } from "../../src/server/stream-hub.js";
 import { FakeCollector } from "../fake-collector.js";
+import { soon } from "../soon.js";
 
 /** A client that wants the overview. Only the test flushes it. */
 function scene(): {
@@ -66,5 +67,27 @@ describe("the hub of the streams", () => {
     hub.close();
     observatory.close();
     expect(beats).toEqual([250, 5_250, 10_250, 15_250]);
+  });
+
+  it("goes on, with a warning, after a collector that is the host's own has thrown", async () => {
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const collector = new FakeCollector();
+    collector.figures = () => {
+      throw new Error("cannot count");
+    };
+    const observatory = new Observatory([{ name: "zoo", collector }]);
+    const hub = new StreamHub(observatory);
+    onTestFinished(() => {
+      hub.close();
+      observatory.close();
+      warned.mockRestore();
+    });
+    const response = new PassThrough();
+    const wishes = { overview: true, findings: false, lastEventId: undefined };
+    hub.add(new StreamClient(hub, response as unknown as ServerResponse, wishes), []);
+    const warnings = () => warned.mock.calls.map(([message]) => String(message));
+    await soon(warnings).toContain("the streams got nothing: Error: cannot count");
+    collector.figures = () => collector.locks();
+    await soon(() => String(response.read() ?? "")).toContain("event: overview");
   });
 });

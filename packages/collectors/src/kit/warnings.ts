@@ -13,4 +13,9 @@ export class Warnings {
     this.#said.add(message);
     process.emitWarning(message, { type: "HoldfastWarning" });
   }
+
+  /** Reports the failure of work that nothing awaits. `what` says what the failure means. */
+  watch(what: string, work: Promise<unknown>): void {
+    work.catch((error: unknown) => this.warn(`${what}: ${String(error)}`));
+  }
 }
