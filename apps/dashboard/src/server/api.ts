@@ -51,17 +51,20 @@ export interface ApiParts {
  * the time.
  */
 const mostReads = 3_000;
+/** The same for answers that are long or costly: as many as thirty open pages ask for, of those that ask most often. */
+export const mostLists: number = 600;
 
-/** Limits the requests of one name in a minute, for requests that are costly for a backend or change something. */
+/** Limits the requests of one name in a minute, for requests that are costly, have long answers or change something. */
 export const sparingly = (max: number) => ({
   max,
   timeWindow: 60_000,
   keyGenerator: (request: FastifyRequest) => `${request.holdfastPrincipal?.name ?? ""} ${request.ip}`,
 });
 
-function options<T extends TSchema>(access: Access, summary: string, answer: T) {
+/** `most` limits the requests of one caller in a minute. */
+function options<T extends TSchema>(access: Access, summary: string, answer: T, most?: number) {
   return {
-    config: { access, api: true },
+    config: { access, api: true, ...(most === undefined ? {} : { rateLimit: sparingly(most) }) },
     schema: { summary, response: { 200: answer, "4xx": ProblemSchema, "5xx": ProblemSchema } },
   };
 }
@@ -93,28 +96,18 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
     nowMs: observatory.now(),
   }));
 
-  const list = options("viewer", "One page of the locks that match", LocksSchema);
-  scope.get(
-    "/locks",
-    {
-      // A name that is in no list is looked up at the backends.
-      config: { ...list.config, rateLimit: sparingly(mostReads) },
-      schema: { ...list.schema, querystring: LocksQuerySchema },
-    },
-    (request) => observatory.locks(request.query),
+  // A name that is in no list is looked up at the backends.
+  const list = options("viewer", "One page of the locks that match", LocksSchema, mostReads);
+  scope.get("/locks", { ...list, schema: { ...list.schema, querystring: LocksQuerySchema } }, (request) =>
+    observatory.locks(request.query),
   );
 
   const details = new SharedDetails(observatory, (role, action) =>
     operatorActions.mayAct({ name: null, role }, action),
   );
-  const detail = options("viewer", "One lock with everybody, read anew", LockDetailSchema);
-  scope.get(
-    "/locks/:id",
-    {
-      config: { ...detail.config, rateLimit: sparingly(mostReads) },
-      schema: { ...detail.schema, params: IdSchema },
-    },
-    (request) => details.of(request.params.id, principalOf(request).role),
+  const detail = options("viewer", "One lock with everybody, read anew", LockDetailSchema, mostReads);
+  scope.get("/locks/:id", { ...detail, schema: { ...detail.schema, params: IdSchema } }, (request) =>
+    details.of(request.params.id, principalOf(request).role),
   );
 
   const history = options("viewer", "Its last turns, and how long it was held", LockHistorySchema);
@@ -124,11 +117,11 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
     (request) => observatory.history(request.params.id),
   );
 
-  const act = options("operator", "Change a lock, or try out what that would do", ActionAnswerSchema);
+  const act = options("operator", "Change a lock, or try out what that would do", ActionAnswerSchema, 30);
   scope.post(
     "/locks/:id/actions",
     {
-      config: { ...act.config, rateLimit: sparingly(30) },
+      ...act,
       schema: {
         ...act.schema,
         params: IdSchema,
@@ -154,35 +147,37 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
     (request) => observatory.overview(request.query.cluster),
   );
 
-  const sessions = options("viewer", "Sessions and clients", SessionsSchema);
+  const sessions = options("viewer", "Sessions and clients", SessionsSchema, mostLists);
   scope.get(
     "/sessions",
     { ...sessions, schema: { ...sessions.schema, querystring: InClusterSchema } },
     (request) => observatory.sessions(request.query.cluster),
   );
 
-  const session = options("viewer", "One session, and what happens when it ends", SessionDetailSchema);
+  const session = options(
+    "viewer",
+    "One session, and what happens when it ends",
+    SessionDetailSchema,
+    mostLists,
+  );
   scope.get(
     "/sessions/:id",
     { ...session, schema: { ...session.schema, params: IdSchema, querystring: InClusterSchema } },
     (request) => observatory.session(request.params.id, request.query.cluster),
   );
 
-  scope.get("/backends", options("viewer", "Servers of the clusters", BackendsSchema), () =>
+  scope.get("/backends", options("viewer", "Servers of the clusters", BackendsSchema, mostLists), () =>
     observatory.backends(),
   );
 
-  scope.get("/findings", options("viewer", "What is wrong, and what was", FindingsSchema), () =>
+  scope.get("/findings", options("viewer", "What is wrong, and what was", FindingsSchema, mostLists), () =>
     observatory.findings.all(),
   );
 
-  const mute = options("operator", "Do not show a finding as new for a while", FindingRowSchema);
+  const mute = options("operator", "Do not show a finding as new for a while", FindingRowSchema, 30);
   scope.post(
     "/findings/:id/mute",
-    {
-      config: { ...mute.config, rateLimit: sparingly(30) },
-      schema: { ...mute.schema, params: IdSchema, body: MuteBodySchema },
-    },
+    { ...mute, schema: { ...mute.schema, params: IdSchema, body: MuteBodySchema } },
     async (request) => {
       const actor = actorOf(request);
       const { reason, forMs } = request.body;
@@ -205,16 +200,18 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
     },
   );
 
-  const schedules = options("viewer", "Schedules and their last runs", SchedulesSchema);
+  const schedules = options("viewer", "Schedules and their last runs", SchedulesSchema, mostLists);
   scope.get(
     "/schedules",
     { ...schedules, schema: { ...schedules.schema, querystring: InClusterSchema } },
     (request) => observatory.schedules(request.query.cluster),
   );
 
-  scope.get("/waits", options("viewer", "Who waits for whom", WaitsSchema), () => observatory.waits());
+  scope.get("/waits", options("viewer", "Who waits for whom", WaitsSchema, mostLists), () =>
+    observatory.waits(),
+  );
 
-  const page = options("viewer", "Who did what, newest first", AuditSchema);
+  const page = options("viewer", "Who did what, newest first", AuditSchema, mostLists);
   const AuditQuerySchema = Type.Object(
     {
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
@@ -226,11 +223,11 @@ export function serveApi(root: FastifyInstance, parts: ApiParts): void {
     audit.page(request.query.limit ?? 100, request.query.cursor),
   );
 
-  const discover = options("operator", "Places that look as if locks were kept there", DiscoveriesSchema);
+  const discover = options("operator", "Places that look as if locks were kept there", DiscoveriesSchema, 6);
   scope.get(
     "/discover",
     {
-      config: { ...discover.config, rateLimit: sparingly(6) },
+      ...discover,
       schema: { ...discover.schema, querystring: Type.Object({ cluster: Type.String() }, strict) },
     },
     (request) => observatory.discover(request.query.cluster),

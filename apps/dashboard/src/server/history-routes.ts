@@ -17,12 +17,13 @@ import type { Observatory } from "../core/observatory.js";
 import { ProblemError } from "../core/problems.js";
 import type { LastingHistory } from "../history/lasting-history.js";
 import type { PastHold } from "../history/messages.js";
+import { mostLists, sparingly } from "./api.js";
 
 const rangesMs = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const;
 
 function options<T extends TSchema>(summary: string, answer: T) {
   return {
-    config: { access: "viewer", api: true } as const,
+    config: { access: "viewer" as const, api: true, rateLimit: sparingly(mostLists) },
     schema: { summary, response: { 200: answer, "4xx": ProblemSchema, "5xx": ProblemSchema } },
   };
 }

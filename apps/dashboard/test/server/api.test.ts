@@ -302,6 +302,24 @@ describe("REST", () => {
     expect(Number(answer.headers["x-ratelimit-limit"])).toBe(3_000);
   });
 
+  it("limits how often one caller has whole lists, and what is costly to find", async () => {
+    await using dashboard = await serving();
+    furnish(dashboard);
+    for (const url of [
+      "sessions",
+      "sessions/0x1",
+      "backends",
+      "findings",
+      "schedules",
+      "waits",
+      "audit",
+      "history",
+    ]) {
+      const answer = await dashboard.app.inject({ url: `/api/v1/${url}`, headers: as("viewer") });
+      expect([answer.statusCode, Number(answer.headers["x-ratelimit-limit"])], url).toEqual([200, 600]);
+    }
+  });
+
   it("limits how often one caller has names looked up at the backends, and answers those beyond by how long to wait", async () => {
     await using dashboard = await serving();
     const { app, redis } = dashboard;
