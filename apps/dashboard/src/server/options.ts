@@ -65,7 +65,10 @@ export interface HoldfastOptions {
   readonly links?: readonly LinkTemplate[];
   /** The built page; default: the one in this package. */
   readonly pageDirectory?: string;
-  /** A viewer that reads nothing of a stream or an answer for so many milliseconds is disconnected; default 30,000. */
+  /**
+   * A viewer that reads nothing of a stream or an answer for so many milliseconds is disconnected; default 30,000. One
+   * that has not read an answer within ten times as long is disconnected too.
+   */
   readonly undrainedMs?: number;
   /** The most open pages of one name at one address; default 20. */
   readonly streamsPerCaller?: number;

@@ -38,6 +38,8 @@ import { StreamRights } from "./stream-rights.js";
 /** A lock's id is made of its name, which may be long. fastify's own limit for a part of a path is 100. */
 export const longestParameter = 16_384;
 const wrongCredentials = { most: 10, windowMs: 60_000 };
+/** How many times as long a client has for a whole answer as it may take nothing of it: five minutes, as for an export. */
+const limitsToTake = 10;
 
 /**
  * The whole dashboard as a plugin: `app.register(fastifyHoldfast, { prefix: "/locks", clusters, authenticate })`.
@@ -133,11 +135,15 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
 
   // What a client does not read of an answer would stay in memory for ever. Streams and exports have limits of their
   // own.
-  scope.addHook("onSend", async (request, _reply, payload) => {
+  scope.addHook("onSend", async (request, reply, payload) => {
     if (typeof payload !== "string") return;
     // An injected request has no such connection.
-    if (request.raw.socket instanceof Socket)
-      request.raw.socket.setTimeout(options.undrainedMs ?? undrainedMs);
+    if (!(request.raw.socket instanceof Socket)) return;
+    const limitMs = options.undrainedMs ?? undrainedMs;
+    request.raw.socket.setTimeout(limitMs);
+    // That limit begins anew with each piece that is taken, so a client could take hours over an answer.
+    const timer = setTimeout(() => reply.raw.destroy(), limitsToTake * limitMs).unref();
+    reply.raw.once("close", () => clearTimeout(timer));
   });
 
   serveHealth(scope, observatory);

@@ -360,6 +360,35 @@ describe("REST", () => {
     await soon(() => received).toBeGreaterThan(10_000_000);
   });
 
+  it("cuts off a client that takes an answer in small pieces for ever", async () => {
+    await using dashboard = await serving({ undrainedMs: 300 });
+    const { app, zookeeper } = dashboard;
+    const holders = [fakeParticipant({ entry: "h1", data: "x".repeat(100_000) })];
+    for (let at = 0; at < 400; at++) zookeeper.put({ key: `/locks/${at}`, holders });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    const { port } = app.server.address() as AddressInfo;
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {});
+    const { authorization } = as("viewer");
+    socket.write(
+      `GET /api/v1/locks?limit=500 HTTP/1.1\r\nhost: a\r\nauthorization: ${authorization}\r\n\r\n`,
+    );
+    let received = 0;
+    // At this pace the answer takes 5 s at least, but never stands still for as long as a client may take nothing.
+    const reading = setInterval(() => {
+      received += socket.read()?.length ?? 0;
+    }, 20);
+    onTestFinished(() => {
+      clearInterval(reading);
+      socket.destroy();
+    });
+    await soon(() => received).toBeGreaterThan(1_000_000);
+    await soon(
+      () => new Promise<number>((resolve) => app.server.getConnections((_error, count) => resolve(count))),
+    ).toBe(0);
+    expect(received).toBeLessThan(40_000_000);
+  });
+
   it("keeps the turns of a lock and how long it was held", async () => {
     await using dashboard = await serving();
     const { zookeeper } = dashboard;
