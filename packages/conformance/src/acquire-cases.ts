@@ -311,7 +311,7 @@ export const acquireCases: readonly Case[] = [
     async (h) => {
       const provider = await h.provider();
       const lock = h.lockOf(provider, h.name());
-      const kept = h.fixture.leases?.(provider) ?? provider.capabilities.lease === "ttl";
+      const kept = h.leases(provider);
       for (const options of [{ leaseMs: 3_000 }, { renew: false }]) {
         if (kept) {
           expect(await (await lock.acquire(options)).release()).toBe("released");

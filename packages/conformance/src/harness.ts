@@ -62,6 +62,11 @@ export class Harness {
     return provider;
   }
 
+  /** Whether holds of the lock under test have leases. */
+  leases(provider: LockProvider): boolean {
+    return this.fixture.leases?.(provider) ?? provider.capabilities.lease === "ttl";
+  }
+
   /** Whether the lock under test serves its waiters in the order of their arrival. */
   isFifo(provider: LockProvider): boolean {
     return (this.#fairness ?? provider.capabilities.fairness) === "fifo";
