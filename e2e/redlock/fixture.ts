@@ -19,6 +19,7 @@ export async function redLockFixture(
   const waiting = refusedCount();
   return {
     waiting: waiting.of,
+    maxLeaseMs,
     async provider(): Promise<LockProvider> {
       const links = await Promise.all(
         masters.map(({ port }) => startRedisProxy({ target: { host: "127.0.0.1", port } })),

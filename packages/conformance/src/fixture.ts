@@ -38,6 +38,12 @@ export interface Fixture {
   /** Whether holds of the lock under test have leases. Default: where the provider's `capabilities.lease` is `"ttl"`. */
   leases?(provider: LockProvider): boolean;
 
+  /**
+   * The longest lease that the backend grants, if that is less than the 10 minutes that cases ask for. Below 20 seconds the end
+   * of the lease may free a lock in time, so no case shows that a release is repeated after an outage.
+   */
+  readonly maxLeaseMs?: Millis;
+
   /** The clock of the providers, which the kit's own waits use too. Default: the system's. */
   runtime?: Runtime;
 

@@ -67,6 +67,13 @@ export class Harness {
     return this.fixture.leases?.(provider) ?? provider.capabilities.lease === "ttl";
   }
 
+  /**
+   * The options of a hold that does not end by its lease while a case runs. If the lock is free again, it was given back.
+   */
+  longLease(provider: LockProvider): { readonly leaseMs?: Millis } {
+    return this.leases(provider) ? { leaseMs: this.fixture.maxLeaseMs ?? 600_000 } : {};
+  }
+
   /** Whether the lock under test serves its waiters in the order of their arrival. */
   isFifo(provider: LockProvider): boolean {
     return (this.#fairness ?? provider.capabilities.fairness) === "fifo";
@@ -86,10 +93,14 @@ export class Harness {
     return new Promise((resolve) => this.runtime.setTimer(forMs, resolve, { ref: true }));
   }
 
-  async until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-    const endMs = this.runtime.nowMs() + patienceMs;
+  async until(
+    what: string,
+    condition: () => boolean | Promise<boolean>,
+    limitMs: Millis = patienceMs,
+  ): Promise<void> {
+    const endMs = this.runtime.nowMs() + limitMs;
     while (!(await condition())) {
-      if (this.runtime.nowMs() > endMs) throw new Error(`waited ${patienceMs} ms in vain for: ${what}`);
+      if (this.runtime.nowMs() > endMs) throw new Error(`waited ${limitMs} ms in vain for: ${what}`);
       await this.pass(5);
     }
   }

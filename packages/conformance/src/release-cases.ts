@@ -60,7 +60,7 @@ export const releaseCases: readonly Case[] = [
       const provider = await h.provider();
       const failed = h.record(provider, "release-failed", name);
       const lock = h.lockOf(provider, name);
-      const handle = await lock.acquire();
+      const handle = await lock.acquire(h.longLease(provider));
       const cut = await h.fixture.partition(provider);
       const controller = new AbortController();
       const release = follow(handle.release({ signal: controller.signal }));
@@ -70,7 +70,7 @@ export const releaseCases: readonly Case[] = [
       expect(release.value).toBe("unconfirmed");
       expect(failed.map((event) => event.reason)).toEqual(["unconfirmed"]);
       cut[Symbol.dispose]();
-      const next = await lock.acquire();
+      const next = await lock.acquire({ waitMs: 20_000 });
       expect(next.state).toBe("held");
       await next.release();
       await h.untilEmpty(h.lockOf(await h.provider(), name));
