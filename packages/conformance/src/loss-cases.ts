@@ -1,4 +1,4 @@
-import { type LockHandle, LockLostError, type LossReason } from "@holdfast/core";
+import { HoldfastError, type LockHandle, LockLostError, type LossReason } from "@holdfast/core";
 import { expect } from "vitest";
 import { type Case, follow, type Harness, rejection } from "./harness.js";
 
@@ -65,6 +65,18 @@ export const lossCases: readonly Case[] = [
       expect(successor.state).toBe("held");
       if (handle.token !== null) expect(successor.token).toBeGreaterThan(handle.token);
       await successor.release();
+    },
+  ],
+  [
+    "a holder that has not heard of its loss is told by confirm and by release",
+    async (h) => {
+      const asking = await h.lockOf(await h.provider(), h.name()).acquire();
+      const releasing = await h.lockOf(await h.provider(), h.name()).acquire();
+      await h.fixture.loseHold(asking);
+      // Not always LockLostError: the end of a session may also end the connection over which the answer would come.
+      expect(await rejection(asking.confirm())).toBeInstanceOf(HoldfastError);
+      await h.fixture.loseHold(releasing);
+      expect(["lost", "unconfirmed"]).toContain(await releasing.release());
     },
   ],
   [
