@@ -105,9 +105,12 @@ export const doubleBarrierCases: readonly Case[] = [
       expect(await rejection(first?.leave({ waitMs: 100 }) as Promise<void>)).toBeInstanceOf(
         AcquireTimeoutError,
       );
-      const again = first?.leave({ waitMs });
+      const again = follow(first?.leave({ waitMs }) as Promise<void>);
+      await h.pass(100);
+      expect(again.settled).toBe(false);
       await second?.leave({ waitMs });
-      await again;
+      await h.until("the first to go on", () => again.settled);
+      expect(again.error).toBeUndefined();
     },
   ],
   [
