@@ -1,6 +1,6 @@
-import { LockLostError, type LockProvider, type Mutex } from "@holdfast/core";
+import { HoldfastError, LockLostError, type LockProvider, type Mutex } from "@holdfast/core";
 import { expect } from "vitest";
-import { type Case, follow, type Harness } from "./harness.js";
+import { type Case, follow, type Harness, rejection } from "./harness.js";
 
 /**
  * Acquires and releases by the same provider until the lock is kept. The provider may first have to subscribe to the lock's
@@ -187,6 +187,27 @@ export const keepingCases: readonly Case[] = [
       const next = await waiting;
       expect(provider.kept()).toEqual([]);
       await next.release();
+    },
+  ],
+  [
+    "an idle kept lock that another client got after a loss is not lent any more",
+    async (h) => {
+      const name = h.name();
+      const provider = await h.provider();
+      const lock = h.lockOf(provider, name);
+      await keep(h, lock);
+      // Where a session keeps all holds of a provider, the loss of another hold is also the end of the idle lock.
+      const lostToo = await h.lockOf(provider, h.name()).acquire();
+      const { lost } = lostToo;
+      await h.fixture.loseHold(lostToo);
+      // A backend may not tell of the loss before it is asked.
+      expect(await rejection(lostToo.confirm())).toBeInstanceOf(HoldfastError);
+      await h.untilAborted("the loss to be heard", lost);
+      const next = await h.lockOf(await h.provider(), name).acquire();
+      expect(await lock.tryAcquire()).toBeNull();
+      expect(provider.kept()).toEqual([]);
+      await next.confirm();
+      expect(await next.release()).toBe("released");
     },
   ],
   [
