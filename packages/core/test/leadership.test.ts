@@ -1,6 +1,13 @@
-import { type LeadershipHandle, type LockSnapshot, memoryLocks, UnsupportedError } from "@holdfast/core";
-import { describe, expect, it } from "vitest";
-import { elected, refusal, settle } from "./election-stage.js";
+import {
+  type CandidacyOptions,
+  InvalidArgumentError,
+  type LeadershipHandle,
+  type LockSnapshot,
+  memoryLocks,
+  UnsupportedError,
+} from "@holdfast/core";
+import { describe, expect, expectTypeOf, it } from "vitest";
+import { elected, refusal, settle, standing } from "./election-stage.js";
 
 describe("terms", () => {
   it("are asked for in the variant that the provider's view was made with; by default in none", async () => {
@@ -15,6 +22,15 @@ describe("terms", () => {
     });
     const handle: LeadershipHandle = term;
     expect(await handle.release()).toBe("released");
+  });
+
+  it("have neither holdAtLeastMs nor fresh: a campaign with one of them does not compile, and is refused", async () => {
+    expectTypeOf<Extract<keyof CandidacyOptions, "holdAtLeastMs" | "fresh">>().toBeNever();
+    const { election, requests } = standing();
+    const refused: object[] = [{ holdAtLeastMs: 5 }, { fresh: true }];
+    for (const options of refused)
+      await expect(election.campaign(options)).rejects.toThrow(InvalidArgumentError);
+    expect(requests).toEqual([]);
   });
 });
 

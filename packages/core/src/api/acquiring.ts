@@ -60,7 +60,7 @@ export interface AcquireOptions {
   /**
    * `true`: asks the backend for a new grant, also where the provider keeps the lock (`ProviderOptions.keepMs`). The kept
    * lock is given back first. For a caller that needs a fencing token of its own, or must know that the lock was free.
-   * Default `false`. Makes no difference where nothing is kept.
+   * Default `false`. Makes no difference where nothing is kept. An `InvalidArgumentError` for elections and multi-locks.
    */
   fresh?: boolean;
 

@@ -14,8 +14,11 @@ export interface Participant {
   readonly leader: boolean;
 }
 
-/** The options of an acquire, without `holdAtLeastMs`: a term of office ends when its leader gives it up. */
-export type CandidacyOptions = Omit<AcquireOptions, "holdAtLeastMs">;
+/**
+ * The options of an acquire, without `holdAtLeastMs` and `fresh`: a term of office ends when its leader gives it up, and is never
+ * kept for the next one.
+ */
+export type CandidacyOptions = Omit<AcquireOptions, "holdAtLeastMs" | "fresh">;
 
 /**
  * Chooses one leader among the clients that campaign under one name. On ZooKeeper it uses the nodes of Curator's
