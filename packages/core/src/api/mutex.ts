@@ -52,7 +52,11 @@ export interface LockView {
  */
 export interface Mutex<Token extends AnyToken = AnyToken> extends Acquirable<Token>, LockView {}
 
-/** What one acquire of a re-entrant lock asks for. */
+/**
+ * What one acquire of a re-entrant lock asks for. A re-entry asks the backend for nothing and shares the hold that its owner
+ * has: `leaseMs`, `renew`, `label` and `fresh` change nothing there. `waitMs`, `signal` and `holdAtLeastMs` count for each call.
+ * `revokeRequested` aborts only if both the acquire of the hold and the re-entry had `revocable`.
+ */
 export interface ReentrantAcquireOptions extends AcquireOptions {
   /**
    * The owner to acquire for. Without it `acquire()` and `tryAcquire()` use a new owner each time. Only calls in `withLock`
