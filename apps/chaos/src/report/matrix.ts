@@ -2,7 +2,7 @@ import type { CheckerName } from "../checkers/judge.js";
 import type { ScenarioOutcome } from "../engine/outcome.js";
 import type { Expectation, Scenario } from "../engine/scenario.js";
 import { guarantees } from "./guarantees.js";
-import { backendOf } from "./words.js";
+import { backendOf, tooLittle } from "./words.js";
 
 /** What scenarios show about one guarantee. If they disagree, the worst counts; the worst is listed first. */
 export type Cell =
@@ -46,6 +46,7 @@ export interface Matrix {
 export function entryOfOutcome(outcome: ScenarioOutcome): MatrixEntry {
   const { scenario } = outcome;
   const ran = outcome.outcome !== "skipped" && outcome.outcome !== "broken";
+  const little = tooLittle(outcome);
   const results = new Map(outcome.results.map((result) => [result.checker, result]));
   const cells = guarantees.map(({ checkers }) =>
     worstOf(
@@ -53,11 +54,15 @@ export function entryOfOutcome(outcome: ScenarioOutcome): MatrixEntry {
         const expected = expectedOf(checker, scenario.expect);
         const result = results.get(checker);
         if (!ran) return expected === null ? "not judged" : "not run";
-        if (result?.verdict === "violation")
+        if (result?.verdict === "violation") {
+          // The conviction was set aside, because the servers may have done it.
+          if (outcome.outcome === "unknown" && outcome.unexpected.includes(checker)) return "unknown";
           return expected === "violation" || (expected === "either" && scenario.subject === undefined)
             ? "broken as known"
             : "broken";
-        if (result?.verdict === "pass" && (result.metrics.judged ?? 1) > 0) return "held";
+        }
+        if (result?.verdict === "pass" && (result.metrics.judged ?? 1) > 0)
+          return little ? "unknown" : "held";
         return expected === "pass" && result?.verdict !== "pass" ? "unknown" : "not judged";
       }),
     ),

@@ -140,8 +140,8 @@ function legend(): string[] {
     ),
     "",
     "_held_: judged and in order. _broken as known_: convicted, as it must be: this client or setting does not keep it.",
-    "_not promised_: may go either way, and is reported with its figures. _unknown_: too little happened to tell. _not run_:",
-    "this machine lacks something. _–_: not judged.",
+    "_not promised_: may go either way, and is reported with its figures. _unknown_: too little happened to tell, or the",
+    "servers were at odds among themselves. _not run_: this machine lacks something. _–_: not judged.",
     "Where several scenarios judge one cell, it shows the worst and who says so.",
     "",
   ];

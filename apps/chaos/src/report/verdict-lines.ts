@@ -1,5 +1,6 @@
 import type { Verdict } from "../checkers/verdict.js";
 import type { ScenarioOutcome } from "../engine/outcome.js";
+import { tooLittle } from "./words.js";
 
 const words: Readonly<Record<Verdict, string>> = {
   pass: "held",
@@ -11,10 +12,15 @@ const words: Readonly<Record<Verdict, string>> = {
  * What was judged of a client that took the place of the scenario's own, and what was not judged and why. Empty for
  * other runs.
  */
-export function verdictLines({ scenario: { subject }, results }: ScenarioOutcome): string[] {
+export function verdictLines(outcome: ScenarioOutcome): string[] {
+  const {
+    scenario: { subject },
+    results,
+  } = outcome;
   if (subject === undefined) return [];
   const lines: string[] = [];
-  for (const [verdict, word] of Object.entries(words)) {
+  const spoken = tooLittle(outcome) ? { ...words, pass: "nothing was shown" } : words;
+  for (const [verdict, word] of Object.entries(spoken)) {
     const names = results
       .filter((result) => result.verdict === verdict && result.checker !== "stats")
       .map(({ checker }) => checker);

@@ -17,6 +17,17 @@ export const wordOf = ({ outcome, scenario }: Pick<ScenarioOutcome, "outcome" | 
     ? "judged"
     : outcomeWords[outcome];
 
+/**
+ * Whether too little happened, for example few grants, or a planned fault that did not come to pass. A checker that
+ * passed has then shown nothing.
+ */
+export const tooLittle = ({
+  unexpected,
+  results,
+}: Pick<ScenarioOutcome, "unexpected" | "results">): boolean =>
+  unexpected.includes("stats") ||
+  results.some(({ checker, verdict }) => checker === "stats" && verdict === "unknown");
+
 /** The name of the JUnit suite: the family of servers that a scenario breaks. */
 export function backendOf(topology: Topology): "zookeeper" | "redis" | "checkers" | "other" {
   if (topology.kind === "none") return "checkers";

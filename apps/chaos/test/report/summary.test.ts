@@ -27,6 +27,27 @@ describe("the matrix", () => {
     expect(cellsOf()).toMatchObject({ "one holder, as reported": "held", fair: "not judged" });
   });
 
+  it("calls nothing held of a run in which too little happened, and nothing broken that the servers may have done", () => {
+    const name = "one holder, as reported";
+    const missed = {
+      outcome: "unknown",
+      why: "there was no holder(k1) to hit",
+      unexpected: ["stats"],
+    } as const;
+    expect(cellsOf(missed)).toMatchObject({ [name]: "unknown", fair: "not judged" });
+    const few = {
+      outcome: "violation",
+      results: [result("belief", "pass"), result("mutex", "pass"), result("stats", "unknown")],
+    } as const;
+    expect(cellsOf(few)).toMatchObject({ [name]: "unknown" });
+    const odds = {
+      outcome: "unknown",
+      unexpected: ["mutex"],
+      results: [result("mutex", "violation", "both"), result("handover", "pass")],
+    } as const;
+    expect(cellsOf(odds)).toMatchObject({ [name]: "unknown", "goes on": "held" });
+  });
+
   it("distinguishes an expected conviction from one that was not expected", () => {
     const results = [result("mutex", "violation", "both"), result("fifo", "violation", "overtaken")];
     const cells = cellsOf({ results, scenario: { expect: { pass: [], violation: ["mutex"] } } });

@@ -141,6 +141,7 @@ describe("a client in place of those of a scenario", () => {
         result("rw", "unknown"),
         result("stats", "pass"),
       ],
+      unexpected: [],
     } as unknown as Parameters<typeof verdictLines>[0]);
     expect(lines).toEqual([
       "held: handover",
@@ -151,6 +152,20 @@ describe("a client in place of those of a scenario", () => {
       "not judged: advertised (it does not promise a time)",
       "not judged: fifo (it promises no order)",
     ]);
+  });
+});
+
+describe("a run in which too little happened", () => {
+  it("does not say of a client that it held", () => {
+    const about = judgedWith(scenario("R03"), "mine", plain);
+    const passed = { checker: "belief", verdict: "pass", summary: "", examples: [], metrics: {} } as const;
+    const linesOf = (unexpected: readonly "stats"[]): string[] =>
+      verdictLines({ scenario: about, results: [passed], unexpected } as unknown as Parameters<
+        typeof verdictLines
+      >[0]);
+    expect(linesOf([])).toContain("held: belief");
+    expect(linesOf(["stats"])).toContain("nothing was shown: belief");
+    expect(linesOf(["stats"]).join()).not.toContain("held");
   });
 });
 
