@@ -1,4 +1,5 @@
-import { type History, isMiss } from "../history/history.js";
+import { type History, isMiss, type KeyHistory } from "../history/history.js";
+import { isExclusive } from "./kinds.js";
 import type { CheckOptions } from "./options.js";
 import type { CheckResult } from "./verdict.js";
 
@@ -29,6 +30,8 @@ export function stats(history: History, options: CheckOptions): CheckResult {
       missing.push(
         `${about.key} was granted to ${[...holders][0]} alone, of ${askers.size} that asked for it`,
       );
+    else if (isExclusive(about) && noneKeptOut(about))
+      missing.push(`no acquire of ${about.key} beside another worker's hold was granted or refused`);
   }
   if (operations === 0) missing.push("no client asked for anything");
   for (const [f, ok] of asked) if (ok === 0) missing.push(`no ${f} came back well`);
@@ -60,10 +63,33 @@ export function stats(history: History, options: CheckOptions): CheckResult {
   };
 }
 
-/** The names of the workers, without the number of the incarnation. */
-function workersOf(records: readonly { readonly p: string }[]): ReadonlySet<string> {
-  return new Set(records.map(({ p }) => p.replace(/#\d+$/, "")));
+/**
+ * Whether workers asked for the lock while others held it, and none of them was granted or refused. Perhaps they could
+ * not use the lock at all, and then nothing shows that it kept them out.
+ */
+function noneKeptOut({ holds, operations }: KeyHistory): boolean {
+  let met = false;
+  // Both lists are in the order of time. No later acquire meets a hold before this one.
+  let first = 0;
+  for (const { acquires, p, invokedAt, endedAt, outcome } of operations) {
+    if (!acquires) continue;
+    let hold = holds[first];
+    while (hold !== undefined && hold.to <= invokedAt) hold = holds[++first];
+    for (let at = first; hold !== undefined && hold.from < endedAt; hold = holds[++at]) {
+      if (hold.to <= invokedAt || workerOf(hold) === workerOf({ p })) continue;
+      if (outcome === "ok" || outcome === "fail") return false;
+      met = true;
+      break;
+    }
+  }
+  return met;
 }
+
+/** The name of the worker, without the number of the incarnation. */
+const workerOf = ({ p }: { readonly p: string }): string => p.replace(/#\d+$/, "");
+
+const workersOf = (records: readonly { readonly p: string }[]): ReadonlySet<string> =>
+  new Set(records.map(workerOf));
 
 /** The longest time between two grants of any keys, in which no worker got anything. In milliseconds. */
 function longestGap(granted: number[]): number {

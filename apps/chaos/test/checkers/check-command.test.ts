@@ -58,6 +58,28 @@ it("convicts a token that is lower than that of an earlier hold, also where both
   expect([told(false), told(true)]).toEqual(["violation", "pass"]);
 });
 
+it.each([
+  { answers: ["info"], verdict: "unknown" },
+  // In one hold another worker was kept out, whatever errors there were in the others.
+  { answers: ["info", "fail"], verdict: "pass" },
+  { answers: ["info", "ok"], verdict: "pass" },
+] as const)(
+  "workers took turns, the second after the death of the first, and acquires beside a hold ended with $answers: $verdict",
+  ({ answers, verdict }) => {
+    const script = new Script({ k: {} });
+    for (let n = 0; n < 60; n++) {
+      const [holder, other] = n < 30 ? ["a#0", "b#0"] : ["b#0", "a#1"];
+      script.hold(holder, "k", 50 * n + 10, 50 * n + 40);
+      script.asks(other, "k", 50 * n + 20, { outcome: "info" });
+    }
+    script.worker("a#0", "killed", 1_495);
+    const last = script.grant("b#0", "k", 3_009, 3_010);
+    for (const outcome of answers) script.asks("a#1", "k", 3_020, { outcome, ended: 3_050 });
+    script.release("b#0", "k", last, 3_040, 3_041);
+    expect(verdicts(script).stats).toBe(verdict);
+  },
+);
+
 it("does not convict a refusal beside a read that was a write before, however long that is held", () => {
   const script = new Script({ k: { kind: "read-write" } });
   const write = script.grant("a#0", "k", 1, 2);
