@@ -27,6 +27,11 @@ describe("arguments of run for a service", () => {
     expect(wanted?.scenarios[2]?.expect.pass).toContain("belief");
   });
 
+  it("want one instance to be served after a fault, because a lock without a queue may serve its last holder again", () => {
+    const checks = read(...service)?.scenarios.map(({ check }) => check?.healClients);
+    expect(checks).toEqual([1, 1, 1, 1]);
+  });
+
   it.each([
     [["--service", "node s.js", "--lease-ms", "5000"], "--service needs --key"],
     [["--service", "node s.js", "--key", "stock"], "--service needs --lease-ms"],
