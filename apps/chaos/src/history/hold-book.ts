@@ -7,7 +7,7 @@ const never = Number.POSITIVE_INFINITY;
 export class HoldBook {
   /** The holds that have not been released, by their id. The innermost is last. */
   readonly #live = new Map<string, Hold[]>();
-  /** The worker that was granted the hold of each name. */
+  /** The worker that was granted the hold of each name by an acquire. */
   readonly #owners = new Map<string, string>();
   readonly #onHold: (hold: Hold) => void;
 
@@ -16,17 +16,17 @@ export class HoldBook {
   }
 
   /**
-   * @throws Error if another worker was granted a hold of the same name, because records about the one would be taken
+   * @throws Error if an acquire was granted a hold of the same name before, because records about the one would be taken
    * for the other
    */
   granted(operation: Operation, record: OutcomeRecord): void {
     const id = record.ret?.hold ?? `${operation.p}:${operation.op}`;
-    const owner = this.#owners.get(id) ?? operation.p;
-    if (owner !== operation.p)
+    const owner = this.#owners.get(id);
+    if (owner !== undefined)
       throw new Error(
         `${operation.p} names its hold ${id}, as ${owner} has before: each needs a name of its own`,
       );
-    this.#owners.set(id, owner);
+    this.#owners.set(id, operation.p);
     operation.hold = id;
     this.#add(
       new Hold(operation, id, record.t, record.i, {

@@ -61,6 +61,16 @@ describe("a history file", () => {
         .join("\n"),
       "line 5: b#0 names its hold 1, as a#0 has before",
     ],
+    [
+      [1, 2]
+        .map((op, at) => {
+          const about = `"p":"a#0","f":"acquire","key":"k","op":${op}`;
+          const granted = `{"i":${2 * at + 2},"t":2,"type":"ok",${about},"ret":{"hold":"1"}}`;
+          return `{"i":${2 * at + 1},"t":1,"type":"invoke",${about}}\n${granted}`;
+        })
+        .join("\n"),
+      "line 5: a#0 names its hold 1, as a#0 has before",
+    ],
   ])("names line and reason of %s", async (lines, message) => {
     const path = join(directory, "bad.jsonl");
     await writeFile(path, `${good}\n${lines}\n`);
