@@ -1,4 +1,4 @@
-import type { Fault, History, KeyHistory } from "./history.js";
+import type { Fault, History, KeyHistory, KeyMeta } from "./history.js";
 import { Operation } from "./history.js";
 import { HistoryError } from "./history-error.js";
 import { endByDeath, HoldBook } from "./hold-book.js";
@@ -12,6 +12,9 @@ import type {
 } from "./record.js";
 
 const never = Number.POSITIVE_INFINITY;
+
+/** The kinds of which one owner may have several holds at a time. At all others a logical thread excuses no second hold. */
+const nesting: ReadonlySet<KeyMeta["kind"]> = new Set(["reentrant", "read-write"]);
 
 /**
  * Combines records into operations and holds as they arrive. The records of one worker come in their order. Those of
@@ -120,7 +123,9 @@ export class HistoryBuilder {
     }
     if (pending.has(record.op)) throw new HistoryError(line, `${p} asks op ${record.op} twice`);
     const { i, t, f, op } = record;
-    const operation = new Operation({ p, f, key: about.key, op, i, t }, record.arg ?? {}, record.hold ?? "");
+    const { arg = {} } = record;
+    const asked = arg.thread === undefined || nesting.has(about.meta.kind) ? arg : { ...arg, thread: "" };
+    const operation = new Operation({ p, f, key: about.key, op, i, t }, asked, record.hold ?? "");
     pending.set(op, operation);
     about.operations.push(operation);
     if (f === "release" && record.hold !== undefined) this.#holds.releaseAsked(record.hold, t, i);

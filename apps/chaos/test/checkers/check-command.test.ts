@@ -280,6 +280,22 @@ it.each([
   expect(verdicts(script).effect).toBe(row.verdict);
 });
 
+it.each([
+  { kind: "mutex", verdict: "violation" },
+  { kind: "fair", verdict: "violation" },
+  { kind: "reentrant", verdict: "pass" },
+  { kind: "read-write", verdict: "pass" },
+] as const)(
+  "two holds at a time under one name of a thread are one only where holds nest, $kind: $verdict",
+  (row) => {
+    const script = new Script({ k: { kind: row.kind } });
+    const thread = { thread: "t" };
+    const holds = [script.grant("a#0", "k", 1, 2, thread), script.grant("a#0", "k", 3, 4, thread)];
+    for (const hold of holds.toReversed()) script.release("a#0", "k", hold, 10, 11);
+    expect(verdicts(script).belief).toBe(row.verdict);
+  },
+);
+
 it("convicts a loss that was reported after the next grant", () => {
   const script = new Script({ k: {} });
   const hold = script.grant("a#0", "k", 9, 10);
