@@ -1,4 +1,7 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, it } from "vitest";
 import { commandLines, convicted } from "./command-lines.js";
@@ -76,5 +79,23 @@ describe.concurrent("a service", () => {
       "give the command that is the service itself (node server.js, and not npm start)",
     );
     await expect.poll(() => instances("within")).toEqual([]);
+  });
+
+  it("is called by a load whose console does not end up among the messages to the runner", async ({
+    expect,
+  }) => {
+    const entry = fileURLToPath(new URL("../../apps/chaos/dist/service/load-main.js", import.meta.url));
+    const module = 'data:text/javascript,export default async () => console.log("GET / 200");';
+    const env = { ...process.env, CHAOS_LOAD: JSON.stringify({ module, urls: [] }) };
+    const load = spawn(process.execPath, [entry], { env, stdio: "pipe" });
+    for (const word of ["setup", "start", "stop"]) load.stdin.write(`${JSON.stringify({ do: word })}\n`);
+    const [said, logged, [code]] = await Promise.all([
+      text(load.stdout),
+      text(load.stderr),
+      once(load, "exit"),
+    ]);
+    expect(said.trimEnd().split("\n")).toEqual(['{"say":"ready"}', '{"say":"done"}']);
+    expect(logged).toContain("GET / 200");
+    expect(code).toBe(0);
   });
 });

@@ -4,6 +4,10 @@ import type { ToWorker } from "../workload/protocol.js";
 import { say } from "../workload/records.js";
 import type { Load, LoadSetup } from "./service.js";
 
+// Standard output is reserved for messages to the runner. What the module prints goes into the log instead, because on
+// standard output it would be taken for a message.
+globalThis.console = new console.Console(process.stderr);
+
 const { module, urls } = JSON.parse(process.env.CHAOS_LOAD ?? "{}") as LoadSetup;
 const stop = new AbortController();
 let load: Load | undefined;
