@@ -25,9 +25,9 @@ Runs workers of its own at a lock of its own in servers that you own, breaks the
 servers, to their data or to other clients. The load is that of a few clients at one lock, and on Redis, at the end, SCAN over the names of
 all keys of the database, ${pageOf} at a time: that is how its own are found.
   --target zk://h1:p1,h2:p2/path               ZooKeeper: makes a node below that path, which must be there, and deletes it at the end;
-                                               SIGKILL leaves it
-  --target redis://h:p/db                      one Redis: uses keys with a name of its own, and deletes them at the end; SIGKILL leaves
-                                               them, and they go by themselves within an hour
+                                               SIGKILL or a second Ctrl-C leaves it
+  --target redis://h:p/db                      one Redis: uses keys with a name of its own, and deletes them at the end; SIGKILL or
+                                               a second Ctrl-C leaves them, and they go by themselves within an hour
   --target redis+sentinel://h1:p1,h2:p2/master the master that these sentinels call by that name
   --target redis+cluster://h1:p1,h2:p2         a Redis Cluster, by any of its nodes
                                                user:password@ in front of the hosts logs in (ZooKeeper: digest; :password@ is Redis's default
@@ -160,7 +160,7 @@ async function perform(
   const scenario = attackScenario(name, target, fault, times, workers);
   out(`seed ${seed}, reports in ${folder}`);
   const own = join(folder, name);
-  const set = await opened(target, text, name);
+  const set = await opened(target, text, name, signal);
   const left: OutcomeKind[] = [];
   const outcome = await runScenario(scenario, {
     seed,
@@ -196,11 +196,16 @@ async function perform(
 }
 
 /** @throws UsageError if the target cannot be reached, or does not let the attack in */
-async function opened(target: AttackedServers, text: string, name: string): Promise<ServerSet> {
+async function opened(
+  target: AttackedServers,
+  text: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<ServerSet> {
   try {
     return await (target.backend === "zookeeper"
-      ? openForeignZooKeeper(target, name)
-      : openForeignRedis(target, name));
+      ? openForeignZooKeeper(target, name, signal)
+      : openForeignRedis(target, name, signal));
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(`--target ${text}: it cannot be used: ${(error as Error).message}`);

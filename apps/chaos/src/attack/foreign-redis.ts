@@ -17,13 +17,17 @@ type Attacked = Extract<AttackedServers, { readonly backend: "redis" }>;
 /**
  * Opens the Redis of a user: one server, the master that sentinels name, or a cluster. All keys of the attack contain
  * `name`, which no other program uses. `close` deletes the keys that are left: the last tokens of its locks, which
- * would expire by themselves within an hour.
+ * would expire by themselves within an hour. When `signal` aborts while the servers are looked for, the promise rejects.
  * @throws BackendError that says what is wrong, if our clients cannot work with it
  */
-export async function openForeignRedis(servers: Attacked, name: string): Promise<ServerSet> {
+export async function openForeignRedis(
+  servers: Attacked,
+  name: string,
+  signal: AbortSignal,
+): Promise<ServerSet> {
   const locks = redisLocks(redisOptions(servers));
   try {
-    await locks.ready({ waitMs: reachWithinMs });
+    await locks.ready({ waitMs: reachWithinMs, signal });
   } finally {
     await locks.close();
   }

@@ -21,10 +21,15 @@ type Attacked = Extract<AttackedServers, { readonly backend: "zookeeper" }>;
 
 /**
  * Opens the ensemble of a user. All locks are in a node of the attack's own below the target's path. Through it the
- * servers can only be reached as by a client. `close` deletes the node and everything below it.
+ * servers can only be reached as by a client. `close` deletes the node and everything below it. When `signal` aborts
+ * before the node is made, the promise rejects, and nothing is left there.
  * @throws UsageError if the target's path does not exist, or the user of the target may not use it
  */
-export async function openForeignZooKeeper(attacked: Attacked, name: string): Promise<ServerSet> {
+export async function openForeignZooKeeper(
+  attacked: Attacked,
+  name: string,
+  signal: AbortSignal,
+): Promise<ServerSet> {
   const { connect = "", ...access } = zooKeeperOptions(attacked);
   const { servers, chroot: path } = parseConnectString(connect);
   const scratch = `${path}/${name}`;
@@ -33,27 +38,34 @@ export async function openForeignZooKeeper(attacked: Attacked, name: string): Pr
     ...attacked,
     options: { ...attacked.options, connect: `${list.join(",")}${scratch}` },
   });
-  const inSession = async (work: (session: ZooKeeperSession) => Promise<void>): Promise<void> => {
+  const inSession = async (
+    work: (session: ZooKeeperSession) => Promise<void>,
+    given: { readonly signal?: AbortSignal } = {},
+  ): Promise<void> => {
     const session = openSession({ servers, sessionTimeoutMs, runtime: systemRuntime, ...access });
     try {
-      await session.whenConnected({ waitMs: reachWithinMs });
+      await session.whenConnected({ waitMs: reachWithinMs, ...given });
+      given.signal?.throwIfAborted();
       await work(session);
     } finally {
       await session.close();
     }
   };
-  await inSession(async (session) => {
-    const flags = CreateFlags.persistent;
-    const acl = access.auth === undefined ? openAcl : ownAcl;
-    try {
-      await session.request("create", { path: scratch, data: null, acl, flags });
-    } catch (error) {
-      const code = codeOf(error);
-      if (code === errorCodes.NoNode) throw new UsageError(`--target: there is no node ${path}`);
-      if (code !== errorCodes.NoAuth) throw error;
-      throw new UsageError(`--target: this user may make no node below ${path === "" ? "/" : path}`);
-    }
-  });
+  await inSession(
+    async (session) => {
+      const flags = CreateFlags.persistent;
+      const acl = access.auth === undefined ? openAcl : ownAcl;
+      try {
+        await session.request("create", { path: scratch, data: null, acl, flags });
+      } catch (error) {
+        const code = codeOf(error);
+        if (code === errorCodes.NoNode) throw new UsageError(`--target: there is no node ${path}`);
+        if (code !== errorCodes.NoAuth) throw error;
+        throw new UsageError(`--target: this user may make no node below ${path === "" ? "/" : path}`);
+      }
+    },
+    { signal },
+  );
   const start = attacked.tls === null ? startZooKeeperProxy : startProxy;
   return {
     topology: { kind: "zookeeper", members: 1 },

@@ -38,7 +38,7 @@ export async function runCommand(args: readonly string[], out: (line: string) =>
   }
   const interrupt = onSignals(out);
   try {
-    const { outcomes } = await perform(await judging(wanted), there, interrupt.signal, out);
+    const { outcomes } = await perform(await judging(wanted, interrupt.signal), there, interrupt.signal, out);
     const kinds = outcomes.map((each) => each.outcome);
     return wanted.named && kinds.every((kind) => kind === "skipped") ? exits.missing : exitOf(kinds);
   } catch (error) {
@@ -54,11 +54,11 @@ interface Judging extends RunArguments {
   readonly programs: ProgramsByRecipe;
 }
 
-async function judging(wanted: RunArguments): Promise<Judging> {
+async function judging(wanted: RunArguments, signal: AbortSignal): Promise<Judging> {
   mkdirSync(wanted.out, { recursive: true });
   if (wanted.service !== null) return { ...wanted, programs: await servicePrograms(wanted.service) };
   if (wanted.subject === null) return { ...wanted, programs: {} };
-  const { name, program, provides } = await describe(wanted.subject, join(wanted.out, "about.log"));
+  const { name, program, provides } = await describe(wanted.subject, join(wanted.out, "about.log"), signal);
   const scenarios = wanted.scenarios.map((each) => judgedWith(each, name, provides, wanted.expected));
   for (const checker of wanted.expected) {
     const reasons = scenarios.map(({ subject }) => subject?.notJudged[checker]);

@@ -30,8 +30,17 @@ export const commandProgram = (command: string): SubjectProgram => ({
 
 const answerWithinMs = 60_000;
 
-/** Starts the subject once and asks what it provides. @throws SubjectError with a message for the author of the subject */
-export async function describe({ name, program }: SubjectProgram, logFile: string): Promise<Subject> {
+/**
+ * Starts the subject once and asks what it provides. When `signal` aborts, the subject is killed, and the promise
+ * rejects with the reason.
+ * @throws SubjectError with a message for the author of the subject
+ */
+export async function describe(
+  { name, program }: SubjectProgram,
+  logFile: string,
+  signal: AbortSignal,
+): Promise<Subject> {
+  signal.throwIfAborted();
   let answer: (provides: unknown) => void = () => {};
   let refuse: (error: Error) => void = () => {};
   const answered = new Promise<unknown>((resolve, reject) => {
@@ -55,6 +64,8 @@ export async function describe({ name, program }: SubjectProgram, logFile: strin
       ),
     ),
   );
+  const heard = (): void => refuse(signal.reason as Error);
+  signal.addEventListener("abort", heard, { once: true });
   try {
     worker.tell({ do: "about" });
     return { name, program, provides: readProvides(await answered) };
@@ -62,6 +73,7 @@ export async function describe({ name, program }: SubjectProgram, logFile: strin
     if (error instanceof RangeError) throw new SubjectError(`${name}: ${error.message}`);
     throw error;
   } finally {
+    signal.removeEventListener("abort", heard);
     clearTimeout(timer);
     await worker.kill();
   }

@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PeerCertificate } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { attackNames, attackScenario, attacks, faultsOf } from "../../src/attack/attacks.js";
+import { openForeignRedis } from "../../src/attack/foreign-redis.js";
+import { openForeignZooKeeper } from "../../src/attack/foreign-zookeeper.js";
 import { parseTarget } from "../../src/attack/target.js";
 import { main } from "../../src/cli/main.js";
 import { Random } from "../../src/engine/random.js";
@@ -41,6 +43,29 @@ it("says in its help that it goes through the names of all keys at the end", asy
   const { text } = await ran("--help");
   expect(text).toMatch(/SCAN over the names of\s+all keys of the database, 500 at a time/);
 });
+
+it.each(["zk", "redis"])(
+  "an attack that is interrupted gives up at a %s that does not answer",
+  async (scheme) => {
+    const interrupt = new AbortController();
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      socket.on("error", () => {});
+      sockets.push(socket);
+      interrupt.abort(new Error("interrupted"));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const target = parseTarget(`${scheme}://127.0.0.1:${port}/0`);
+    const opening =
+      target.backend === "zookeeper"
+        ? openForeignZooKeeper(target, "mine", interrupt.signal)
+        : openForeignRedis(target, "mine", interrupt.signal);
+    await expect(opening).rejects.toThrow("interrupted");
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  },
+);
 
 describe("arguments of attack", () => {
   const consent = "--i-own-this";
