@@ -11,6 +11,8 @@ export interface EventuallyOptions {
   everyMs?: number;
   /** Added to the error, for instance the end of a log. Called only on failure. */
   detail?: () => string;
+  /** When it aborts, the wait rejects with its reason before the next call of the condition. */
+  signal?: AbortSignal;
 }
 
 /**
@@ -19,7 +21,8 @@ export interface EventuallyOptions {
  * A condition that throws counts as "not yet"; its last error becomes the `cause`. The limit also holds for a condition
  * that never settles. The condition is called at least once, and once more after the limit has passed, so that a
  * machine that slept through the limit still gets the right answer.
- * @throws TestServerError that names `what`, the limit and the last thing seen.
+ * @throws TestServerError that names `what`, the limit and the last thing seen; the reason of
+ * `signal` when that aborts.
  */
 export async function eventually<T>(
   condition: () => T | Promise<T>,
@@ -30,6 +33,7 @@ export async function eventually<T>(
   let seen: unknown;
   let cause: unknown;
   for (let last = false; ; ) {
+    options.signal?.throwIfAborted();
     const patience = new AbortController();
     try {
       const limitMs = Math.max(endMs - performance.now(), 250);

@@ -43,6 +43,20 @@ test("eventually ends even if a look never does", async () => {
   await expect(failing).rejects.toThrow("waited 10 ms for an answer; last seen: a look that never ended");
 });
 
+test("eventually gives up when its signal aborts, with the reason", async () => {
+  const over = new AbortController();
+  let looks = 0;
+  const given = eventually(
+    () => {
+      if (++looks === 2) over.abort(new Error("the run is over"));
+      return false;
+    },
+    { what: "it", everyMs: 1, signal: over.signal },
+  );
+  await expect(given).rejects.toThrow("the run is over");
+  expect(looks).toBe(2);
+});
+
 test("eventually looks once more after its limit has passed", async () => {
   let looks = 0;
   const late = eventually(() => ++looks === 2, { what: "the second look", withinMs: 0, everyMs: 50 });

@@ -65,9 +65,9 @@ export class Nemesis {
     );
   }
 
-  /** Cancels all faults that still wait for their moment. */
+  /** Cancels all faults that still wait for their moment or for their effect. */
   giveUp(): void {
-    this.#over.abort();
+    this.#over.abort(new Error("the run was over before it had happened"));
   }
 
   /** Takes back all faults that are on. */

@@ -59,6 +59,8 @@ export interface RunScenarioOptions {
 
 /** How much longer than planned a workload may run until all faults are done: at least this, or as long again as planned. */
 const leastGraceMs = 30_000;
+/** How long a run that is given up waits until the faults that are on are taken back. */
+const takenBackWithinMs = 30_000;
 
 let scenarios = 0;
 
@@ -155,6 +157,8 @@ class Stage {
   readonly #tally = new Tally();
   /** Aborts when everything is taken down, for whatever reason. Nothing of the play goes on after that. */
   readonly #over = new AbortController();
+  /** Resolves when no fault of the plan will do anything more. */
+  #faults: Promise<void> = Promise.resolve();
   #phase: Phase = "workers";
 
   constructor(
@@ -211,6 +215,8 @@ class Stage {
       this.#over.abort(new Error("the scenario is over"));
       aborted.forget();
       clearInterval(ticking);
+      // Faults that are on are taken back now. They need workers and servers that are still there.
+      await withinLimit(this.#faults, takenBackWithinMs);
       await crew?.close();
       await observing?.stop();
       await observer?.close();
@@ -234,15 +240,15 @@ class Stage {
     this.phase("running");
     observing.watch(this.#keys.filter(({ fair, kind }) => fair === true || kind === "fair"));
     crew.start();
-    const healing = [nemesis.run()];
     const over = this.#over.signal;
+    this.#faults = nemesis.run();
     over.addEventListener("abort", () => nemesis.giveUp(), { once: true });
     await pass(runMs, over);
-    await withinLimit(Promise.all(healing), Math.max(leastGraceMs, runMs));
+    await withinLimit(this.#faults, Math.max(leastGraceMs, runMs));
     over.throwIfAborted();
     this.phase("healing");
     await nemesis.heal();
-    await Promise.all(healing);
+    await this.#faults;
     await this.#liveness();
     this.phase("stopping");
     const { killed } = await crew.stop(this.#patienceMs, () => this.#tally.changedMs);

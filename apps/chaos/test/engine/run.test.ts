@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Capability } from "../../src/engine/capability.js";
+import type { FaultKind } from "../../src/engine/faults/fault.js";
 import { type RunOptions, run } from "../../src/engine/run.js";
+import { runScenario } from "../../src/engine/run-scenario.js";
 import type { Scenario, Topology } from "../../src/engine/scenario.js";
 import { ServerPool } from "../../src/engine/server-pool.js";
 import type { ServerSet } from "../../src/engine/topologies/server-set.js";
@@ -184,6 +186,36 @@ describe("a run", () => {
     await expect(running).rejects.toThrow("enough");
     // The servers of the next scenario had been started ahead.
     expect(log.toSorted()).toEqual(["close redis", "close zookeeper", "start redis", "start zookeeper"]);
+  });
+
+  it("has taken back the fault that is on when it is interrupted, before it rejects", async () => {
+    const interrupt = new AbortController();
+    let healed = false;
+    const slow: FaultKind = {
+      begin: async ({ begins }) => {
+        begins("x");
+        setTimeout(() => interrupt.abort(new Error("enough")), 20);
+        return {
+          target: "x",
+          evidence: {},
+          heal: async () => {
+            await new Promise((resolve) => setTimeout(resolve, 500));
+            healed = true;
+          },
+        };
+      },
+    };
+    const running = runScenario(scenario("A", { runMs: 60_000 }), {
+      seed: 1,
+      folder,
+      set: await poolOf(log).take(redis),
+      signal: interrupt.signal,
+      faults: { slow },
+      plan: [{ fault: "slow", atMs: 0, forMs: 60_000 }],
+      programs: { fake: async () => fakeWorker() },
+    });
+    await expect(running).rejects.toThrow("enough");
+    expect(healed).toBe(true);
   });
 
   it("lets a scenario without servers judge alone", async () => {

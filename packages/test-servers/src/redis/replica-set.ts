@@ -23,6 +23,8 @@ export interface UntilMasterOptions {
   not?: RedisNode;
   /** How long to wait for a master. Milliseconds; default 20,000. */
   withinMs?: number;
+  /** When it aborts, the wait rejects with its reason. */
+  signal?: AbortSignal;
 }
 
 /** A master, its replicas and their Sentinels on 127.0.0.1, unless placed elsewhere, one child process each. */
@@ -240,7 +242,13 @@ export class RedisReplicaSet {
         if (master === undefined || master === options.not) return undefined;
         return options.is === undefined || options.is === master ? master : undefined;
       },
-      { what: "a master", withinMs: options.withinMs ?? 20_000, everyMs: 10, detail: () => seen },
+      {
+        what: "a master",
+        withinMs: options.withinMs ?? 20_000,
+        everyMs: 10,
+        detail: () => seen,
+        ...(options.signal === undefined ? {} : { signal: options.signal }),
+      },
     );
   }
 

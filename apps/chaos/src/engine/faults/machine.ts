@@ -65,6 +65,7 @@ const clockJump: FaultKind = {
     await eventually(() => reads().every((count) => count > 0), {
       what: `${target} to read the turned clock`,
       withinMs: noticedWithinMs,
+      signal: context.signal,
     });
     return { target, evidence: { ...about, byMs, wallReads: reads() }, heal };
   },
@@ -89,6 +90,7 @@ const slowFlush: FaultKind = {
     await eventually(() => flushes().every((count) => count > 0), {
       what: `${target} to flush to a slow disk`,
       withinMs: noticedWithinMs,
+      signal: context.signal,
     });
     return { target, evidence: { ...about, delayMs, flushes: flushes() }, heal };
   },
@@ -117,6 +119,7 @@ const diskFull: FaultKind = {
     const felt = await eventually(async () => (await feels(context, server)) ?? undefined, {
       what: `${server.name} to feel that its disk is full`,
       withinMs: noticedWithinMs,
+      signal: context.signal,
       everyMs: 50,
     });
     return { target: server.name, evidence: { servers: [server.name], roles, filledBytes, felt }, heal };
@@ -171,7 +174,12 @@ const openFiles: FaultKind = {
           unanswered += 1;
           return true;
         },
-        { what: `${server.name} to leave a connection unanswered`, withinMs: noticedWithinMs, everyMs: 50 },
+        {
+          what: `${server.name} to leave a connection unanswered`,
+          withinMs: noticedWithinMs,
+          everyMs: 50,
+          signal: context.signal,
+        },
       );
     } catch (error) {
       await heal();
@@ -227,6 +235,7 @@ const maxClients: FaultKind = {
     await eventually(async () => (await refused()) > already, {
       what: `${server.name} to refuse a connection`,
       withinMs: noticedWithinMs,
+      signal: context.signal,
       everyMs: 50,
     });
     return { target: server.name, evidence: { servers: [server.name], roles, most }, heal };

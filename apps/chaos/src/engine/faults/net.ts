@@ -35,6 +35,7 @@ export async function cutApart(
     what: `${context.planned.fault} to drop a packet`,
     withinMs: droppedWithinMs,
     everyMs: 10,
+    signal: context.signal,
   })) as number;
   const cuts = network.cuts.map(([from, to]) => `${from}>${to}`);
   return {

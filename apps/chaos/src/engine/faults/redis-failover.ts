@@ -76,7 +76,11 @@ const freezeMaster: FaultKind = {
     context.begins(server);
     await master.pause();
     try {
-      const next = await replicaSet.untilMaster({ not: master, withinMs: promotedWithinMs });
+      const next = await replicaSet.untilMaster({
+        not: master,
+        withinMs: promotedWithinMs,
+        signal: context.signal,
+      });
       const goOnAfterMs = Number(context.planned.options?.goOnAfterMs ?? 300);
       await new Promise((resolve) => setTimeout(resolve, goOnAfterMs));
       const evidence = { servers: [server], roles, promoted: nameOf(context, next) };
@@ -99,7 +103,11 @@ const killMaster: FaultKind = {
     const heal = (): Promise<void> => master.restart();
     context.begins(server, heal);
     await master.kill();
-    const next = await replicaSet.untilMaster({ not: master, withinMs: promotedWithinMs });
+    const next = await replicaSet.untilMaster({
+      not: master,
+      withinMs: promotedWithinMs,
+      signal: context.signal,
+    });
     return { target: server, evidence: { servers: [server], roles, promoted: nameOf(context, next) }, heal };
   },
 };
@@ -126,7 +134,7 @@ const killBehind: FaultKind = {
     context.begins(server, heal);
     const replicas = replicaSet.nodes.filter((node) => node !== master);
     try {
-      await cutWhileFree(replicaSet, replicas, free === true);
+      await cutWhileFree(replicaSet, replicas, free === true, signal);
       // By then the records of the grants before the cut have arrived.
       await new Promise((resolve) => setTimeout(resolve, 100));
       const known = new Set(tally.holders(String(key)).map(({ id }) => id));
@@ -150,7 +158,7 @@ const killBehind: FaultKind = {
         await link.setMode("hole");
       }
       await master.kill();
-      const next = await replicaSet.untilMaster({ not: master, withinMs: promotedWithinMs });
+      const next = await replicaSet.untilMaster({ not: master, withinMs: promotedWithinMs, signal });
       const evidence = { servers: [server], roles, unreplicated: hold?.id ?? null, cutOff };
       return { target: server, evidence: { ...evidence, promoted: nameOf(context, next) }, heal };
     } finally {
@@ -167,6 +175,7 @@ async function cutWhileFree(
   set: RedisReplicaSet,
   replicas: readonly RedisNode[],
   free: boolean,
+  signal: AbortSignal,
 ): Promise<void> {
   await eventually(
     async () => {
@@ -176,7 +185,7 @@ async function cutWhileFree(
       for (const node of replicas) set.healReplication(node);
       return false;
     },
-    { what: "a moment without a holder", withinMs: promotedWithinMs, everyMs: 5 },
+    { what: "a moment without a holder", withinMs: promotedWithinMs, everyMs: 5, signal },
   );
 }
 
@@ -194,6 +203,7 @@ const handOver: FaultKind = {
     // FAILOVER TO is refused for a replica that the master does not count yet.
     await eventually(async () => ((await master.role()).replicas ?? 0) > 0, {
       what: "the replica to be online",
+      signal: context.signal,
     });
     const roles = await rolesOf(context.set);
     context.begins(server.name);
@@ -202,6 +212,7 @@ const handOver: FaultKind = {
       what: "the replica to be the master",
       withinMs: promotedWithinMs,
       everyMs: 5,
+      signal: context.signal,
     });
     front.lead(next.address);
     front.resetAll();

@@ -59,7 +59,7 @@ const clientPause: FaultKind = {
       throw new Error(`redis.client-pause held clients back for ${heldBackMs} ms and not for ${pauseMs} ms`);
     const evidence = { servers: [server.name], roles, pauseMs, heldBackMs };
     if (context.planned.options?.replaced !== true) return { target: server.name, evidence };
-    await replicaSetOf(context.set).untilMaster({ not: node });
+    await replicaSetOf(context.set).untilMaster({ not: node, signal: context.signal });
     return { target: server.name, evidence: { ...evidence, rolesAfter: await rolesOf(context.set) } };
   },
 };
@@ -86,7 +86,10 @@ const flushScripts: FaultKind = {
     const { server, node } = await targetNode(context);
     const cached = async (): Promise<number> =>
       Number((await node.info("memory")).number_of_cached_scripts ?? "0");
-    await eventually(async () => (await cached()) > 0, { what: "a script to be cached" });
+    await eventually(async () => (await cached()) > 0, {
+      what: "a script to be cached",
+      signal: context.signal,
+    });
     const scripts = await cached();
     context.begins(server.name);
     await node.flushScripts();

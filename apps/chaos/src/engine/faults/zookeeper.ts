@@ -69,7 +69,11 @@ async function livingSession(context: FaultContext, worker: Worker): Promise<Pro
     ours.add(latest.sessionId);
     return latest;
   };
-  return await eventually(session, { what: `a session of ${worker.name}`, everyMs: 2 });
+  return await eventually(session, {
+    what: `a session of ${worker.name}`,
+    everyMs: 2,
+    signal: context.signal,
+  });
 }
 
 /** The requests on the wire that take a lock or give it back. */
