@@ -49,7 +49,7 @@ export async function runCell(
     subject: subject.id,
     version,
     fault: fault.id,
-    trial: digestOf(trial, subject),
+    trial: digestOf(fault, trial, subject),
     code: codeOf(subject),
     seed,
     verdict: convicted ? "convicted" : outcome.outcome === "unknown" ? "unknown" : "kept",

@@ -1,15 +1,21 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Subject } from "./subjects.js";
 
 const repository = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** The folders whose code runs and judges every subject: the runner's engine and checkers, and the clients of the subjects. */
+/**
+ * The folders and files whose code runs and judges every subject: the runner's engine and checkers, the servers and
+ * proxies, the clients of the subjects, and what makes charges of convictions.
+ */
 const common = [
   ...["checkers", "engine", "history", "subject", "workload"].map((name) => `apps/chaos/dist/${name}`),
   "apps/chaos/java",
+  "packages/test-servers/dist",
+  "apps/trials/dist/cell.js",
+  "apps/trials/dist/verdict.js",
   "apps/trials/dist/clients",
   "apps/trials/dist/servers",
   "apps/trials/python",
@@ -56,6 +62,7 @@ const digestOf = (parts: readonly string[]): string =>
 /** Text and page can be written where nothing is built. */
 function codeFiles(folder: string): string[] {
   if (!existsSync(folder)) return [];
+  if (statSync(folder).isFile()) return [""];
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
   return names.filter((name) => /\.(js|java|py)$/.test(name)).sort();
 }

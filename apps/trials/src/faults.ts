@@ -30,10 +30,17 @@ export interface Trial {
   readonly noWrites?: true;
 }
 
-/** A short hash that distinguishes trials in the results. */
-export const digestOf = (trial: Trial, { options, replicatedOptions }: Subject): string =>
+/**
+ * A short hash that distinguishes trials in the results: what is run, and what decides of which charges a run may
+ * convict.
+ */
+export const digestOf = (
+  { excuses }: Pick<Fault, "excuses">,
+  trial: Trial,
+  { options, replicatedOptions, provides }: Subject,
+): string =>
   createHash("sha256")
-    .update(JSON.stringify({ trial, options, replicatedOptions }))
+    .update(JSON.stringify({ trial, excuses, options, replicatedOptions, provides }))
     .digest("hex")
     .slice(0, 8);
 

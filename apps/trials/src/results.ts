@@ -6,7 +6,7 @@ export interface Result {
   readonly subject: string;
   readonly version: string;
   readonly fault: string;
-  /** A short hash of what the fault was made of. Runs of another trial do not count for this one. */
+  /** A short hash of what was run and of what it may be convicted. Runs of another trial do not count for this one. */
   readonly trial: string;
   /** A short hash of the code that ran and judged it, as `codeOf` gives it. Runs with other code do not count for this one. */
   readonly code: string;

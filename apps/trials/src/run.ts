@@ -105,7 +105,7 @@ const aboutOf = ({ subject, version, fault, trial }: Cell) => ({
   subject: subject.id,
   version,
   fault: fault.id,
-  trial: digestOf(trial, subject),
+  trial: digestOf(fault, trial, subject),
   code: codeOf(subject),
 });
 

@@ -35,7 +35,7 @@ function cellOf(subject: Subject, fault: Fault, results: Results): Cell {
     subject: subject.id,
     fault: fault.id,
     version,
-    trial: digestOf(trial, subject),
+    trial: digestOf(fault, trial, subject),
     code: codeOf(subject),
   };
   const present = results.of(cell);

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { scenarioOf } from "../src/cell.js";
 import { codeOf } from "../src/code.js";
-import { faults } from "../src/faults.js";
+import { digestOf, faults } from "../src/faults.js";
 import { subjects } from "../src/subjects.js";
 
 const cells = subjects.flatMap((subject) =>
@@ -35,6 +35,8 @@ it.each([
   "apps/chaos/dist/checkers/mutex.js",
   "apps/chaos/dist/engine/run.js",
   "apps/trials/python/worker.py",
+  "apps/trials/dist/verdict.js",
+  "packages/test-servers/dist/tcp-proxy.js",
 ])(
   "runs of every subject are distinguished by the code of the runner and its clients, such as %s",
   (file) => {
@@ -48,6 +50,16 @@ it.each([
     expect(codes[0]).not.toBe(codes[1]);
   },
 );
+
+it("a run does not count any more once its subject or its fault has another say in what convicts", () => {
+  const { subject, fault, trial } = cells[0] as (typeof cells)[number];
+  const { provides } = subject;
+  const telling = { ...subject, provides: { ...provides, tellsLoss: provides.tellsLoss !== true } };
+  const before = digestOf(fault, trial, subject);
+  expect(digestOf(fault, trial, { ...subject, provides: { ...provides } })).toBe(before);
+  expect(digestOf(fault, trial, telling)).not.toBe(before);
+  expect(digestOf({ excuses: { stuck: "no lock can go on" } }, trial, subject)).not.toBe(before);
+});
 
 it("what no document says is not marked: each note has its source, and is about a fault of the table", () => {
   for (const { outOfScope } of subjects) {

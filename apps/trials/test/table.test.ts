@@ -27,7 +27,7 @@ beforeEach(() => {
   };
   const add = (more: Partial<Result> & Pick<Result, "fault" | "seed" | "verdict">): void => {
     const fault = faults.find(({ id }) => id === more.fault) as Fault;
-    results.add({ ...common, trial: digestOf(fault.of(subject) as Trial, subject), ...more });
+    results.add({ ...common, trial: digestOf(fault, fault.of(subject) as Trial, subject), ...more });
   };
   add({ fault: "none", seed: 1, verdict: "kept", figures: { handOffP99Ms: 12.4, waitP99Ms: 900 } });
   for (const seed of [1, 2]) add({ fault: "late", seed, verdict: "unknown", why: "k1 has 2 of 8 grants" });
