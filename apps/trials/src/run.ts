@@ -112,10 +112,15 @@ const aboutOf = ({ subject, version, fault, trial }: Cell) => ({
 const serversOf = ({ trial }: Cell): string => topologyName(trial.topology);
 
 /** The servers of one cell. They are kept for the next cell if it wants the same servers and these can be healed. */
-class Stage {
+export class Stage {
+  readonly #start: (subject: Subject, topology: Topology) => Promise<ServerSet>;
   #set: ServerSet | null = null;
 
-  async servers({ server }: Subject, topology: Topology): Promise<ServerSet> {
+  constructor(start: (subject: Subject, topology: Topology) => Promise<ServerSet> = startFor) {
+    this.#start = start;
+  }
+
+  async servers(subject: Subject, topology: Topology): Promise<ServerSet> {
     const old = this.#set;
     if (old !== null && topologyName(old.topology) === topologyName(topology)) {
       const healed = await old.heal().then(
@@ -125,12 +130,21 @@ class Stage {
       if (healed) return old;
     }
     await this.close();
-    this.#set = server === undefined ? await startServers(topology) : await startOther(server(), topology);
+    this.#set = await this.#start(subject, topology);
     return this.#set;
   }
 
+  /** Never rejects: servers that cannot be closed do not change what was judged, and the next cell gets new ones. */
   async close(): Promise<void> {
-    await this.#set?.close();
+    const set = this.#set;
     this.#set = null;
+    await set?.close().catch((error: unknown) => {
+      process.emitWarning(`the servers ${topologyName(set.topology)} were not closed: ${String(error)}`, {
+        type: "HoldfastWarning",
+      });
+    });
   }
 }
+
+const startFor = async ({ server }: Subject, topology: Topology): Promise<ServerSet> =>
+  server === undefined ? await startServers(topology) : await startOther(server(), topology);
