@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, it } from "vitest";
@@ -97,5 +99,37 @@ describe.concurrent("a service", () => {
     expect(said.trimEnd().split("\n")).toEqual(['{"say":"ready"}', '{"say":"done"}']);
     expect(logged).toContain("GET / 200");
     expect(code).toBe(0);
+  });
+
+  it("that is done ends by itself after its last write, although the runner's resource stays open to it", async ({
+    expect,
+  }) => {
+    await using resource = createServer((socket) => {
+      socket.on("error", () => {});
+      createInterface({ input: socket }).on("line", (line) => {
+        const { id } = JSON.parse(line) as { id: number };
+        socket.write(`${JSON.stringify({ id, accepted: true, value: 0 })}\n`);
+      });
+    });
+    await once(resource.listen(0, "127.0.0.1"), "listening");
+    const { port } = resource.address() as AddressInfo;
+    const about = { fd: 1, p: "s0#0", clockBase: "0", resource: `127.0.0.1:${port}`, keys: ["stock"] };
+    const code = `const { probe } = await import(process.argv[1]);
+      await probe.acquiring("stock").granted().write();`;
+    const entry = new URL("../../apps/chaos/dist/probe/index.js", import.meta.url).href;
+    const service = spawn(process.execPath, ["--input-type=module", "-e", code, entry], {
+      env: { ...process.env, CHAOS_PROBE: JSON.stringify(about) },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    try {
+      const [said, [exitCode]] = await Promise.all([
+        text(service.stdout),
+        once(service, "exit", { signal: AbortSignal.timeout(20_000) }),
+      ]);
+      expect(said).toContain('"type":"ok","p":"s0#0","f":"write"');
+      expect(exitCode).toBe(0);
+    } finally {
+      service.kill("SIGKILL");
+    }
   });
 });

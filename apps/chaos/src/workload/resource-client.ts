@@ -14,7 +14,10 @@ interface Asked {
   readonly reject: (error: Error) => void;
 }
 
-/** A worker's connection to the protected resource. No fault affects it. If it breaks, the runner is gone, and `ask` rejects. */
+/**
+ * A worker's connection to the protected resource. No fault affects it. If it breaks, the runner is gone, and `ask`
+ * rejects. It keeps the process alive only while an answer is awaited, so a service ends by itself as it does elsewhere.
+ */
 export class ResourceClient {
   readonly #socket: Socket;
   readonly #pending = new Map<number, Asked>();
@@ -30,6 +33,7 @@ export class ResourceClient {
       const answer = JSON.parse(line) as ResourceAnswer;
       this.#pending.get(answer.id)?.resolve(answer);
       this.#pending.delete(answer.id);
+      if (this.#pending.size === 0) socket.unref();
     });
     // readline passes on the errors of its input.
     lines.on("error", (error) => this.#end(error));
@@ -41,6 +45,7 @@ export class ResourceClient {
     const socket = connect({ host, port: Number(port), noDelay: true });
     const client = new ResourceClient(socket);
     await once(socket, "connect");
+    socket.unref();
     return client;
   }
 
@@ -52,6 +57,7 @@ export class ResourceClient {
         return;
       }
       this.#pending.set(id, { resolve, reject });
+      this.#socket.ref();
       this.#socket.write(`${JSON.stringify({ id, ...request })}\n`);
     });
   }
