@@ -7,11 +7,10 @@ import {
   orAbsent,
   outcomeOf,
   type RetryingRequests,
-  refusalOf,
 } from "../recipes/requests/retrying-requests.js";
 import type { SessionContext } from "../recipes/session-context.js";
-import { saysNodeExists } from "../session/errors.js";
-import type { Outcome, RequestError } from "../session/types.js";
+import { isLost, saysNodeExists } from "../session/errors.js";
+import type { Outcome } from "../session/types.js";
 
 /** The pause before an entry that could not be put back is tried again. */
 const tryAgainMs = 1_000;
@@ -77,7 +76,7 @@ export class GroupEntry implements AsyncDisposable {
     const mayBeOurs = this.#sessions.has(session.id);
     const node = { path, data: this.#data, ephemeral: true };
     const made = await this.#calls.create(context, this.#call, node);
-    if (made.ok || mayHaveBeenMade(made.error)) this.#sessions.add(session.id);
+    if (made.ok || isLost(made.error)) this.#sessions.add(session.id);
     if (made.ok) return this.#entered(context, made.value.stat);
     if (!saysNodeExists(made.error)) return made;
     const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
@@ -209,8 +208,4 @@ export class GroupEntry implements AsyncDisposable {
       retryable: ephemeralOwner !== 0n,
     });
   }
-}
-
-function mayHaveBeenMade(error: RequestError): boolean {
-  return refusalOf(error) === null && error.name !== "NotConnectedError";
 }

@@ -1,6 +1,5 @@
 import { LayoutConflictError } from "@holdfast/core";
 import type { RecordStore } from "@holdfast/core/internal";
-import type { Stat } from "@holdfast/zk-protocol";
 import {
   type CallInfo,
   outcomeOf,
@@ -9,7 +8,15 @@ import {
 } from "../recipes/requests/retrying-requests.js";
 import type { FoundNode } from "../recipes/requests/watched-node.js";
 import { isPassing } from "../recipes/session/failures.js";
-import { checkLasting, inDoubt, isCondition, judge, unknown } from "../values/conditional-write.js";
+import { isLost } from "../session/errors.js";
+import {
+  checkLasting,
+  inDoubt,
+  isCondition,
+  judgeLost,
+  type LostWrite,
+  unknown,
+} from "../values/conditional-write.js";
 
 /**
  * A text on a persistent node, as Curator's `SharedValue` would read it. Each read goes through the leader first
@@ -25,20 +32,21 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
       calls.inTurn(call, async () => {
         const startedMs = calls.runtime.nowMs();
         const data = Buffer.from(text);
-        /** The node before a write whose answer was lost; `undefined` if there was no such write. */
-        let doubtful: Stat | null | undefined;
+        /** The last write whose answer was lost, if there was one. */
+        let lost: LostWrite | null = null;
         const doubting = <T>(work: Promise<T>): Promise<T> =>
-          doubtful === undefined ? work : inDoubt(calls, call, "replace", work);
+          lost === null ? work : inDoubt(calls, call, "replace", work);
         for (let tries = 1; ; tries++) {
           const found = await doubting(calls.readSynced(call));
           const now = textOf(path, found);
           if (now === text) return true;
           // Our text may have been there, and another client may have replaced it.
-          if (doubtful !== undefined && judge(doubtful, found, data) === "unknown")
+          if (lost !== null && (await doubting(judgeLost(calls, call, lost, found, data))) === "unknown")
             throw unknown(calls, call, "replace");
           if (now !== seen) return false;
           if (found !== null) checkLasting(call, found.stat);
           const context = await calls.connected(call);
+          const { lastZxid } = context.session;
           const outcome =
             found === null
               ? await calls.create(context, call, { path, data, ephemeral: false })
@@ -48,7 +56,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
           const refusal = refusalOf(error);
           if (refusal !== null && !isPassing(refusal) && !isCondition(refusal.code))
             throw calls.failure(call, error);
-          if (refusal === null && error.name !== "NotConnectedError") doubtful = found?.stat ?? null;
+          if (isLost(error)) lost = { seen: found?.stat ?? null, sinceZxid: lastZxid };
           // The answer was lost or another client was faster: the next read shows which.
           if (tries > 1) await doubting(calls.rest(call, tries, startedMs, error));
         }

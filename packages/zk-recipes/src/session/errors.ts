@@ -1,6 +1,7 @@
 import { BackendError } from "@holdfast/core";
 import type { VainWait } from "@holdfast/core/internal";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
+import type { RequestError } from "./types.js";
 
 /** Whether a server that answers with `code` may well accept the same request a little later. */
 export function isPassingCode(code: number): boolean {
@@ -30,6 +31,11 @@ export class OutcomeUnknownError extends Error {
   constructor(op: string) {
     super(`${op} was sent, but the connection to ZooKeeper ended before its answer came`);
   }
+}
+
+/** Whether the request may have been applied although no answer came. */
+export function isLost(error: RequestError): error is OutcomeUnknownError | SessionLostError {
+  return !(error instanceof ZooKeeperError) && error.name !== "NotConnectedError";
 }
 
 /**

@@ -102,6 +102,10 @@ export class LinkedSession implements ZooKeeperSession {
     return this.#contact.connection;
   }
 
+  get lastZxid(): bigint {
+    return this.#link.lastZxid;
+  }
+
   get heardAtMs(): Millis {
     return this.#watchdog.heardAtMs;
   }

@@ -69,6 +69,12 @@ export interface ZooKeeperSession {
   /** The time-out as the server granted it; 0 until the first handshake. */
   readonly timeoutMs: Millis;
 
+  /**
+   * The zxid of the last reply, over all connections; 0n until the first one. A request that is sent now can only be
+   * applied under a higher one.
+   */
+  readonly lastZxid: bigint;
+
   /** Monotonic time at which the last bytes came from a server; `-Infinity` before that. */
   readonly heardAtMs: Millis;
 

@@ -1,5 +1,5 @@
 import { BackendError, LayoutConflictError } from "@holdfast/core";
-import { errorCodes, type Stat } from "@holdfast/zk-protocol";
+import { errorCodes, parentOf, type Stat } from "@holdfast/zk-protocol";
 import {
   type CallInfo,
   outcomeOf,
@@ -8,6 +8,8 @@ import {
 } from "../recipes/requests/retrying-requests.js";
 import type { FoundNode } from "../recipes/requests/watched-node.js";
 import { isPassing } from "../recipes/session/failures.js";
+import type { SessionContext } from "../recipes/session-context.js";
+import { isLost } from "../session/errors.js";
 import type { Outcome } from "../session/types.js";
 
 /**
@@ -17,18 +19,54 @@ import type { Outcome } from "../session/types.js";
  */
 export type Verdict = "unchanged" | "passed-over" | "unknown";
 
+/** A write whose answer was lost. */
+export interface LostWrite {
+  /** The node before the write, `null` if there was none. */
+  readonly seen: Stat | null;
+  /** The session's `lastZxid` right before the write was sent. */
+  readonly sinceZxid: bigint;
+}
+
 /**
- * Judges a write whose answer was lost. `seen`: the node before the write, `null` if there was none. `now` was read
- * behind a `sync`.
+ * Judges a write whose answer was lost. `now` was read behind a `sync`.
+ *
+ * The number of writes begins anew with each node. So a node that our write would have made may have been made by us,
+ * deleted, and made again by another client. Only if no node has been there since can it be said that ours was not made.
  */
-export function judge(seen: Stat | null, now: FoundNode | null, written: Uint8Array): Verdict {
-  if (now === null) return seen === null ? "unchanged" : "unknown";
-  const { stat } = now;
-  if (seen !== null && stat.czxid === seen.czxid && stat.version === seen.version) return "unchanged";
-  const sameNode = seen === null || stat.czxid === seen.czxid;
-  const writesSince = seen === null ? stat.version + 1 : (stat.version - seen.version) | 0;
+export async function judgeLost(
+  calls: RetryingRequests,
+  call: CallInfo,
+  { seen, sinceZxid }: LostWrite,
+  now: FoundNode | null,
+  written: Uint8Array,
+): Promise<Verdict> {
+  if (seen !== null) return judge(seen, now, written);
+  return now === null && (await absentSince(calls, call, sinceZxid)) ? "unchanged" : "unknown";
+}
+
+/** Judges the lost write of a node that was there before it. */
+export function judge(seen: Stat, now: FoundNode | null, written: Uint8Array): Verdict {
+  if (now === null || now.stat.czxid !== seen.czxid) return "unknown";
+  const writesSince = (now.stat.version - seen.version) | 0;
+  if (writesSince === 0) return "unchanged";
   const someoneElses = now.data === null || Buffer.compare(now.data, written) !== 0;
-  return sameNode && writesSince === 1 && someoneElses ? "passed-over" : "unknown";
+  return writesSince === 1 && someoneElses ? "passed-over" : "unknown";
+}
+
+/**
+ * Whether the node, which is not there now, has been absent since `sinceZxid` without a break. The pzxid of a parent is
+ * the zxid at which a child of it was last made or deleted. If the parent is not there either, its own parent shows how
+ * long that has been so.
+ */
+export async function absentSince(
+  calls: RetryingRequests,
+  call: CallInfo,
+  sinceZxid: bigint,
+): Promise<boolean> {
+  for (let path = parentOf(call.path); ; path = parentOf(path)) {
+    const above = await calls.readSynced({ ...call, path });
+    if (above !== null) return above.stat.pzxid <= sinceZxid;
+  }
 }
 
 /**
@@ -48,9 +86,9 @@ export function checkLasting({ lockName, path }: CallInfo, { dataLength, version
  * Writes `data` if the node is still as it was `seen` (`null`: it did not exist), at most once. Resolves to the node's
  * stat, or to `null` if nothing was written because another client was faster.
  *
- * When the answer is lost, the node is read behind a `sync`. If that proves that the write was not applied, the write is
- * sent again under the same condition, which can be true only once. If the node does not show it or cannot be read, this
- * rejects with a `BackendError` that is not retryable.
+ * When the answer is lost, the node is read behind a `sync`, and where it was to be made and is not there, its parent too.
+ * If that proves that the write was not applied, the write is sent again under the same condition. If it does not, or if
+ * the node cannot be read, this rejects with a `BackendError` that is not retryable.
  */
 export async function conditionalWrite(
   calls: RetryingRequests,
@@ -63,12 +101,14 @@ export async function conditionalWrite(
   let doubtful = false;
   if (seen !== null) checkLasting(call, seen);
   for (let tries = 1; ; tries++) {
-    const outcome = await send(calls, call, seen, data);
+    const context = await calls.connected(call);
+    const lost = { seen, sinceZxid: context.session.lastZxid };
+    const outcome = await send(calls, context, call, seen, data);
     if (outcome.ok) return outcome.value;
     const { error } = outcome;
     const refusal = refusalOf(error);
     if (refusal === null) {
-      if (error.name === "NotConnectedError") continue;
+      if (!isLost(error)) continue;
       doubtful = true;
     } else if (isPassing(refusal)) {
       await calls.rest(call, tries, startedMs, error);
@@ -79,7 +119,7 @@ export async function conditionalWrite(
       return null;
     }
     const now = await inDoubt(calls, call, what, calls.readSynced(call));
-    const verdict = judge(seen, now, data);
+    const verdict = await inDoubt(calls, call, what, judgeLost(calls, call, lost, now, data));
     if (verdict === "passed-over") return null;
     if (verdict === "unknown") throw unknown(calls, call, what);
     if (tries > 1) await calls.rest(call, tries, startedMs, error);
@@ -88,12 +128,12 @@ export async function conditionalWrite(
 
 async function send(
   calls: RetryingRequests,
+  context: SessionContext,
   call: CallInfo,
   seen: Stat | null,
   data: Uint8Array,
 ): Promise<Outcome<Stat>> {
   const { path } = call;
-  const context = await calls.connected(call);
   const outcome =
     seen === null
       ? await calls.create(context, call, { path, data, ephemeral: false })
@@ -139,8 +179,8 @@ export function isCondition(code: number): boolean {
 
 /**
  * Writes `data` whatever the node has, and makes the node if there is none. `known`: the last state that the caller has
- * seen. After a lost answer only that can prove that nothing was applied. If the node then has exactly `data`, that is as
- * good as an answer.
+ * seen, `null` if it has seen none. After a lost answer nothing but that, or a node that has been absent ever since, can
+ * prove that nothing was applied. If the node then has exactly `data`, that is as good as an answer.
  */
 export async function forcedWrite(
   calls: RetryingRequests,
@@ -153,6 +193,7 @@ export async function forcedWrite(
   for (let tries = 1; ; tries++) {
     const context = await calls.connected(call);
     const { path } = call;
+    const lost = { seen: absent ? null : known, sinceZxid: context.session.lastZxid };
     const outcome = absent
       ? await calls.create(context, call, { path, data, ephemeral: false })
       : await outcomeOf(context.session, "setData", { path, data, version: -1 });
@@ -160,12 +201,12 @@ export async function forcedWrite(
     const { error } = outcome;
     const refusal = refusalOf(error);
     if (refusal === null) {
-      if (error.name === "NotConnectedError") continue;
+      if (!isLost(error)) continue;
       const now = await inDoubt(calls, call, "set", calls.readSynced(call));
       if (now?.data != null && Buffer.compare(now.data, data) === 0) return now.stat;
-      // The node is gone, but may have had our data before another client deleted it. It must not come back then.
-      if ((!absent && known === null) || judge(absent ? null : known, now, data) === "unknown")
-        throw unknown(calls, call, "set");
+      // The node may have had our data before another client deleted it. It must not come back then.
+      const verdict = await inDoubt(calls, call, "set", judgeLost(calls, call, lost, now, data));
+      if (verdict === "unknown") throw unknown(calls, call, "set");
       if (tries === 1) continue;
     } else if (refusal.code === errorCodes.NoNode || refusal.code === errorCodes.NodeExists) {
       absent = refusal.code === errorCodes.NoNode;

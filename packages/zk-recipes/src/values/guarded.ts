@@ -16,6 +16,7 @@ import {
   refusalOf,
 } from "../recipes/requests/retrying-requests.js";
 import { isPassing } from "../recipes/session/failures.js";
+import { isLost } from "../session/errors.js";
 import type { GuardedOp } from "./api.js";
 import { unknown } from "./conditional-write.js";
 
@@ -48,8 +49,7 @@ export async function guardedWrite(
     }
     if (refused !== null && !isPassing(refused)) throw calls.failure(call, refused);
     // If there was no connection, nothing was sent. If the answer was lost, the outcome is unknown.
-    if (refused === null && !outcome.ok && outcome.error.name !== "NotConnectedError")
-      throw unknown(calls, call, "guarded");
+    if (!outcome.ok && isLost(outcome.error)) throw unknown(calls, call, "guarded");
     if (refused !== null) await calls.rest(call, tries, startedMs, refused);
   }
 }

@@ -56,6 +56,14 @@ describe("a replace of a record whose answer was lost", () => {
     await expect(locks.record(path).replace(null, "v7 by A")).rejects.toMatchObject({ retryable: false });
   });
 
+  test("rejects where it made the record, and another client has deleted that and made its own", async () => {
+    cutAt("create2", "applied", () => {
+      server.operator.delete(path);
+      server.operator.create(path, { data: Buffer.from("v8 by B") });
+    });
+    await expect(locks.record(path).replace(null, "v7 by A")).rejects.toMatchObject({ retryable: false });
+  });
+
   test("rejects and may not be made again where an outage hides what became of it for longer than connectTimeoutMs", async () => {
     const { connectString: connect } = server;
     const impatient = zookeeperLocks({ connect, sessionTimeoutMs: 20_000, connectTimeoutMs: 300 });

@@ -75,4 +75,31 @@ describe("a set() whose answer was lost", () => {
     await locks.atomicLong("/n").set(2n);
     expect(await locks.atomicLong("/n").get()).toBe(2n);
   });
+
+  test("is sent again where it was to make the node and its parents, and there is none of them", async () => {
+    const cut = server.faults.on({ op: "createContainer", path: "/a" }, { do: "close" });
+    await locks.atomicLong("/a/b/n").set(2n);
+    expect(cut.hits).toHaveLength(1);
+    expect(await locks.atomicLong("/a/b/n").get()).toBe(2n);
+  });
+});
+
+describe("a write that made the node, whose answer was lost, does not bring the node back after another client has deleted it", () => {
+  const writes: Record<string, () => Promise<unknown>> = {
+    "set() of a number": () => locks.atomicLong("/n").set(2n),
+    "add() of a number": () => locks.atomicLong("/n").add(2n),
+    "trySetCount() of a latch": () => locks.countDownLatch("/n").trySetCount(2),
+    "replace() of a record": () => locks.record("/n").replace(null, "v7"),
+  };
+  test.each(Object.keys(writes))("%s", async (what) => {
+    const made = server.faults.on({ op: "create2" }, { do: "close", when: "applied" });
+    server.faults.on({ op: "connect" }, { do: "run", call: () => server.operator.delete("/n") });
+    await expect(writes[what]?.()).rejects.toMatchObject({
+      code: "HF_BACKEND",
+      retryable: false,
+      message: expect.stringContaining("may or may not have been"),
+    });
+    expect(made.hits).toHaveLength(1);
+    expect(server.operator.exists("/n")).toBeNull();
+  });
 });

@@ -50,6 +50,7 @@ export class ScriptedSession implements ZooKeeperSession {
   asleep = false;
   behind = false;
   heardAtMs = 0;
+  lastZxid = 0n;
   readonly sent: Sent[] = [];
   #write = 0;
   #writing = false;
