@@ -109,7 +109,9 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
 
   "a barrier": async ({ path, faulty, other }) => {
     let open = false;
-    await faulty.barrier(path).shut();
+    const shutting = { confirmed: 0, unknown: 0 };
+    await tally(faulty.barrier(path).shut(), shutting);
+    if (shutting.unknown > 0) await other.barrier(path).shut();
     const waiting = faulty
       .barrier(path)
       .wait({ waitMs })
@@ -119,7 +121,9 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
     await other.barrier(path).open();
     await waiting;
     await other.barrier(path).shut();
-    await faulty.barrier(path).open();
+    const opening = { confirmed: 0, unknown: 0 };
+    await tally(faulty.barrier(path).open(), opening);
+    if (opening.unknown > 0) await other.barrier(path).open();
     await other.barrier(path).wait({ waitMs: 0 });
   },
 

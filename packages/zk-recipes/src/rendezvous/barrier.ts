@@ -8,14 +8,18 @@ import {
   type RetryingRequests,
   refusalOf,
 } from "../recipes/requests/retrying-requests.js";
-import { saysNodeExists } from "../session/errors.js";
-import { checkLasting } from "../values/conditional-write.js";
+import type { FoundNode } from "../recipes/requests/watched-node.js";
+import { isLost, saysNodeExists } from "../session/errors.js";
+import type { Outcome } from "../session/types.js";
+import { absentSince, checkLasting, inDoubt, unknown } from "../values/conditional-write.js";
 import { GateNode } from "./gate-node.js";
 
 /**
  * Curator's `DistributedBarrier`: shut while the node at its path is there, whichever client made it. The node is
- * persistent, so the barrier stays shut when the client that shut it is gone. A request whose answer was lost is sent
- * again, since opening or shutting twice has the effect of once.
+ * persistent, so the barrier stays shut when the client that shut it is gone.
+ *
+ * A request whose answer was lost is sent again only if the node proves that it was not applied. Otherwise another client
+ * may have shut or opened the gate since, and the repeat would undo that.
  */
 export class ZooKeeperBarrier implements BarrierStore {
   readonly #calls: RetryingRequests;
@@ -35,9 +39,14 @@ export class ZooKeeperBarrier implements BarrierStore {
     const { path } = this.#call;
     const node = { path, data: this.#data, ephemeral: false };
     await this.#calls.repeat<unknown>(this.#call, async (context) => {
+      const { lastZxid } = context.session;
       const made = await this.#calls.create(context, this.#call, node);
-      if (made.ok || !saysNodeExists(made.error)) return made;
-      const found = orAbsent(await outcomeOf(context.session, "exists", { path, watch: false }));
+      if (made.ok) return made;
+      const lost = isLost(made.error);
+      if (!lost && !saysNodeExists(made.error)) return made;
+      const found = lost
+        ? await this.#unlessApplied("shut()", made, lastZxid)
+        : orAbsent(await outcomeOf(context.session, "exists", { path, watch: false }));
       if (found.ok && found.value !== null) checkLasting(this.#call, found.value.stat);
       return found;
     });
@@ -46,11 +55,33 @@ export class ZooKeeperBarrier implements BarrierStore {
   async open(): Promise<void> {
     const request = { path: this.#call.path, version: -1 };
     await this.#calls.repeat<unknown>(this.#call, async ({ session }) => {
+      const { lastZxid } = session;
       const opened = orAbsent(await outcomeOf(session, "delete", request));
-      const refusal = opened.ok ? null : refusalOf(opened.error);
-      if (refusal?.code === errorCodes.NotEmpty) throw this.#conflict();
-      return opened;
+      if (opened.ok) return opened;
+      if (refusalOf(opened.error)?.code === errorCodes.NotEmpty) throw this.#conflict();
+      return isLost(opened.error) ? await this.#unlessApplied("open()", opened, lastZxid) : opened;
     });
+  }
+
+  /**
+   * Looks what became of a request whose answer was lost. Resolves to a success if the gate is as the request was to make
+   * it, and to the `lost` outcome, which is repeated, if the node has not changed since `sinceZxid`. Rejects otherwise.
+   */
+  async #unlessApplied(
+    what: "shut()" | "open()",
+    lost: Outcome<never>,
+    sinceZxid: bigint,
+  ): Promise<Outcome<FoundNode | null>> {
+    const calls = this.#calls;
+    const call = this.#call;
+    const found = await inDoubt(calls, call, what, calls.readSynced(call));
+    if ((found === null) === (what === "open()")) return { ok: true, value: found, zxid: 0n };
+    const unchanged =
+      found === null
+        ? await inDoubt(calls, call, what, absentSince(calls, call, sinceZxid))
+        : found.stat.czxid <= sinceZxid;
+    if (!unchanged) throw unknown(calls, call, what);
+    return lost;
   }
 
   get answered(): boolean {

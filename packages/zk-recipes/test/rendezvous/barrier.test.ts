@@ -1,0 +1,80 @@
+import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
+
+let server: EmbeddedZooKeeper;
+let locks: ZooKeeperLocks;
+const path = "/gate";
+const unknown = {
+  code: "HF_BACKEND",
+  retryable: false,
+  message: expect.stringContaining("may or may not have been applied"),
+};
+
+beforeEach(async () => {
+  server = await startEmbeddedZooKeeper();
+  onTestFinished(() => server.stop());
+  locks = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 20_000 });
+  onTestFinished(async () => void (await locks.close({ releaseTimeoutMs: 500 })));
+  await locks.ready();
+});
+
+/** The next request of `op` meets an outage. `work` runs before the client is back. */
+function cutAt(op: "create2" | "delete", when: "before" | "applied", work: () => void = () => {}): void {
+  server.faults.on({ op, path }, { do: "close", when });
+  server.faults.on({ op: "connect" }, { do: "run", call: work });
+}
+
+/** Counts the requests of `op` from now on. */
+function count(op: "create2" | "delete"): { readonly hits: readonly unknown[] } {
+  return server.faults.on({ op, path, times: Number.POSITIVE_INFINITY }, { do: "run", call: () => {} });
+}
+
+describe("open() of a barrier whose answer was lost", () => {
+  beforeEach(() => locks.barrier(path).shut());
+
+  test("is done where the gate is open", async () => {
+    const deletes = count("delete");
+    cutAt("delete", "applied");
+    await locks.barrier(path).open();
+    expect(server.operator.exists(path)).toBeNull();
+    expect(deletes.hits).toHaveLength(1);
+  });
+
+  test("is sent again where the gate is shut as before", async () => {
+    cutAt("delete", "before");
+    await locks.barrier(path).open();
+    expect(server.operator.exists(path)).toBeNull();
+  });
+
+  test("leaves a gate alone that another client has shut since, and rejects", async () => {
+    cutAt("delete", "applied", () => void server.operator.create(path));
+    await expect(locks.barrier(path).open()).rejects.toMatchObject(unknown);
+    expect(server.operator.exists(path)).not.toBeNull();
+  });
+});
+
+describe("shut() of a barrier whose answer was lost", () => {
+  // The client has an answer of the server before it shuts the gate.
+  beforeEach(() => locks.barrier(path).open());
+
+  test("is done where the gate is shut", async () => {
+    const creates = count("create2");
+    cutAt("create2", "applied");
+    await locks.barrier(path).shut();
+    expect(server.operator.exists(path)).not.toBeNull();
+    expect(creates.hits).toHaveLength(1);
+  });
+
+  test("is sent again where the gate is open as before", async () => {
+    cutAt("create2", "before");
+    await locks.barrier(path).shut();
+    expect(server.operator.exists(path)).not.toBeNull();
+  });
+
+  test("does not shut a gate again that another client has opened since, and rejects", async () => {
+    cutAt("create2", "applied", () => server.operator.delete(path));
+    await expect(locks.barrier(path).shut()).rejects.toMatchObject(unknown);
+    expect(server.operator.exists(path)).toBeNull();
+  });
+});
