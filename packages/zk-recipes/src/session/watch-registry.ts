@@ -35,7 +35,7 @@ const tablesOf: { readonly [T in WatchEventType]: readonly WatchTable[] } = {
  * before that answer is about an older watch; an event behind it is about this one too.
  */
 export class WatchRegistry {
-  readonly #tables: { readonly [T in WatchTable]: Map<string, Watch[]> } = {
+  readonly #tables: { readonly [T in WatchTable]: Map<string, Set<Watch>> } = {
     data: new Map(),
     child: new Map(),
   };
@@ -49,8 +49,8 @@ export class WatchRegistry {
   add(watch: Watch): void {
     const table = this.#tables[watch.table];
     const there = table.get(watch.path);
-    if (there === undefined) table.set(watch.path, [watch]);
-    else there.push(watch);
+    if (there === undefined) table.set(watch.path, new Set([watch]));
+    else there.add(watch);
     this.#size += 1;
   }
 
@@ -60,11 +60,11 @@ export class WatchRegistry {
     watch.phase = "over";
     this.#size -= 1;
     const table = this.#tables[watch.table];
-    const there = table.get(watch.path) ?? [];
-    const others = there.filter((other) => other !== watch);
-    if (others.length === 0) table.delete(watch.path);
-    else table.set(watch.path, others);
-    return others.length === 0;
+    const there = table.get(watch.path);
+    there?.delete(watch);
+    if (there !== undefined && there.size > 0) return false;
+    table.delete(watch.path);
+    return true;
   }
 
   /** Uses up and calls every armed listener that the event is for. */
@@ -74,10 +74,12 @@ export class WatchRegistry {
       const table = this.#tables[name];
       const there = table.get(event.path);
       if (there === undefined) continue;
-      const asked: Watch[] = [];
-      for (const watch of there) (watch.phase === "armed" ? fired : asked).push(watch);
-      if (asked.length === 0) table.delete(event.path);
-      else table.set(event.path, asked);
+      for (const watch of there) {
+        if (watch.phase !== "armed") continue;
+        fired.push(watch);
+        there.delete(watch);
+      }
+      if (there.size === 0) table.delete(event.path);
     }
     for (const watch of fired) {
       if (watch.phase !== "armed") continue; // a listener that was called before it has dropped it
@@ -111,8 +113,15 @@ export class WatchRegistry {
   }
 }
 
-function* pathsOf(table: ReadonlyMap<string, Watch[]>, wanted: (watch: Watch) => boolean): Generator<string> {
+function* pathsOf(
+  table: ReadonlyMap<string, ReadonlySet<Watch>>,
+  wanted: (watch: Watch) => boolean,
+): Generator<string> {
   for (const [path, watches] of table) {
-    if (watches.some((watch) => watch.phase === "armed" && wanted(watch))) yield path;
+    for (const watch of watches) {
+      if (watch.phase !== "armed" || !wanted(watch)) continue;
+      yield path;
+      break;
+    }
   }
 }
