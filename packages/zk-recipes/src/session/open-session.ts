@@ -32,6 +32,9 @@ interface Adoption {
 /** Hooks stay on a client for good. A second session over the same client finds them here. */
 const adopted = new WeakMap<Client, Adoption>();
 
+/** Marks the manager of a client that has hooks, also for other copies of this package, which have maps of their own. */
+const hooked: symbol = Symbol.for("@holdfast/zk-recipes: hooked");
+
 /**
  * A session over a user's own client of node-zookeeper-client 1.1.3, connected or not, with the same hardening. The
  * client is not closed here. If it is connected it reconnects once, and its own requests and watches go on working.
@@ -43,7 +46,8 @@ const adopted = new WeakMap<Client, Adoption>();
  * left when the session is over are deleted one by one as soon as the client is connected. After that the client can be
  * adopted again.
  *
- * Throws `InvalidArgumentError` for anything but such a client, and while another session has the client.
+ * Throws `InvalidArgumentError` for anything but such a client, while another session has the client, and for a client that
+ * another copy of this package has ever adopted: the hooks of both would take each frame twice.
  */
 export function adoptSession(client: Client, options: SessionBasics): ZooKeeperSession {
   checkBasics(options);
@@ -55,6 +59,12 @@ export function adoptSession(client: Client, options: SessionBasics): ZooKeeperS
     );
   }
   if (adoption === undefined) {
+    if (Object.hasOwn(manager, hooked)) {
+      throw new InvalidArgumentError(
+        "client is in use by another copy of @holdfast/zk-recipes, whose handlers stay in it for good: give each copy its own client, or install one copy only",
+      );
+    }
+    Object.defineProperty(manager, hooked, { value: true });
     adoption = { link: new Link(client, null, options.runtime), taken: false };
     adopted.set(client, adoption);
   }

@@ -6,7 +6,7 @@ import {
   startEmbeddedZooKeeper,
 } from "@holdfast/test-servers";
 import zookeeper, { type Client } from "node-zookeeper-client";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ManagerState, managerOf } from "../../src/client/library.js";
 import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "../../src/index.js";
 
@@ -192,6 +192,22 @@ describe("a provider over a given client that is closed", () => {
     });
     expect(server.sessions().map(({ id }) => id)).toEqual([sessionOf(client)]);
   });
+});
+
+test("a given client that one copy of this package has adopted is refused by another copy, also after close()", async () => {
+  const server = await startServer();
+  const client = clientOf(server.connectString);
+  const locks = locksOf({ client });
+  await locks.ready();
+  vi.resetModules();
+  const copy = await import("../../src/index.js");
+  expect(copy.zookeeperLocks).not.toBe(zookeeperLocks);
+  const refused = /in use by another copy of @holdfast\/zk-recipes/;
+  expect(() => copy.zookeeperLocks({ client })).toThrow(refused);
+  await (await locks.mutex("/queue").acquire()).release();
+  await locks.close();
+  expect(() => copy.zookeeperLocks({ client })).toThrow(refused);
+  await locksOf({ client }).ready();
 });
 
 describe("the dials of a given client", () => {
