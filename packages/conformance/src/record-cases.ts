@@ -8,7 +8,7 @@ export const recordCases: readonly Case[] = [
     async (h) => {
       const name = h.name();
       const writer = await h.provider();
-      const text = JSON.stringify({ who: "Zoë 🐙", quote: '"', line: "a\nb" });
+      const text = `\ufeff${JSON.stringify({ who: "Zoë 🐙", quote: '"', line: "a\nb" })}`;
       expect(await writer.record(name).read()).toBeNull();
       expect(await writer.record(name).replace(null, text)).toBe(true);
       const reader = await h.provider();
@@ -62,7 +62,7 @@ export const recordCases: readonly Case[] = [
     async (h) => {
       const provider = await h.provider();
       const record = provider.record(h.name());
-      for (const wrong of ["", 7, undefined, "x".repeat(65_537)]) {
+      for (const wrong of ["", 7, undefined, "half of 🐙".slice(0, -1), "x".repeat(65_537)]) {
         expect(await rejection(record.replace(null, wrong as string))).toBeInstanceOf(InvalidArgumentError);
       }
       expect(await rejection(record.replace("" as string, "x"))).toBeInstanceOf(InvalidArgumentError);

@@ -5,7 +5,7 @@
  *
  * Calls reject with `BackendError` when there is no connection within `connectTimeoutMs` or the server refuses, with
  * `LayoutConflictError` where something else is kept under that name, with `InvalidArgumentError` for a text that is not a
- * string, is empty or has more than 65,536 bytes, and with `ProviderClosedError`.
+ * string, is empty, is no well-formed Unicode or has more than 65,536 bytes, and with `ProviderClosedError`.
  */
 export interface SharedRecord {
   /** The name as it was given to the provider. */

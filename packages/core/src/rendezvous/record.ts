@@ -36,6 +36,12 @@ function checkText(what: string, text: unknown): void {
   if (typeof text !== "string" || text === "") {
     throw new InvalidArgumentError(`${what} must be a text that is not empty; got ${show(text)}`);
   }
+  // Half of a surrogate pair has no bytes of its own: the text that is read would be another one.
+  if (/\p{Surrogate}/u.test(text)) {
+    throw new InvalidArgumentError(
+      `${what} must be well-formed Unicode; ${show(text)} has half of a surrogate pair`,
+    );
+  }
   const bytes = Buffer.byteLength(text);
   if (bytes > mostBytes) {
     throw new InvalidArgumentError(`${what} has ${bytes} bytes; a record has ${mostBytes} at most`);

@@ -69,7 +69,8 @@ function textOf(path: string, found: Pick<FoundNode, "data"> | null): string | n
   const data = found?.data ?? null;
   if (data === null || data.length === 0) return null;
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(data);
+    // `ignoreBOM` keeps a byte order mark, which is a character of the text. Without it the decoder takes the mark away.
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data);
   } catch (cause) {
     throw new LayoutConflictError(`the data of ${path} is no text`, { cause, backend: "zookeeper" });
   }

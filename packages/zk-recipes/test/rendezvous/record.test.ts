@@ -1,3 +1,4 @@
+import { InvalidArgumentError } from "@holdfast/core";
 import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
@@ -20,6 +21,21 @@ function cutAt(op: "setData" | "create2", when: "before" | "applied", work: () =
   server.faults.on({ op: "connect" }, { do: "run", call: work });
 }
 const write = (text: string) => () => void server.operator.setData(path, Buffer.from(text));
+
+test("a record keeps a byte order mark at the start of its text, so that the text can be replaced again", async () => {
+  const record = locks.record(path);
+  const text = "\ufeffv7";
+  expect(await record.replace(null, text)).toBe(true);
+  expect(await record.read()).toBe(text);
+  expect(await record.replace(text, "v8")).toBe(true);
+});
+
+test("a record refuses a text with half of a surrogate pair, which would be read as another text", async () => {
+  const half = "🐙".slice(0, 1);
+  await expect(locks.record(path).replace(null, half)).rejects.toBeInstanceOf(InvalidArgumentError);
+  await expect(locks.record(path).replace(half, "v7")).rejects.toBeInstanceOf(InvalidArgumentError);
+  expect(server.operator.exists(path)).toBeNull();
+});
 
 describe("a replace of a record whose answer was lost", () => {
   test("is true where its text is there", async () => {
