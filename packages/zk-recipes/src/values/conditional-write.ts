@@ -70,11 +70,21 @@ export async function absentSince(
 }
 
 /**
- * Throws `LayoutConflictError` for a node that looks like a container, as parents of locks are. ZooKeeper deletes a
- * container together with its data, some time after its last child. No server says whether a node is a container. So a
- * node counts as a container if it has no data, was never written, and has or had children.
+ * Throws `LayoutConflictError` for a node that goes by itself: one with an owner, such as that of a naive mutex or of a
+ * member, and one that looks like a container, as parents of locks are. ZooKeeper deletes a container together with its
+ * data, some time after its last child. No server says whether a node is a container. So a node counts as a container if
+ * it has no data, was never written, and has or had children.
  */
-export function checkLasting({ lockName, path }: CallInfo, { dataLength, version, cversion }: Stat): void {
+export function checkLasting(
+  { lockName, path }: CallInfo,
+  { dataLength, version, cversion, ephemeralOwner }: Stat,
+): void {
+  if (ephemeralOwner !== 0n) {
+    throw new LayoutConflictError(
+      `${path} is ephemeral, as the node of a naive mutex or of a member is, and goes with its owner. Choose another name`,
+      { lockName, backend: "zookeeper" },
+    );
+  }
   if (dataLength > 0 || version !== 0 || cversion === 0) return;
   throw new LayoutConflictError(
     `${path} has or had children and was never written: it was made as the parent of a lock, and ZooKeeper deletes such a node once it has no children, whatever was written into it. Choose another name; if it is a node that stays, write something into it first`,

@@ -25,6 +25,13 @@ const writes: Record<string, () => Promise<unknown>> = {
   },
 };
 
+test("shut() of a barrier on the node of a naive mutex, whose release would open it, is a layout conflict", async () => {
+  const held = await locks.naiveMutex("jobs").acquire();
+  await expect(locks.barrier("jobs").shut()).rejects.toBeInstanceOf(LayoutConflictError);
+  await held.release();
+  await locks.barrier("jobs").shut();
+});
+
 describe.each(Object.keys(writes))("%s", (what) => {
   const write = () => (writes[what] as () => Promise<unknown>)();
 
