@@ -119,6 +119,9 @@ export interface LeadershipHandle<Token extends AnyToken = AnyToken> extends Loc
    * `LockLostError` when the term is lost before or during the call, with `UnsupportedError` where the backend shows no
    * labels, and with `InvalidArgumentError` for a label that is no string. After a retryable `BackendError` the label may or
    * may not have changed.
+   *
+   * On ZooKeeper a request to resign is written in the place of the label. So a label that is written right after it, before
+   * the leader has read it, replaces it: `requestRevoke()` is then to be made again.
    */
   announce(label: string): Promise<void>;
 }
