@@ -100,8 +100,9 @@ export function doubleBarrierModel(
   } else if (args.action !== "read") {
     space.score(keys.members, args.member, space.nowMs + args.aliveMs);
     if (members().size >= args.parties && space.type(keys.full) === "none") space.set(keys.full, "1");
-    space.expire(keys.full, 10 * args.aliveMs);
-    space.expire(keys.members, 10 * args.aliveMs);
+    const keepMs = Math.max(10 * args.aliveMs, space.pttl(keys.members));
+    space.expire(keys.full, keepMs);
+    space.expire(keys.members, keepMs);
   }
   if (swept !== first || seen() !== swept) space.publish(args.changes, "1");
   return {

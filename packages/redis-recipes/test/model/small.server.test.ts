@@ -174,7 +174,7 @@ test(
         action: dice.of(["enter", "enter", "stay", "leave", "read"] as const),
         member: dice.of(members),
         parties: 3,
-        aliveMs: hours(2),
+        aliveMs: hours(2 + dice.below(2)),
         notAfterMs: dice.of([null, null, null, 1]),
         changes: ourChannels.doubleBarrier("orders"),
       };

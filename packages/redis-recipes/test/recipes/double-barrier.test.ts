@@ -50,3 +50,21 @@ test("a member that has passed and is cut off is lost before the others go on wi
   // The near member waited for the far one, from which it could not hear.
   expect(scene.runtime.nowMs() - cutMs).toBeGreaterThan(2_000);
 });
+
+test("a member with a short alive window does not pass the exit alone while one with a long window is in", async () => {
+  const scene = new Scene();
+  const [near, far] = [scene.client(), scene.client({ heartbeatMs: 40_000, aliveMs: 140_000 })];
+  const pass = ({ provider }: SimulatedClient) =>
+    provider.doubleBarrier("round", 2).enter({ waitMs: 10_000 });
+  const [here, away] = await scene.settle(Promise.all([pass(near), pass(far)]));
+  await scene.runtime.advance(2_000);
+  let wentOn = false;
+  const left = here.leave({ waitMs: 300_000 }).then(() => {
+    wentOn = true;
+  });
+  // This is longer than ten short windows, and shorter than the long one.
+  await scene.runtime.advance(60_000);
+  expect({ wentOn, lost: away.lost.aborted }).toEqual({ wentOn: false, lost: false });
+  await scene.settle(Promise.all([left, away.leave({ waitMs: 10_000 })]));
+  expect(wentOn).toBe(true);
+});

@@ -29,7 +29,7 @@ export interface DoubleBarrierAnswer {
  *
  * Keys: full, members. Arguments: action, member, parties, alive window ms, not after (us, 0 for none), channel of changes.
  * Answer: status, server time, whether full, members, publish error. Both keys expire ten alive windows after the last `enter` or
- * `stay`. Redisson has no double barrier.
+ * `stay`. No request shortens their time, since other members may have longer windows. Redisson has no double barrier.
  */
 export const doubleBarrier: CallScript<DoubleBarrierArgs, DoubleBarrierAnswer> = {
   name: "double-barrier",
@@ -52,8 +52,9 @@ elseif action == 'enter' or action == 'stay' then
     redis.call('SET', KEYS[1], '1')
     changed = true
   end
-  redis.call('PEXPIRE', KEYS[1], 10 * aliveMs)
-  redis.call('PEXPIRE', KEYS[2], 10 * aliveMs)
+  local keepMs = math.max(10 * aliveMs, redis.call('PTTL', KEYS[2]))
+  redis.call('PEXPIRE', KEYS[1], keepMs)
+  redis.call('PEXPIRE', KEYS[2], keepMs)
 end
 if changed then say('PUBLISH', ARGV[6], '1') end
 local members = redis.call('ZRANGE', KEYS[2], 0, -1)
