@@ -97,7 +97,7 @@ export class PermitModel extends Wire<PermitKeys> {
     let changed = false;
     if (args.limit !== null && (was === null || (!args.onlyIfUnset && free + held !== args.limit))) {
       changed = true;
-      free = was === null ? args.limit : args.limit - held;
+      free = args.limit - held;
       addTo(space, keys.permits, free - (was ?? 0));
       this.#tell(args, args.limit);
     }

@@ -385,6 +385,25 @@ test("a limit gives a thousand permits back that are over, and counts the others
   expect(answer).toMatchObject({ status: "counted", changed: true, free: 1_500, held: 500 });
 });
 
+test("setting the number of permits where only the number is lost counts the held ones towards it", async () => {
+  const permit = permitKeys(name);
+  const publishing = { publish: "none" as const, channel: "" };
+  const taken = {
+    ids: ["0a", "0b", "0c"].map((id) => id.repeat(16)),
+    leaseMs: 30_000,
+    limit: 5,
+    notAfterMs: null,
+    tokenTtlMs: 0,
+    floor: 0n,
+  };
+  await on.server.run(permitTake, permitKeyList(permit), permitTake.args({ ...taken, ...publishing }));
+  await on.server.redis.del(permit.permits);
+  const args = permitSet.args({ limit: 5, onlyIfUnset: false, notAfterMs: null, ...publishing });
+  const answer = await on.server.run(permitSet, permitKeyList(permit), args);
+  expect(answer).toMatchObject({ status: "counted", changed: true, free: 2, held: 3 });
+  expect(await on.server.redis.get(permit.permits)).toBe("2");
+});
+
 test("a picture of permits shows ids and the time they have left", async () => {
   const permit = permitKeys(name);
   const take = (id: string, leaseMs: number | null) =>

@@ -45,9 +45,10 @@ const readSet = answerReader<PermitSetAnswer>("permit-set", {
  * Keys: permits, grants, token. Arguments: how many in all (empty to look only), whether only where none is set, how to publish, Redisson's channel,
  * not after (us, 0 for none). Answer: counted (whether changed, free, held, publish error) / late / conflict; server time in each.
  *
- * As Redisson's `setPermits` and `trySetPermits`: the number is set where it is missing, otherwise the difference is added to the
- * free permits; the number of all permits is published. Expired permits are given back first, at most 1,000 of them, so that no
- * call blocks the server. The others count as held, and the number of all permits is the same.
+ * As Redisson's `setPermits` and `trySetPermits`: the difference is added to the free permits, and the number of all permits is
+ * published. Unlike Redisson's: where the number is missing while permits are held, those count towards the wanted number, so
+ * that no more than this number is ever held. Expired permits are given back first, at most 1,000 of them, so that no call blocks
+ * the server. The others count as held, and the number of all permits is the same.
  */
 export const permitSet: CallScript<PermitSetArgs, PermitSetAnswer> = {
   name: "permit-set",
@@ -63,15 +64,11 @@ local was = redis.call('GET', k.permits)
 local now, changed = tonumber(was or '0'), 0
 if ARGV[1] ~= '' and (not was or ARGV[2] == '0') then
   local wanted = tonumber(ARGV[1])
-  if not was then
-    now = wanted
-    redis.call('SET', k.permits, string.format('%.0f', now))
+  if not was or now + held ~= wanted then
+    now = redis.call('INCRBY', k.permits, wanted - held - now)
     changed = 1
-  elseif now + held ~= wanted then
-    now = redis.call('INCRBY', k.permits, wanted - now - held)
-    changed = 1
+    tellPermits(ARGV[3], ARGV[4], wanted)
   end
-  if changed == 1 then tellPermits(ARGV[3], ARGV[4], wanted) end
 end
 return {'counted', nowUs, changed, now, held, mute}
 `,
