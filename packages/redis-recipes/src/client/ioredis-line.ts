@@ -152,25 +152,22 @@ export class IoredisLine implements RedisLine {
     });
   }
 
-  async runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): Promise<readonly (Answer<R> | Error)[]> {
-    const answers: (Answer<R> | Error)[] = [];
+  runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): readonly Promise<Answer<R> | Error>[] {
+    const answers: Promise<Answer<R> | Error>[] = [];
     const groups = new Map<MasterNode, number[]>();
     runs.forEach(({ keys }, index) => {
       const node = this.#closed ? null : this.#topology.nodeOf(this.#slotOf(keys));
-      if (node === null) answers[index] = this.#closed ? this.#closedError() : this.#noNode();
+      if (node === null)
+        answers[index] = Promise.resolve(this.#closed ? this.#closedError() : this.#noNode());
       else groups.set(node, [...(groups.get(node) ?? []), index]);
     });
-    const flights = [...groups].map(async ([node, indexes]) => {
+    for (const [node, indexes] of groups) {
       const group = indexes.map((index) => ({ script, ...(runs[index] as ScriptCall), asking: false }));
-      const results = await node.runAll(group);
-      const settled = results.map(async (result, place) => {
-        const run = group[place] as ScriptRun;
-        const last = isRedirected(result.outcome) ? await this.#redirect(run, result, undefined, 1) : result;
-        answers[indexes[place] as number] = this.#answerOrError(script, last);
+      const results = node.runAll(group);
+      indexes.forEach((index, place) => {
+        answers[index] = this.#answerOfFlight(script, group[place] as ScriptRun, results, place);
       });
-      await Promise.all(settled);
-    });
-    await Promise.all(flights);
+    }
     return answers;
   }
 
@@ -290,9 +287,16 @@ export class IoredisLine implements RedisLine {
     return askedBy === undefined ? answer : { ...answer, askedBy };
   }
 
-  #answerOrError<R>(script: Script<R>, result: RunResult): Answer<R> | Error {
+  async #answerOfFlight<R>(
+    script: Script<R>,
+    run: ScriptRun,
+    results: Promise<readonly RunResult[]>,
+    place: number,
+  ): Promise<Answer<R> | Error> {
+    const result = (await results)[place] as RunResult;
+    const last = isRedirected(result.outcome) ? await this.#redirect(run, result, undefined, 1) : result;
     try {
-      return this.#answer(script, result);
+      return this.#answer(script, last);
     } catch (error) {
       return error as Error;
     }

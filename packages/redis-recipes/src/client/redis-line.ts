@@ -75,8 +75,11 @@ export interface RedisLine extends BackendLink {
     options?: RunOptions,
   ): Promise<Answer<R>>;
 
-  /** Runs one script many times at once, in one flight for each node. The answers are in the order of `runs`. Never rejects. */
-  runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): Promise<readonly (Answer<R> | Error)[]>;
+  /**
+   * Runs one script many times at once, in one flight for each node. There is one answer for each run, in their order. No answer
+   * waits for another node, which may be slow or silent. Never rejects.
+   */
+  runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): readonly Promise<Answer<R> | Error>[];
 
   /** The slot of a key; `null` unless this is a cluster. */
   slotOf(key: string): number | null;

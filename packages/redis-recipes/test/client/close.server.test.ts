@@ -37,7 +37,7 @@ describe("close", () => {
     await settled(before);
     expect(await server.command("GET", key)).toBe("1");
     await expect(line.run(increment, [key], [])).rejects.toBeInstanceOf(ProviderClosedError);
-    expect(await line.runAll(increment, [{ keys: [key], args: [] }])).toMatchObject([
+    expect(await Promise.all(line.runAll(increment, [{ keys: [key], args: [] }]))).toMatchObject([
       { code: "HF_PROVIDER_CLOSED" },
     ]);
     await expect(line.whenConnected()).rejects.toBeInstanceOf(ProviderClosedError);

@@ -71,16 +71,30 @@ test("sends many runs in one flight for each master", async () => {
   const spread = await names();
   const keys = spread.flatMap((name) => Array.from({ length: 10 }, (_, index) => `{${name}}:${index}`));
   for (const node of cluster.nodes) cluster.proxyOf(node).reset();
-  const answers = await line.runAll(
-    increment,
-    keys.map((key) => ({ keys: [key], args: [] })),
-  );
+  const runs = keys.map((key) => ({ keys: [key], args: [] }));
+  const answers = await Promise.all(line.runAll(increment, runs));
   for (const answer of answers) expect(answer).toMatchObject({ reply: 1 });
   const flights = await Promise.all(
     spread.map(async (name) => cluster.proxyOf(await cluster.nodeOfKey(name)).counts()),
   );
   // Only EVAL is counted: the regular refresh may add CLUSTER SLOTS.
   for (const { byName } of flights) expect(byName.EVAL).toBe(10);
+});
+
+test("the answer of one master does not wait for that of another, which is slow", async () => {
+  const { line } = open();
+  await line.whenConnected();
+  const [slow, well] = (await names()) as [string, string];
+  for (const key of [slow, well]) await line.run(increment, [key], []);
+  const held = cluster.proxyOf(await cluster.nodeOfKey(slow)).holdReply({ name: "EVALSHA" });
+  onTestFinished(() => held.release());
+  const runs = [slow, well].map((key) => ({ keys: [key], args: [] }));
+  const [late, soon] = line.runAll(increment, runs);
+  await held.hit();
+  expect(await soon).toMatchObject({ reply: 2 });
+  // The slow master still answers in time: its own answer is not given up.
+  held.release();
+  expect(await late).toMatchObject({ reply: 2 });
 });
 
 test.each(["their own addresses", "those of natMap"])(
@@ -113,7 +127,9 @@ async function followsASlot(where: string): Promise<void> {
   // The answer is ASK: the key has moved already, the slot has not.
   const during = await line.run(increment, [key], []);
   expect(during).toMatchObject({ reply: 2, runId: await to.runId() });
-  expect(await line.runAll(increment, [{ keys: [key], args: [] }])).toMatchObject([{ reply: 3 }]);
+  expect(await Promise.all(line.runAll(increment, [{ keys: [key], args: [] }]))).toMatchObject([
+    { reply: 3 },
+  ]);
   await move.finish();
   // The answer is MOVED: by the client's map, the slot is still at the old server.
   expect(await line.run(increment, [key], [])).toMatchObject({ reply: 4, runId: await to.runId() });

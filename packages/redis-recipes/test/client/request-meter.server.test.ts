@@ -39,10 +39,8 @@ test("each script is reported once, by its name, and costs no command more", asy
   const key = freshName("one");
   await line.run(increment, [key], []);
   await line.run(increment, [key], []);
-  await line.runAll(increment, [
-    { keys: [key], args: [] },
-    { keys: [key], args: [] },
-  ]);
+  const run = { keys: [key], args: [] };
+  await Promise.all(line.runAll(increment, [run, run]));
   expect(told()).toEqual(Array.from({ length: 4 }, () => "test-increment ok"));
   expect(proxy.counts().byName).toMatchObject({ EVAL: 1, EVALSHA: 3 });
   expect(proxy.counts()).toMatchObject({ flights: 3, commands: 4 });

@@ -40,7 +40,7 @@ test("a script gets the run id of the server that executes it, also after the co
     expect(Math.abs(serverMs + performance.now() - sentMs - Date.now())).toBeLessThan(1_000);
     const alone = await line.run(identity, [freshName("x")], args);
     expect(alone.reply).toEqual({ told: runId, real: runId });
-    const [together] = await line.runAll(identity, [{ keys: [freshName("x")], args }]);
+    const [together] = await Promise.all(line.runAll(identity, [{ keys: [freshName("x")], args }]));
     expect(together).toMatchObject({ reply: { told: runId, real: runId } });
   }
   expect(args).toEqual(["first", ""]);

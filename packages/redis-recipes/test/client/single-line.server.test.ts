@@ -176,7 +176,7 @@ describe("running scripts", () => {
     const key = freshName("many");
     proxy.reset();
     const runs = Array.from({ length: 100 }, (_, index) => ({ keys: [index === 50 ? text : key], args: [] }));
-    const answers = await line.runAll(increment, runs);
+    const answers = await Promise.all(line.runAll(increment, runs));
     expect(proxy.counts()).toMatchObject({ flights: 1, commands: 100 });
     expect(answers[50]).toBeInstanceOf(ReplyError);
     expect(answers[99]).toMatchObject({ reply: 99 });
@@ -194,10 +194,8 @@ describe("running scripts", () => {
       Array.from({ length: 20 }, (_, index) => index + 3),
     );
     await server.flushScripts();
-    const answers = await line.runAll(
-      increment,
-      Array.from({ length: 5 }, () => ({ keys: [key], args: [] })),
-    );
+    const runs = Array.from({ length: 5 }, () => ({ keys: [key], args: [] }));
+    const answers = await Promise.all(line.runAll(increment, runs));
     expect(answers.filter((each) => each instanceof Error)).toEqual([]);
     expect(await server.command("GET", key)).toBe("27");
   });
@@ -266,10 +264,8 @@ describe("what is known of a command whose connection broke", () => {
     const key = freshName("batch");
     await line.run(increment, [key], []);
     proxy.dropReply({ name: "EVALSHA", nth: 3 });
-    const answers = await line.runAll(
-      increment,
-      Array.from({ length: 5 }, () => ({ keys: [key], args: [] })),
-    );
+    const runs = Array.from({ length: 5 }, () => ({ keys: [key], args: [] }));
+    const answers = await Promise.all(line.runAll(increment, runs));
     expect(answers.slice(0, 2)).toMatchObject([{ reply: 2 }, { reply: 3 }]);
     for (const answer of answers.slice(2)) expect(answer).toBeInstanceOf(OutcomeUnknownError);
   });
@@ -283,7 +279,7 @@ describe("what is known of a command whose connection broke", () => {
     const { error } = await settled(line.run(increment, [key], []));
     expect(error).toBeInstanceOf(NotSentError);
     expect(error).toMatchObject({ retryable: true, backend: "redis" });
-    expect(await line.runAll(increment, [{ keys: [key], args: [] }])).toMatchObject([
+    expect(await Promise.all(line.runAll(increment, [{ keys: [key], args: [] }]))).toMatchObject([
       { name: "NotSentError" },
     ]);
     await proxy.setMode("ok");

@@ -25,15 +25,13 @@ function batches(
   const told = { sentMs: 0, answeredMs: 0, runId: "run" };
   const line = {
     slotOf: () => null,
-    runAll: async (_script: unknown, runs: readonly ScriptCall[]) => {
-      const answers = runs.map(({ args }) => {
+    runAll: (_script: unknown, runs: readonly ScriptCall[]) =>
+      runs.map(async ({ args }) => {
         calls.push(args.map(String));
+        await late;
         if (args.includes("bad")) return new ReplyShapeError("echo", "no token", args);
         return { ...told, reply: args.map((each) => ({ serverMs: 7, said: String(each) })) };
-      });
-      await late;
-      return answers;
-    },
+      }),
   };
   const noteClock = (serverMs: number): void => void noted.push(serverMs);
   const context = { settings, publish: "publish", notAfterMs: () => null, noteClock } as const;
@@ -89,4 +87,31 @@ test("answers that come together are handed out in several turns of the event lo
   }
   expect(Math.max(...turns)).toBeLessThanOrEqual(1_000);
   expect(await Promise.all(all)).toEqual(entries);
+});
+
+test("an entry is answered at once although an entry of the same flight, at another master, is not", async () => {
+  const line = {
+    slotOf: (key: string) => Number(key),
+    runAll: (_script: unknown, runs: readonly ScriptCall[]) =>
+      runs.map(({ keys, args }) => {
+        const reply = args.map((each) => ({ serverMs: 7, said: String(each) }));
+        const answer = { sentMs: 0, answeredMs: 0, runId: "run", reply };
+        return keys.includes("1") ? new Promise(() => {}) : Promise.resolve(answer);
+      }),
+  };
+  const context = { settings, publish: "publish", notAfterMs: () => null, noteClock: () => {} } as const;
+  const asked = new Batches({
+    ...context,
+    line: line as unknown as RedisLine,
+    runtime: simulatedRuntime(1),
+  });
+  const answered: string[] = [];
+  for (const [key, entry] of [
+    ["1", "slow"],
+    ["2", "well"],
+  ] as const) {
+    void asked.ask(kind, [key], entry).then(({ reply }) => answered.push(reply.said));
+  }
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  expect(answered).toEqual(["well"]);
 });

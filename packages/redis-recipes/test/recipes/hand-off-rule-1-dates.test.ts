@@ -186,12 +186,12 @@ test("rule 1: a waiter whose heartbeats are late at a node of another clock asks
   await scene.queue(waiter);
   let asked = 0;
   // Plays a slot that is on its way to that node: the clock of the master that is asked shows nothing of the node's clock.
-  vi.spyOn(waiter.line, "runAll").mockImplementation(async () => {
+  vi.spyOn(waiter.line, "runAll").mockImplementation(() => {
     asked++;
     const sentMs = waiter.runtime.nowMs();
-    await waiter.pass(1);
     const late = { status: "late", serverMs: sentMs + 5_000 };
-    return [{ reply: [late], sentMs, answeredMs: sentMs + 1, runId: "b".repeat(40) }] as never;
+    const answer = { reply: [late], sentMs, answeredMs: sentMs + 1, runId: "b".repeat(40) };
+    return [waiter.pass(1).then(() => answer as never)];
   });
   await scene.runtime.advance(5_000);
   expect(asked).toBeGreaterThan(3);

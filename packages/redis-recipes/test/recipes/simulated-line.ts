@@ -223,11 +223,13 @@ export class SimulatedLine implements RedisLine {
     return this.#noteHeard(await this.#send(script, keys, args.flat(), wait?.replicas ?? 0));
   }
 
-  async runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): Promise<readonly (Answer<R> | Error)[]> {
-    const answers = await Promise.all(
-      runs.map(({ keys, args }) => this.#send(script, keys, args.flat(), 0).catch((error: Error) => error)),
+  runAll<R>(script: Script<R>, runs: readonly ScriptCall[]): readonly Promise<Answer<R> | Error>[] {
+    return runs.map(({ keys, args }) =>
+      this.#send(script, keys, args.flat(), 0).then(
+        (heard) => this.#noteHeard(heard),
+        (error: Error) => error,
+      ),
     );
-    return answers.map((each) => (each instanceof Error ? each : this.#noteHeard(each)));
   }
 
   async close(): Promise<void> {

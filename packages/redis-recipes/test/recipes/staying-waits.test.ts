@@ -13,8 +13,8 @@ test.each([1, 200, 1_504, 3_200])(
     const looksOf = new Map<string, Set<string>>();
     const line = {
       slotOf: () => null,
-      runAll: async (_script: unknown, runs: readonly Run[]) =>
-        runs.map(({ args }) => {
+      runAll: (_script: unknown, runs: readonly Run[]) =>
+        runs.map(async ({ args }) => {
           const [, look, many, ...owners] = args as [number, string, number, ...string[]];
           expect(owners).toHaveLength(many);
           for (const owner of owners) looksOf.set(owner, (looksOf.get(owner) ?? new Set()).add(look));

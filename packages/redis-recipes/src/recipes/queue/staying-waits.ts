@@ -30,7 +30,7 @@ export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiti
   const { line, runtime, settings } = requests;
   const periodMs = stayMs(settings);
   const slotOf = ({ wait }: T): number | null => line.slotOf(wait.lock.key);
-  const turn = async (all: readonly T[]): Promise<void> => {
+  const turn = (all: readonly T[]): void => {
     const queued = all.filter(({ wait }) => wait.queued);
     // Choose by the time: each waiter has one turn in each period, whichever waiters share it, so every waiter gets every look.
     const look = looks[Math.floor(runtime.nowMs() / periodMs) % looks.length] as StayLook;
@@ -42,10 +42,10 @@ export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiti
         entries: groups.map((group) => ({ look, owners: group.map(({ wait }) => wait.owner) })),
       }),
     }));
-    const answers = await line.runAll<StayAnswer>(stay, runs);
-    calls.forEach((groups, index) => {
+    const answers = line.runAll<StayAnswer>(stay, runs);
+    calls.forEach(async (groups, index) => {
       const waiting = groups.flat();
-      const answer = answers[index];
+      const answer = await answers[index];
       if (answer === undefined || answer instanceof Error) {
         // A heartbeat of each waiter shows which of them the error concerns. Trouble in transport passes, and after a reconnect
         // all of them ask.
@@ -58,7 +58,7 @@ export function stayingRounds<T extends Staying>(requests: Requests, ask: (waiti
       });
     });
   };
-  return new Rounds({ runtime, periodMs, slotOf, turn: (all) => void turn(all) });
+  return new Rounds({ runtime, periodMs, slotOf, turn });
 }
 
 /** Groups waits by slot, and by lock within a call. */

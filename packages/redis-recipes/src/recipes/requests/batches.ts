@@ -144,23 +144,24 @@ export class Batches {
     if (nextMs < Infinity) this.#flushWithin(nextMs - nowMs);
     for (const [kind, chunks] of calls) {
       const flights = chunksOf(chunks, flightSize, () => 1);
-      inSlices(this.#context.runtime, flights, (flight) => void this.#send(kind, flight));
+      inSlices(this.#context.runtime, flights, (flight) => this.#send(kind, flight));
     }
   };
 
-  async #send(kind: AnyKind, chunks: readonly (readonly Item[])[]): Promise<void> {
+  #send(kind: AnyKind, chunks: readonly (readonly Item[])[]): void {
     const runs = chunks.map((chunk) => {
       const keys = chunk.flatMap((item) => item.keys);
       const entries = chunk.map((item) => item.entry);
       return { keys, args: kind.args(entries, keys, this.#context) };
     });
-    const answers = await this.#context.line.runAll(kind.script, runs);
-    chunks.forEach((chunk, index) => {
-      const answer = answers[index];
+    const answers = this.#context.line.runAll(kind.script, runs);
+    // Each answer is handed out as soon as it is there, so that a slow master does not delay the answers of the others.
+    chunks.forEach(async (chunk, index) => {
+      const answer = await answers[index];
       if (isOfSome(answer) && chunk.length > 1) {
         // Ask for each entry alone, so that the others do not fail too. Asking again does no harm.
         const alone = chunk.map((item) => [item]);
-        void this.#send(kind, alone);
+        this.#send(kind, alone);
         return;
       }
       if (answer === undefined || answer instanceof Error) {
