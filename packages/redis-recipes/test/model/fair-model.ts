@@ -118,7 +118,10 @@ export class FairModel extends Wire<FairKeys> {
       holder: found.state === "held" ? found.holder : "",
       lastToken: token,
     };
-    if (!ask.mayWait) return { status: "busy", ...refused };
+    if (!ask.mayWait) {
+      this.tellKeeper(refused.holder);
+      return { status: "busy", ...refused };
+    }
     if (ask.queued) {
       this.#raise(ask.owner, ask.waitMs);
     } else {
@@ -132,6 +135,7 @@ export class FairModel extends Wire<FairKeys> {
     }
     if (space.pttl(keys.alive) < 9 * ask.aliveMs) space.expire(keys.alive, 10 * ask.aliveMs);
     const position = Math.min(farPlace, space.list(keys.queue).indexOf(ask.owner));
+    if (position === 0 || !ask.queued) this.tellKeeper(refused.holder);
     return { status: "queued", ...refused, position, appended: !ask.queued };
   }
 

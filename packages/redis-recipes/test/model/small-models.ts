@@ -24,6 +24,7 @@ export class SpinModel extends Wire<Pick<MutexKeys, "lock" | "token">> {
     if (found.state === "held") {
       const pttlMs = space.pttl(keys.lock);
       if (found.holder === args.owner) return { status: "granted", serverMs, token, pttlMs };
+      this.tellKeeper(found.holder);
       return { status: "busy", serverMs, holderPttlMs: pttlMs, holder: found.holder, lastToken: token };
     }
     space.hset(keys.lock, args.owner, "1");

@@ -132,6 +132,19 @@ describe("a mutex that is kept on Redis", () => {
     }
   });
 
+  test("is given back when a fair lock of the same name is tried, so that the next try has it", async () => {
+    const scene = new Scene();
+    const client = keeper(scene);
+    const other = scene.client();
+    await keep(scene, client);
+    const reasons = endings(client);
+    expect(await scene.settle(other.fairMutex(lockName).tryAcquire())).toBeNull();
+    await scene.runtime.advance(10);
+    expect(reasons).toEqual(["wanted"]);
+    const handle = await scene.settle(other.fairMutex(lockName).tryAcquire());
+    expect(handle?.state).toBe("held");
+  });
+
   test("goes to a contender whose first message was lost, by its next heartbeat", async () => {
     const scene = new Scene();
     const client = keeper(scene);

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { redissonChannels } from "../../src/layout/channels.js";
-import { mutexKeyList, mutexKeys } from "../../src/layout/keys.js";
+import { fairKeyList, fairKeys, mutexKeyList, mutexKeys } from "../../src/layout/keys.js";
+import { fairAcquire } from "../../src/scripts/fair/acquire.js";
 import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
 import { mostReserved, prove } from "../../src/scripts/mutex/prove.js";
+import { spinAcquire } from "../../src/scripts/spin/acquire.js";
 import { ourOwners, stage } from "../model/stage.js";
 
 const on = stage();
@@ -67,6 +69,27 @@ describe("what scripts do for locks that may be kept", () => {
       published: [expect.stringContaining('"wanted"')],
     });
     expect((await acquire(contender, { asksKeeper: true })).answer.status).toBe("busy");
+  });
+
+  test("a provider that may keep a mutex is told when a spin or fair lock of the same name is wanted, and no other is", async () => {
+    const asking = { owner: contender, leaseMs: 60_000, notAfterMs: null, tokenTtlMs: 0, floor: 0n };
+    const fair = { ...asking, aliveMs: 3_500, waitMs: 300_000 };
+    const fairList = fairKeyList(fairKeys(name));
+    const requests = [
+      ["busy", spinAcquire.lua, [keys.lock, keys.token], spinAcquire.args(asking)],
+      ["busy", fairAcquire.lua, fairList, fairAcquire.args({ ...fair, mayWait: false })],
+      ["queued", fairAcquire.lua, fairList, fairAcquire.args({ ...fair, mayWait: true })],
+    ] as const;
+    for (const holder of [plain, marked]) {
+      await on.server.redis.flushall();
+      await acquire(holder, {});
+      for (const [status, ...request] of requests) {
+        const { raw, after } = await on.server.step(...request);
+        expect((raw as readonly unknown[])[0]).toBe(status);
+        const wishes = holder === marked ? [expect.stringContaining('"wanted"')] : [];
+        expect(after.published.map(({ message }) => message)).toEqual(wishes);
+      }
+    }
   });
 
   test("a grant of a free lock comes with the token before its own, and only where that is asked for", async () => {

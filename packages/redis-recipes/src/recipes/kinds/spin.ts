@@ -26,8 +26,8 @@ const release = endsBy(spinRelease, "freed");
 const { queued: _queued, ...hash } = mutex;
 
 /**
- * Redisson's `RSpinLock`: the hash of the plain mutex, without sending or awaiting messages. For set-ups in which pub/sub does
- * not work.
+ * Redisson's `RSpinLock`: the hash of the plain mutex, without awaiting messages. For set-ups in which pub/sub does not work. The
+ * only message that it sends is the wish for a lock that may be kept.
  */
 export const spinMutex: FieldsKind = {
   ...hash,

@@ -1,4 +1,5 @@
 import { lists } from "./lists.js";
+import { keepers } from "./publish.js";
 import { farPlace, mostAlive } from "./waiters.js";
 
 /**
@@ -103,7 +104,8 @@ end
 
 /**
  * `stand(k, ask, head)` of the fair lock; see the `stand` of the mutex. `ask` also has `waitMs`, and `queued`, which is the
- * result of `stay`. `head`: the first entry of the queue after `sweep`.
+ * result of `stay`. `head`: the first entry of the queue after `sweep`. A provider that may keep the plain mutex of the same name
+ * is told that the lock is wanted, as by `stand` of the mutex. Needs `messages`.
  *
  * `stay(k, owner, aliveMs, whole)`: whether an owner is in the queue; if so, it counts as alive for `aliveMs` from now. `whole`
  * may be omitted, see `isQueued`.
@@ -139,8 +141,12 @@ local function stand(k, ask, head)
     put(k.lock, ask.owner, ask.grantMs)
     return {'granted', nowUs, nextToken(k.token, last, ask.tokenTtlMs), redis.call('PTTL', k.lock)}
   end
+  ${keepers}
   local pttl = redis.call('PTTL', k.lock)
-  if not ask.mayWait then return {'busy', nowUs, pttl, holder, string.format('%.0f', last)} end
+  if not ask.mayWait then
+    tellKeeper(k.lock, holder)
+    return {'busy', nowUs, pttl, holder, string.format('%.0f', last)}
+  end
   local place
   if ask.queued then
     place = raise(k, ask.owner, ask.waitMs, pttl)
@@ -154,6 +160,7 @@ local function stand(k, ask, head)
     place = placeOf(k.queue, ask.owner)
   end
   if redis.call('PTTL', k.alive) < 9 * ask.aliveMs then redis.call('PEXPIRE', k.alive, 10 * ask.aliveMs) end
+  if place == 0 or not ask.queued then tellKeeper(k.lock, holder) end
   return {'queued', nowUs, pttl, holder, string.format('%.0f', last), place, ask.queued and 0 or 1}
 end
 `;

@@ -1,5 +1,6 @@
 import { clock } from "../lua/clock.js";
 import { mutexState } from "../lua/mutex-state.js";
+import { keepers, messages } from "../lua/publish.js";
 import { token } from "../lua/token.js";
 import { type StandAnswer, standReader } from "../mutex/answers.js";
 import { type CallScript, notAfterUs } from "../script.js";
@@ -17,8 +18,8 @@ export interface SpinArgs {
  *
  * Keys: lock, token. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, token floor. Answer: as `mutex-acquire`, never queued.
  *
- * As Redisson's spin lock: it uses the hash of the plain mutex, and publishes and subscribes nothing. Like Redisson's, it passes
- * waiters of the plain mutex of the same name.
+ * As Redisson's spin lock: it uses the hash of the plain mutex, and passes waiters of the plain mutex of the same name. It
+ * subscribes nothing, and publishes nothing except to a provider of ours that may keep the lock, see `stand`.
  */
 export const spinAcquire: CallScript<SpinArgs, StandAnswer> = {
   name: "spin-acquire",
@@ -37,6 +38,8 @@ end
 if state == 'held' then
   local text, pttl = string.format('%.0f', last), redis.call('PTTL', KEYS[1])
   if holder == ARGV[1] then return {'granted', nowUs, text, pttl} end
+  ${messages}${keepers}
+  tellKeeper(KEYS[1], holder)
   return {'busy', nowUs, pttl, holder, text}
 end
 put(KEYS[1], ARGV[1], ARGV[2])
