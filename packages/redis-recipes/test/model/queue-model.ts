@@ -170,27 +170,8 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
     return { status: "conflict", serverMs: this.serverMs, found };
   }
 
-  /**
-   * The first waiter that is alive; dead ones before it are dropped. `alive: false`: after 1,000 dead waiters it is not known
-   * whether this one or any waiter behind it is alive. `aliveMs`: the window of the client that asks. The first waiter counts as
-   * alive for at most ten such windows, or for a minute if that is longer.
-   */
-  protected liveHead(aliveMs = Infinity): { owner: string; leaseMs: number; alive: boolean } | null {
-    const { space, keys } = this;
-    for (let dropped = 0; ; dropped++) {
-      const [first] = space.list(keys.waiters);
-      if (first === undefined) return null;
-      const [owner, lease] = first.split(" ") as [string, string];
-      const till = space.zset(keys.alive).get(owner) ?? 0;
-      if (dropped === 1_000) return { owner, leaseMs: Number(lease), alive: false };
-      if (till > space.nowMs) {
-        const mostMs = space.nowMs + Math.max(60_000, 10 * aliveMs);
-        if (till > mostMs) space.score(keys.alive, owner, mostMs);
-        return { owner, leaseMs: Number(lease), alive: true };
-      }
-      space.shift(keys.waiters);
-      space.unscore(keys.alive, owner);
-    }
+  protected liveHead(aliveMs = Infinity): Head | null {
+    return liveHeadOf(this.space, this.keys, aliveMs);
   }
 
   protected touch(aliveMs: number, always: boolean): void {
@@ -205,6 +186,36 @@ export abstract class QueueModel<K extends MutexKeys = MutexKeys> extends Wire<K
   }
 }
 
+interface Head {
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly alive: boolean;
+}
+
+type QueueKeys = Pick<MutexKeys, "waiters" | "alive">;
+
+/**
+ * The first waiter that is alive; dead ones before it are dropped. `alive: false`: after 1,000 dead waiters it is not known
+ * whether this one or any waiter behind it is alive. `aliveMs`: the window of the client that asks. The first waiter counts as
+ * alive for at most ten such windows, or for a minute if that is longer.
+ */
+function liveHeadOf(space: Keyspace, keys: QueueKeys, aliveMs = Infinity): Head | null {
+  for (let dropped = 0; ; dropped++) {
+    const [first] = space.list(keys.waiters);
+    if (first === undefined) return null;
+    const [owner, lease] = first.split(" ") as [string, string];
+    const till = space.zset(keys.alive).get(owner) ?? 0;
+    if (dropped === 1_000) return { owner, leaseMs: Number(lease), alive: false };
+    if (till > space.nowMs) {
+      const mostMs = space.nowMs + Math.max(60_000, 10 * aliveMs);
+      if (till > mostMs) space.score(keys.alive, owner, mostMs);
+      return { owner, leaseMs: Number(lease), alive: true };
+    }
+    space.shift(keys.waiters);
+    space.unscore(keys.alive, owner);
+  }
+}
+
 /** Waiters report that they are still there. `locks`: the keys of each entry. */
 export function stayModel(
   space: Keyspace,
@@ -212,17 +223,19 @@ export function stayModel(
   { aliveMs, entries }: StayArgs,
 ): StayAnswer {
   const stays = entries.flatMap(({ look, owners }, index) => {
-    const { lock, waiters, alive } = locks[index] as (typeof locks)[number];
-    const first = space.list(waiters)[0]?.split(" ")[0];
+    const { lock, ...queue } = locks[index] as (typeof locks)[number];
+    const { waiters, alive } = queue;
     const ending = space.pttl(waiters) < 5 * aliveMs;
     const whole = space.list(waiters).length === space.zset(alive).size;
     const leftMs = space.pttl(lock);
+    const there = new Set(owners.filter((owner) => space.zset(alive).has(owner)));
+    for (const owner of there) space.score(alive, owner, space.nowMs + aliveMs);
+    const endsSoon = look === "lock" && leftMs >= 0 && leftMs < aliveMs;
+    const first = look === "first" || endsSoon ? liveHeadOf(space, queue)?.owner : undefined;
     return owners.map((owner, place) => {
-      if (!space.zset(alive).has(owner)) return false;
-      space.score(alive, owner, space.nowMs + aliveMs);
+      if (!there.has(owner)) return false;
       if (look === "life") return whole && !(ending && place === 0);
-      if (look === "first") return owner !== first;
-      return leftMs !== -2 && (leftMs < 0 || leftMs >= aliveMs || owner !== first);
+      return owner !== first && !(look === "lock" && leftMs === -2);
     });
   });
   return { serverMs: space.nowUs / 1000, stays };
