@@ -70,7 +70,7 @@ export async function workerTestCommand(
   const folder = new SweptFolder("worker-test");
   const interrupt = onSignals(out);
   try {
-    const subject = await describe(commandProgram(command), join(folder.path, "about.log"));
+    const subject = await describe(commandProgram(command), join(folder.path, "about.log"), interrupt.signal);
     const { provides } = subject;
     out(`it provides ${JSON.stringify(provides)}`);
     const servers = values.servers ?? provides.servers[0];
