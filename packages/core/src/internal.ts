@@ -55,6 +55,6 @@ export { runInScope } from "./scopes/scope.js";
 export { scopeArguments } from "./scopes/scope-arguments.js";
 export { type Attempts, ConnectionWaiters, type VainWait } from "./signals/connection-waiters.js";
 export { LateSignal } from "./signals/late-signal.js";
-export { observeLatest, type Watched } from "./signals/observe-latest.js";
+export { type ObservedSource, observeLatest, type Watched } from "./signals/observe-latest.js";
 export { settledWithin } from "./signals/settled-within.js";
 export { SignalHub } from "./signals/signal-hub.js";

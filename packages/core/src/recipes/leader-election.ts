@@ -80,13 +80,13 @@ export class LeaderElectionView extends View implements LeaderElection {
     if (watch === undefined) {
       throw engine.unsupported(`observe is not supported by the backend ${engine.backend}`, name);
     }
-    return observeLatest(engine, {
+    return observeLatest(engine, () => ({
       subscribe: (changed) => watch.call(driver, kind, name, changed),
       read: () => this.leader(),
       same: (a, b) => a?.id === b?.id && a?.label === b?.label,
       signal: options.signal,
       name,
-    });
+    }));
   }
 
   async #look(options: InspectOptions): Promise<LockSnapshot> {

@@ -31,9 +31,11 @@ const readAgainMs: Millis = 1_000;
  * time, so a slow consumer sees the latest value and not every one. It waits until an outage is over. An abort of `signal`
  * ends it without an error, the end of the provider ends it with `ProviderClosedError`, and an error that is not retryable
  * ends it with that error.
+ *
+ * `source` is called for each iterator: two that shared one subscription would take the changes away from each other.
  */
-export function observeLatest<T>(engine: GrantEngine, source: ObservedSource<T>): AsyncIterable<T> {
-  return { [Symbol.asyncIterator]: () => new LatestValues(engine, source) };
+export function observeLatest<T>(engine: GrantEngine, source: () => ObservedSource<T>): AsyncIterable<T> {
+  return { [Symbol.asyncIterator]: () => new LatestValues(engine, source()) };
 }
 
 type Reading<T> = { readonly value: T } | { readonly error: unknown };

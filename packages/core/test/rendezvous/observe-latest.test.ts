@@ -51,7 +51,7 @@ function observed(signal?: AbortSignal) {
   const provider = memoryLocks();
   const source = new Source();
   const { subscribe, read, same } = source;
-  const values = observeLatest(engineOf(provider), { subscribe, read, same, signal, name: "x" });
+  const values = observeLatest(engineOf(provider), () => ({ subscribe, read, same, signal, name: "x" }));
   return { provider, source, values: values[Symbol.asyncIterator]() };
 }
 

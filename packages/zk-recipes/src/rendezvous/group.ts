@@ -37,13 +37,15 @@ export class GroupView implements GroupMembership {
     checkSignal("observe: signal", options.signal);
     const { engine } = this.#calls;
     if (engine.closed) throw engine.closedError(this.name);
-    const watch = new GroupWatch(this.#calls, this.name);
-    return observeLatest(engine, {
-      name: this.name,
-      signal: options.signal,
-      subscribe: (changed) => watch.subscribe(changed),
-      read: () => watch.read(),
-      same: sameMembers,
+    return observeLatest(engine, () => {
+      const watch = new GroupWatch(this.#calls, this.name);
+      return {
+        name: this.name,
+        signal: options.signal,
+        subscribe: (changed) => watch.subscribe(changed),
+        read: () => watch.read(),
+        same: sameMembers,
+      };
     });
   }
 

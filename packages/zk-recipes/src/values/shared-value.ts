@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "@holdfast/core";
-import { backendCall, checkSignal, observeLatest, show } from "@holdfast/core/internal";
+import { backendCall, checkSignal, type ObservedSource, observeLatest, show } from "@holdfast/core/internal";
 import type { ResponseOf, Stat } from "@holdfast/zk-protocol";
 import { decodeInt, encodeInt } from "../layout/numbers.js";
 import {
@@ -107,14 +107,19 @@ export class SharedValueView<T> implements SharedValue<T> {
     checkSignal("observe: signal", options.signal);
     const { engine } = this.#calls;
     if (engine.closed) throw engine.closedError(this.name);
+    return observeLatest(engine, () => this.#observed(options.signal));
+  }
+
+  /** What one iterator reads, with a watch of its own. */
+  #observed(signal: AbortSignal | undefined): ObservedSource<Versioned<T>> {
     const { sessions } = this.#calls;
     const node = new WatchedNode(this.#calls, this.name, this.#call.path);
     let newest = 0n;
     /** The session on which a write older than `newest` was read again behind a `sync`. */
     let synced: SessionContext | null = null;
-    return observeLatest(engine, {
+    return {
       name: this.name,
-      signal: options.signal,
+      signal,
       subscribe: (changed) => node.subscribe(changed),
       read: async () => {
         for (;;) {
@@ -133,7 +138,7 @@ export class SharedValueView<T> implements SharedValue<T> {
         }
       },
       same: (last, now) => now.version === last.version,
-    });
+    };
   }
 
   #versioned({ data, stat }: FoundNode): Versioned<T> {

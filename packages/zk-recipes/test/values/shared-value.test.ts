@@ -68,3 +68,16 @@ test("an observer of a value takes no older write for a change where its server 
   expect(lagging).toHaveBeenCalledTimes(2);
   await observer.return?.();
 });
+
+test("two loops over one observed value both see each change", async () => {
+  const count = (await connected()).sharedCount("/n", 1);
+  const observed = count.observe();
+  const loops = [observed[Symbol.asyncIterator](), observed[Symbol.asyncIterator]()];
+  for (const each of loops) expect((await each.next()).value).toMatchObject({ value: 1 });
+  for (const value of [2, 3]) {
+    const next = loops.map((each) => each.next());
+    await count.set(value);
+    for (const each of next) expect((await each).value).toMatchObject({ value });
+  }
+  for (const each of loops) await each.return?.();
+});
