@@ -42,6 +42,8 @@ export class GateNode implements Watched<FoundNode | null> {
     const sure = this.#sawShutOn === context && context === this.#calls.sessions.context;
     if (this.#isShut(found) || sure) return found;
     const synced = await this.#calls.readSynced(this.#call);
-    return this.#isShut(synced) ? await this.#node.read() : found;
+    // The next look sets the watch again. It is no surer than the first one: the session may end under it, and the server
+    // of the next session may lag.
+    return this.#isShut(synced) ? await this.read() : found;
   }
 }
