@@ -27,3 +27,43 @@ test("two loops over one observed group both see each change", async () => {
   }
   for (const each of loops) await each.return?.();
 });
+
+test("an observer of a group reads only members that are new or have changed", async () => {
+  server.operator.create("/g");
+  for (let n = 10; n < 60; n++) server.operator.create(`/g/m${n}`, { data: Buffer.from("old") });
+  const members = locks.groupMembership("/g").observe()[Symbol.asyncIterator]();
+  expect((await members.next()).value).toHaveLength(50);
+  const reads = server.faults.on(
+    { op: "getData", path: /^\/g\//, times: Number.POSITIVE_INFINITY },
+    { do: "run", call: () => {} },
+  );
+  const changes: [() => unknown, string, number][] = [
+    [() => server.operator.create("/g/m60", { data: Buffer.from("came") }), "m60 came", 51],
+    [() => server.operator.setData("/g/m10", Buffer.from("new")), "m10 new", 51],
+    [() => server.operator.delete("/g/m11"), "m12 old", 50],
+  ];
+  for (const [change, shown, count] of changes) {
+    const next = members.next();
+    change();
+    const found: readonly GroupMember[] = (await next).value;
+    expect(found.map(({ id, data }) => `${id} ${Buffer.from(data)}`)).toContain(shown);
+    expect(found).toHaveLength(count);
+  }
+  expect(reads.hits.map(({ paths }) => paths[0])).toEqual(["/g/m60", "/g/m10"]);
+  await members.return?.();
+});
+
+test("an observer of a group whose session ends reads all members anew, and hears of what comes after that", async () => {
+  server.operator.create("/g");
+  server.operator.create("/g/a", { data: Buffer.from("old") });
+  const members = locks.groupMembership("/g").observe()[Symbol.asyncIterator]();
+  expect((await members.next()).value).toHaveLength(1);
+  for (const { id } of server.sessions()) server.expireSession(id);
+  for (const text of ["new", "newer"]) {
+    const next = members.next();
+    server.operator.setData("/g/a", Buffer.from(text));
+    const [member]: readonly GroupMember[] = (await next).value;
+    expect(Buffer.from(member?.data ?? []).toString()).toBe(text);
+  }
+  await members.return?.();
+});
