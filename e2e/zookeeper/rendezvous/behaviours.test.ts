@@ -156,7 +156,7 @@ for (const { kind, start } of servers) {
         async () => (await operator.request("getChildren2", { path, watch: false })).children.length === 1,
         { what: "the first member" },
       );
-      const held = link.holdReply({ op: "create2", path: `${path}/ready` });
+      const held = link.holdReply({ op: "multi" });
       const entering = locks.doubleBarrier(path, 2).enter({ waitMs: 400 });
       const first = await waiting;
       const startedMs = performance.now();

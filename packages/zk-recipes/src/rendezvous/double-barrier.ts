@@ -9,6 +9,7 @@ import { Entrance } from "./entrance.js";
  * `ready`, made by each member that sees the last member come. It differs from Curator in these points:
  *
  * - No member passes only because it was woken, as in released versions of Curator up to 5.9.0: it looks again.
+ * - A member that gives up and the last member that comes exclude each other: see `Entrance`.
  * - A `ready` that a crashed round has left behind lets no member pass, and the next full round replaces it. It counts as
  *   long as one member that was there before it is still there.
  * - A member waits through breaks of contact. If its session ends before it has passed, it enters again under the same
@@ -34,11 +35,8 @@ export class ZooKeeperDoubleBarrier implements DoubleBarrierStore {
     try {
       await awaitValue(calls.engine, bounds, entrance, (full) => full);
     } catch (error) {
-      // Once we have begun to let the others start there is no way back, because they count on us.
-      if (calls.engine.closed || !(await entrance.opened())) {
-        await entrance.withdraw();
-        throw error;
-      }
+      // Once the round has begun there is no way back, because the others count on us.
+      if (!(await entrance.withdraw())) throw error;
     }
     return new ZooKeeperBarrierEntry(calls, this.#name, entrance.place());
   }

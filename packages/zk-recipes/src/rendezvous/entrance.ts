@@ -1,19 +1,28 @@
-import { takenBack, type Watched } from "@holdfast/core/internal";
+import { InvalidArgumentError, type Millis } from "@holdfast/core";
+import { settledWithin, takenBack, type Watched } from "@holdfast/core/internal";
 import {
+  baseName,
   CreateFlags,
+  encodeRequest,
   errorCodes,
   joinPath,
   type MultiOp,
+  maxRequestBytes,
   multiFailure,
   type ResponseOf,
   type Stat,
   ZooKeeperError,
 } from "@holdfast/zk-protocol";
 import type { OwnNode } from "../recipes/grant/own-node-watch.js";
-import { type CallInfo, outcomeOf, type RetryingRequests } from "../recipes/requests/retrying-requests.js";
-import { eviction } from "../recipes/session/failures.js";
+import {
+  type CallInfo,
+  orAbsent,
+  outcomeOf,
+  type RetryingRequests,
+} from "../recipes/requests/retrying-requests.js";
+import { eviction, isFinal } from "../recipes/session/failures.js";
 import type { SessionContext } from "../recipes/session-context.js";
-import { saysNodeExists } from "../session/errors.js";
+import { saysNodeExists, saysNoNode } from "../session/errors.js";
 import type { Outcome, WatchHandle } from "../session/types.js";
 import { isCondition } from "../values/conditional-write.js";
 import { anyOlder, membersOf, readyName } from "./round-nodes.js";
@@ -34,9 +43,22 @@ interface Look {
   readonly members: readonly string[];
 }
 
+/** What the transaction that begins a round may need besides its checks, in bytes. */
+const spareBytes = 65_536;
+
+/** How long a member that gives up waits for the answer to the create of its node. */
+const answeredWithinMs: Millis = 100;
+
 /**
  * The way into a double barrier. Each look makes an entry if there is none of ours, and finds out whether the round is
  * full. The last member to come makes `ready`, which wakes the others.
+ *
+ * A round begins with all members that it needs. The transaction that makes `ready` checks that the node of each of them
+ * is there and was never written. A member that gives up writes its own node first, and looks for `ready` behind that. If
+ * it finds one that is newer than its node, the round has begun, and the member is in it. Otherwise no transaction that
+ * counts it can be applied any more, and it deletes its node. `ready` itself is left alone: the members of released
+ * versions of Curator pass at any event about it. Nobody checks the count where a member of Curator, or of a version of
+ * ours before this one, makes `ready`.
  */
 export class Entrance implements Watched<boolean> {
   readonly #calls: RetryingRequests;
@@ -52,7 +74,8 @@ export class Entrance implements Watched<boolean> {
   #asked: SessionContext | null = null;
   #readyWatch: WatchHandle | null = null;
   #notOver: () => void = () => {};
-  #opening: Promise<boolean> | null = null;
+  /** Members whose nodes are there but were written: they are giving up and do not count. */
+  readonly #leaving = new Set<string>();
   /** The last look, under way or answered. */
   #looking: Promise<unknown> = Promise.resolve();
   #withdrawn = false;
@@ -64,6 +87,7 @@ export class Entrance implements Watched<boolean> {
     this.#data = data;
     this.#parent = calls.pathOf(name);
     this.#id = calls.runtime.randomId();
+    this.#checkParties();
   }
 
   get answered(): boolean {
@@ -86,36 +110,55 @@ export class Entrance implements Watched<boolean> {
   }
 
   /**
-   * Whether this member saw that the round is full, and made `ready` for the others. If the create was sent, this waits
-   * for its answer, but not through an outage. If it was not sent yet, it is not sent any more.
+   * Gives the place up. `true` when that is too late: the round has begun with this member, whose node stays. Otherwise no
+   * node is left behind. If the server answers, the node is gone when this resolves. If not, the node goes after the call
+   * has ended: after the reconnect, or with the session.
    */
-  async opened(): Promise<boolean> {
+  async withdraw(): Promise<boolean> {
     this.#withdrawn = true;
-    if (this.#opening === null) return false;
-    const { session } = this.place().context;
+    const context = this.#asked;
+    if (context === null || context.over) return false;
+    // Other members may have counted a node that the server has not told us of yet.
+    if (this.#place === null)
+      await settledWithin(this.#calls.runtime, this.#looking, answeredWithinMs, { ref: true });
+    if (await this.#begun()) return true;
+    await takenBack(this.#calls.engine, this.#parent, this.#leaveNothing(context));
+    return false;
+  }
+
+  /** Whether the round has begun with this member. Waits for the server's answer, but not through an outage. */
+  async #begun(): Promise<boolean> {
+    const place = this.#place;
+    const session = place?.context.session;
+    if (place === null || session?.state !== "connected") return false;
     let forget = (): void => {};
     const broken = new Promise<false>((resolve) => {
-      if (session.state === "connected") forget = session.onState(() => resolve(false));
-      else resolve(false);
+      forget = session.onState(() => resolve(false));
     });
     try {
-      return await Promise.race([this.#opening, broken]);
+      return await Promise.race([this.#marked(place), broken]);
     } catch {
-      return false; // the create failed for good, and `enter` then rejects
+      return false; // the provider is closed, or the server refuses for good
     } finally {
       forget();
     }
   }
 
-  /**
-   * Leaves no node behind. If the server answers, the node is gone when this resolves. Otherwise the node goes after the
-   * call has ended: after the reconnect, or with the session.
-   */
-  async withdraw(): Promise<void> {
-    this.#withdrawn = true;
-    const context = this.#asked;
-    if (context === null || context.over) return;
-    await takenBack(this.#calls.engine, this.#parent, this.#leaveNothing(context));
+  /** Writes our node, so that it does not count any more, and finds out whether it has counted before. */
+  #marked({ context, node }: Place): Promise<boolean> {
+    const call: CallInfo = { lockName: this.#lockName, path: node.path, patient: true };
+    return this.#calls.repeat<boolean>(call, async (present) => {
+      if (present !== context) return done(false);
+      const { session } = context;
+      const mark = outcomeOf(session, "setData", { path: node.path, data: this.#data, version: -1 });
+      const look = outcomeOf(session, "exists", { path: joinPath(this.#parent, readyName), watch: false });
+      const marked = await mark;
+      const ready = orAbsent(await look);
+      if (!marked.ok && saysNoNode(marked.error)) return done(false);
+      // A server that never lets us write our own node still shows what has begun.
+      if (!marked.ok && !isFinal(marked.error)) return marked;
+      return ready.ok ? done(ready.value !== null && node.czxid < ready.value.stat.czxid) : ready;
+    });
   }
 
   /**
@@ -140,12 +183,13 @@ export class Entrance implements Watched<boolean> {
     });
     if (look === null || this.#withdrawn || this.#place === null) return false;
     const { context, node } = this.place();
-    const full = look.members.length >= this.#parties;
     const { ready } = look;
     if (ready !== null && node.czxid < ready.czxid) return true;
+    const others = look.members.filter((name) => name !== node.name);
+    const counted = [node.name, ...others].filter((name) => !this.#leaving.has(name)).slice(0, this.#parties);
+    const full = counted.length === this.#parties;
     if (!full && ready === null) return false;
     // A `ready` that is older than our node: of a round that goes on, or of a round that crashed.
-    const others = look.members.filter((name) => name !== node.name);
     const goesOn =
       ready !== null &&
       (await this.#calls.repeat(call, ({ session }) => anyOlder(session, this.#parent, others, ready)));
@@ -153,10 +197,7 @@ export class Entrance implements Watched<boolean> {
     if (context.over) return false;
     if (goesOn) return true;
     if (!full || this.#withdrawn) return false;
-    this.#opening = this.#makeReady(call, context, ready !== null);
-    const opened = await this.#opening;
-    if (!opened) this.#opening = null;
-    return opened;
+    return await this.#makeReady(call, context, counted, ready !== null);
   }
 
   get #path(): string {
@@ -254,42 +295,54 @@ export class Entrance implements Watched<boolean> {
   }
 
   /**
-   * Makes `ready`, only over the session of `context`: our node goes with that session, and without it the round is not
-   * full. `false` when that session is over, when the call was given up, or when another client has replaced `ready`
-   * meanwhile. The present state is then read again.
+   * Makes `ready`, or replaces it in the same step, so that a member that watches finds either the old one or the new one.
+   * The server refuses where a member of `counted` is gone or gives up. `false` then, when the session of `context` is
+   * over, when the call was given up, or when another client has replaced `ready` meanwhile. The present state is then
+   * read again.
    */
-  async #makeReady(call: CallInfo, context: SessionContext, replacing: boolean): Promise<boolean> {
+  async #makeReady(
+    call: CallInfo,
+    context: SessionContext,
+    counted: readonly string[],
+    replacing: boolean,
+  ): Promise<boolean> {
     const path = joinPath(this.#parent, readyName);
+    const acl = this.#calls.settings.aclOf(path);
+    const ops: MultiOp[] = counted.map((name) => checkOf(joinPath(this.#parent, name)));
+    if (replacing) ops.push({ op: "delete", request: { path, version: -1 } });
+    ops.push({ op: "create", request: { path, data: this.#data, acl, flags: CreateFlags.persistent } });
     const made = await this.#calls.repeat<boolean>({ ...call, patient: true }, async (present) => {
       if (present !== context || this.#withdrawn) return done(false);
-      if (replacing) return await this.#replaceReady(context, path);
-      const created = await this.#calls.create(context, call, { path, data: this.#data, ephemeral: false });
-      return created.ok || saysNodeExists(created.error) ? done(true) : created;
+      const answer = await outcomeOf(context.session, "multi", { ops });
+      if (!answer.ok) return answer;
+      const failure = multiFailure(answer.value);
+      // Another member has made `ready` since our look, or we have, by a request whose answer was lost.
+      if (failure === undefined || failure.code === errorCodes.NodeExists) return done(true);
+      const { request } = ops[failure.index] as MultiOp;
+      if (failure.code === errorCodes.BadVersion) this.#leaving.add(baseName(request.path));
+      if (isCondition(failure.code)) return done(false);
+      return { ok: false, error: new ZooKeeperError(failure.code, { op: "multi", path: request.path }) };
     });
     if (!made) this.#changed();
     return made;
   }
 
-  /** Replaces `ready` in one step, so that a member that watches finds either the old one or the new one. */
-  async #replaceReady({ session }: SessionContext, path: string): Promise<Outcome<boolean>> {
-    const ops: MultiOp[] = [
-      { op: "delete", request: { path, version: -1 } },
-      {
-        op: "create",
-        request: {
-          path,
-          data: this.#data,
-          acl: this.#calls.settings.aclOf(path),
-          flags: CreateFlags.persistent,
-        },
-      },
-    ];
-    const replaced = await outcomeOf(session, "multi", { ops });
-    if (!replaced.ok) return replaced;
-    const failure = multiFailure(replaced.value);
-    if (failure === undefined || isCondition(failure.code)) return done(failure === undefined);
-    return { ok: false, error: new ZooKeeperError(failure.code, { op: "multi", path }) };
+  /** Throws for a round that is too large: one transaction, whose size the server limits, checks all its members. */
+  #checkParties(): void {
+    const empty = encodeRequest("multi", { ops: [] }).length;
+    const each = encodeRequest("multi", { ops: [checkOf(this.#path)] }).length - empty;
+    const most = Math.floor((maxRequestBytes - spareBytes) / each);
+    if (this.#parties <= most) return;
+    throw new InvalidArgumentError(
+      `${this.#lockName}: parties = ${this.#parties} do not fit into one transaction of ZooKeeper, which takes ${maxRequestBytes} bytes and checks all members of a round: ask for ${most} at most`,
+      { lockName: this.#lockName, backend: "zookeeper" },
+    );
   }
+}
+
+/** Checks that the node is there, and was not written since it was made. */
+function checkOf(path: string): MultiOp {
+  return { op: "check", request: { path, version: 0 } };
 }
 
 function done<T>(value: T): Outcome<T> {

@@ -1,4 +1,4 @@
-import { AcquireTimeoutError, LayoutConflictError } from "@holdfast/core";
+import { AcquireTimeoutError, InvalidArgumentError, LayoutConflictError } from "@holdfast/core";
 import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { Perms } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -133,11 +133,79 @@ describe("the last member of a double barrier", () => {
   const members = (path: string): string[] =>
     server.operator.getChildren(path).filter((name) => name !== "ready");
 
+  test.each(["before", "after"])(
+    "starts a round with a member that gives up %s the ready node is made, or not at all",
+    async (when) => {
+      const path = "/barriers/left";
+      const abort = new AbortController();
+      const reason = new Error("given up");
+      const [ours] = server.sessions();
+      const first = await connected();
+      const theirs = server.sessions().find(({ id }) => id !== ours?.id)?.id as bigint;
+      const waiting = first.doubleBarrier(path, 2).enter({ signal: abort.signal });
+      waiting.catch(() => {});
+      await eventually(() => members(path).length === 1, { what: "the first member" });
+      // The first member does not hear of the ready node before it gives up.
+      const events = server.faults.holdEvents(theirs);
+      const held = server.faults.on({ op: ["create2", "multi"], path: `${path}/ready` }, { do: "hold" });
+      const entering = locks.doubleBarrier(path, 2).enter({ waitMs: 1_500 });
+      entering.catch(() => {});
+      await held.reached();
+      if (when === "before") {
+        abort.abort(reason);
+        await expect(waiting).rejects.toBe(reason);
+        held.release();
+        await expect(entering).rejects.toThrow(AcquireTimeoutError);
+        expect(server.operator.getChildren(path)).toEqual([]);
+      } else {
+        held.release();
+        await entering;
+        abort.abort(reason);
+        events.release();
+        expect((await waiting).lost.aborted).toBe(false);
+        expect(members(path)).toHaveLength(2);
+      }
+    },
+  );
+
+  test("starts a round with a member that gives up before it has heard that its own node is there", async () => {
+    const path = "/barriers/unheard";
+    for (const each of ["/barriers", path]) server.operator.create(each);
+    const abort = new AbortController();
+    const held = server.faults.on({ op: "create2" }, { do: "hold", at: "reply" });
+    const waiting = (await connected()).doubleBarrier(path, 2).enter({ signal: abort.signal });
+    waiting.catch(() => {});
+    await held.reached();
+    await locks.doubleBarrier(path, 2).enter({ waitMs: 10_000 });
+    abort.abort(new Error("given up"));
+    held.release();
+    expect((await waiting).lost.aborted).toBe(false);
+  });
+
+  test("does not count a member that is giving up, although its node is still there", async () => {
+    const path = "/barriers/written";
+    const leaving = `${path}/00000000-0000-4000-8000-000000000000`;
+    for (const each of ["/barriers", path, leaving]) server.operator.create(each);
+    server.operator.setData(leaving, Buffer.from("given up"));
+    const tries = server.faults.on(
+      { op: "multi", times: Number.POSITIVE_INFINITY },
+      { do: "run", call: () => {} },
+    );
+    const looks = server.faults.on({ op: "getChildren2", path, times: 2 }, { do: "run", call: () => {} });
+    const waiting = (await connected()).doubleBarrier(path, 2).enter({ waitMs: 10_000 });
+    // The first look is followed by a try, and the second one by none.
+    await looks.reached(2);
+    await locks.doubleBarrier(path, 2).enter({ waitMs: 10_000 });
+    await waiting;
+    // Each member has tried once with the one that is giving up.
+    expect(tries.hits).toHaveLength(3);
+  });
+
   test("whose session ends as it lets the others start enters again, and they do not start without it", async () => {
     const path = "/barriers/last";
     const waiting = (await connected()).doubleBarrier(path, 2).enter({ waitMs: 10_000 });
     await eventually(() => members(path).length === 1, { what: "the first member" });
-    const ended = server.faults.on({ op: "create2", path: `${path}/ready` }, { do: "expire" });
+    const ended = server.faults.on({ op: "multi", path: `${path}/ready` }, { do: "expire" });
     const place = await locks.doubleBarrier(path, 2).enter({ waitMs: 10_000 });
     expect(ended.hits).toHaveLength(1);
     expect(place.lost.aborted).toBe(false);
@@ -163,7 +231,7 @@ describe("the last member of a double barrier", () => {
     const waiting = (await connected()).doubleBarrier(path, 2).enter({ signal: abort.signal });
     const refused = expect(waiting).rejects.toBe(reason);
     await eventually(() => members(path).length === 1, { what: "the first member" });
-    const cut = server.faults.on({ op: "create2", path: `${path}/ready` }, { do: "close" });
+    const cut = server.faults.on({ op: "multi", path: `${path}/ready` }, { do: "close" });
     const away = server.faults.on({ op: "connect", times: Number.POSITIVE_INFINITY }, { do: "close" });
     const startedMs = performance.now();
     const entering = locks.doubleBarrier(path, 2).enter({ waitMs: 1_500 });
@@ -191,6 +259,38 @@ describe("the last member of a double barrier", () => {
       message: expect.stringContaining("NoAuth"),
     });
   });
+});
+
+test("a member that gives up causes no event of the ready node, at which members of Curator would pass", async () => {
+  const path = "/barriers/quiet";
+  const ready = { op: "event", path: `${path}/ready`, times: Number.POSITIVE_INFINITY } as const;
+  const events = server.faults.on(ready, { do: "drop" });
+  const waiting = (await connected()).doubleBarrier(path, 3).enter({ waitMs: 1_500 });
+  waiting.catch(() => {});
+  const members = (): string[] => server.operator.getChildren(path);
+  await eventually(() => server.operator.exists(path) !== null && members().length === 1, {
+    what: "the first member",
+  });
+  const given = locks.doubleBarrier(path, 3).enter({ waitMs: 300 });
+  await expect(given).rejects.toThrow(AcquireTimeoutError);
+  expect(members()).toHaveLength(1);
+  await expect(waiting).rejects.toThrow(AcquireTimeoutError);
+  expect(events.hits).toEqual([]);
+});
+
+test("a double barrier of more members than one transaction can check is refused at once, with the number that fits", async () => {
+  const entering = locks.doubleBarrier("/barriers/huge", 1_000_000).enter({ waitMs: 1_000 });
+  const refused = await entering.then(
+    () => null,
+    (error: Error) => error,
+  );
+  expect(refused).toBeInstanceOf(InvalidArgumentError);
+  const most = Number(/ask for (\d+) at most/.exec(refused?.message ?? "")?.[1]);
+  expect(server.operator.exists("/barriers")).toBeNull();
+  const fits = locks.doubleBarrier("/barriers/huge", most).enter({ waitMs: 300 });
+  await expect(fits).rejects.toThrow(AcquireTimeoutError);
+  const tooMany = locks.doubleBarrier("/barriers/huge", most + 1).enter({ waitMs: 300 });
+  await expect(tooMany).rejects.toThrow(InvalidArgumentError);
 });
 
 describe("a member that has passed a double barrier, in an outage,", () => {
