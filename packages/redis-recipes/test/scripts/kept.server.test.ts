@@ -83,8 +83,8 @@ describe("what scripts do for locks that may be kept", () => {
     for (const holder of [plain, marked]) {
       await on.server.redis.flushall();
       await acquire(holder, {});
-      for (const [status, ...request] of requests) {
-        const { raw, after } = await on.server.step(...request);
+      for (const [status, lua, list, args] of requests) {
+        const { raw, after } = await on.server.step(lua, list, args);
         expect((raw as readonly unknown[])[0]).toBe(status);
         const wishes = holder === marked ? [expect.stringContaining('"wanted"')] : [];
         expect(after.published.map(({ message }) => message)).toEqual(wishes);

@@ -110,7 +110,7 @@ end
  * `stay(k, owner, aliveMs, whole)`: whether an owner is in the queue; if so, it counts as alive for `aliveMs` from now. `whole`
  * may be omitted, see `isQueued`.
  */
-export const fairStand = `
+export const fairStand: string = `
 local function stay(k, owner, aliveMs, whole)
   local queued = isQueued(k.queue, owner, k.deadlines, owner, whole)
   if queued then redis.call('ZADD', k.alive, nowMs + aliveMs, owner) end
