@@ -128,7 +128,7 @@ it("a child that waits in vain for a sibling says how long it has waited, which 
   await lock.withLock(async () => {
     let finish = (): void => {};
     const sibling = lock.withLock(() => new Promise<void>((resolve) => (finish = resolve)));
-    const waiting = lock.acquire({ waitMs: 5 }).catch((error: unknown) => error);
+    const waiting = lock.withLock({ waitMs: 5 }, () => null).catch((error: unknown) => error);
     await new Promise((resolve) => setImmediate(resolve));
     const blockedUntilMs = performance.now() + 40;
     while (performance.now() < blockedUntilMs);

@@ -209,8 +209,8 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     bounds: ReentrantBounds,
     options: ResolvedAcquireOptions,
   ): Promise<Handle | null> {
-    // The scope may have ended after this call got its place in it.
-    if (!frame.active) return null;
+    // The body may have ended after this call got its place in the scope.
+    if (frame.ended) return null;
     const { owner } = frame.hold;
     const ofThisSide = frameOf(this.engine, this.name, this.mode);
     if (ofThisSide?.hold.owner.id === owner.id) return await this.#reenter(ofThisSide.hold, bounds, options);

@@ -40,9 +40,13 @@ export class Frame {
     if (this.#place !== undefined && this.#place.hold !== hold) this.#leaveWithHold();
   }
 
-  /** The hold. Only an active frame has one. */
+  /** The hold, until the body has ended. */
   get hold(): Hold {
     return this.#hold as Hold;
+  }
+
+  get ended(): boolean {
+    return this.#hold === undefined;
   }
 
   /**
