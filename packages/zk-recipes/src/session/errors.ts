@@ -1,7 +1,6 @@
 import { BackendError } from "@holdfast/core";
 import type { VainWait } from "@holdfast/core/internal";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
-import type { RequestError } from "./types.js";
 
 /** Whether a server that answers with `code` may well accept the same request a little later. */
 export function isPassingCode(code: number): boolean {
@@ -33,8 +32,8 @@ export class OutcomeUnknownError extends Error {
   }
 }
 
-/** Whether the request may have been applied although no answer came. */
-export function isLost(error: RequestError): error is OutcomeUnknownError | SessionLostError {
+/** Whether a request that ended with this `RequestError` may have been applied although no answer came. */
+export function isLost(error: Error): error is OutcomeUnknownError | SessionLostError {
   return !(error instanceof ZooKeeperError) && error.name !== "NotConnectedError";
 }
 
