@@ -57,8 +57,8 @@ const answeredWithinMs: Millis = 100;
  * is there and was never written. A member that gives up writes its own node first, and looks for `ready` behind that. If
  * it finds one that is newer than its node, the round has begun, and the member is in it. Otherwise no transaction that
  * counts it can be applied any more, and it deletes its node. `ready` itself is left alone: the members of released
- * versions of Curator pass at any event about it. Nobody checks the count where a member of Curator, or of a version of
- * ours before this one, makes `ready`.
+ * versions of Curator pass at any event about it. The count is not checked where a member of Curator, or of an earlier
+ * version of ours, makes `ready`.
  */
 export class Entrance implements Watched<boolean> {
   readonly #calls: RetryingRequests;
@@ -118,7 +118,7 @@ export class Entrance implements Watched<boolean> {
     this.#withdrawn = true;
     const context = this.#asked;
     if (context === null || context.over) return false;
-    // Other members may have counted a node that the server has not told us of yet.
+    // Other members may have counted our node although the answer to its create has not come yet.
     if (this.#place === null)
       await settledWithin(this.#calls.runtime, this.#looking, answeredWithinMs, { ref: true });
     if (await this.#begun()) return true;
