@@ -44,6 +44,7 @@ async function bench(topology: Topology): Promise<Bench> {
   const link = await set.link("a0", true);
   open.push(link);
   const worker = {
+    group: { name: "a" },
     name: "a0",
     p: "a0#0",
     link,
