@@ -293,9 +293,9 @@ export class IoredisLine implements RedisLine {
     results: Promise<readonly RunResult[]>,
     place: number,
   ): Promise<Answer<R> | Error> {
-    const result = (await results)[place] as RunResult;
-    const last = isRedirected(result.outcome) ? await this.#redirect(run, result, undefined, 1) : result;
     try {
+      const result = (await results)[place] as RunResult;
+      const last = isRedirected(result.outcome) ? await this.#redirect(run, result, undefined, 1) : result;
       return this.#answer(script, last);
     } catch (error) {
       return error as Error;

@@ -56,7 +56,7 @@ export function judge(seen: Stat, now: FoundNode | null, written: Uint8Array): V
 /**
  * Whether the node, which is not there now, has been absent since `sinceZxid` without a break. The pzxid of a parent is
  * the zxid at which a child of it was last made or deleted. If the parent is not there either, its own parent shows how
- * long that has been so.
+ * long that has been so. The paths are the server's own, whose root is always there.
  */
 export async function absentSince(
   calls: RetryingRequests,
