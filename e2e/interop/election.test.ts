@@ -185,7 +185,7 @@ describe.each(await curatorVersionsInShare())("an election together with Curator
       term.assertHeld();
       await expect.poll(() => theirs.hasLeadership(), { timeout: 10_000 }).toBe(false);
       if (layout === "latch") {
-        // Curator's latch stands again by itself, behind ours.
+        // Curator's latch queues again by itself, behind ours.
         const both = [
           { id: "ours", leader: true },
           { id: "theirs", leader: false },
@@ -268,7 +268,7 @@ describe.each(await curatorVersionsInShare())("an election together with Curator
     const terms: string[] = [];
     const over = new AbortController();
 
-    /** One term: leads until all candidates stand again. */
+    /** One term: leads until all candidates have queued again. */
     async function term(label: string): Promise<void> {
       terms.push(label);
       await eventually(async () => (await standing()) === 4, { what: "all to stand again" });

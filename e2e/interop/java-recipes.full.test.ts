@@ -143,7 +143,7 @@ describe.each(await curatorVersionsInShare())("the Java peer with Curator %s dri
     await first.resign();
     await expect.poll(() => second.events).toEqual(["took"]);
     expect(await second.hasLeadership()).toBe(true);
-    // The first stands again by itself, behind the second.
+    // The first queues again by itself, behind the second.
     await expect
       .poll(() => second.participants())
       .toEqual([

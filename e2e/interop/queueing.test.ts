@@ -174,7 +174,7 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
     await watchesSet(locks, path);
     const ourNode = (await holder.participants())[2];
     await fixture.expire(await victim.session());
-    // Curator's waiter stands again at the tail, behind ours, and gives up there in its own time.
+    // Curator's waiter queues again at the tail, behind ours, and gives up there in its own time.
     await expect.poll(async () => (await holder.participants())[1], { timeout: 10_000 }).toBe(ourNode);
     await locks.mutex(path).inspect();
     expect(queued.granted).toBe(false);

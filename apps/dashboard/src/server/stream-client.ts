@@ -124,7 +124,7 @@ export class StreamClient implements StreamViewer<Flush> {
       this.#overviewSent = true;
       events.push(overview);
     }
-    // The id is a count of changes. After a break the client sends it back, and is told how many it missed.
+    // The id is a count of changes. After a break the client sends it back, and the answer says how many it missed.
     if (events.length > 0) events.push(`id: ${this.#hub.epoch}.${this.#toldChanges}\n\n`);
     return events;
   }

@@ -11,7 +11,7 @@ import type { Leadership } from "./leadership.js";
 export type TermBody = (term: Leadership, context: ScopeContext) => PromiseLike<void> | void;
 
 /**
- * Stands for election, leads, gives the term back, and stands again at the tail, until `signal` aborts or the provider
+ * Campaigns, leads, gives the term back, and campaigns again from the tail, until `signal` aborts or the provider
  * closes. Those are the normal ends. Nothing is held when it settles. An error of the body that only repeats that the term is
  * over does not count, because a body that passes its signal on will reject with exactly that.
  */

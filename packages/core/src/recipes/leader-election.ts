@@ -42,7 +42,7 @@ export class LeaderElectionView extends View implements LeaderElection {
     );
   }
 
-  /** Stands again after each term, also when the body has returned, like Curator's `LeaderSelector` with auto-requeue. */
+  /** Campaigns again after each term, also when the body has returned, like Curator's `LeaderSelector` with auto-requeue. */
   async lead(
     options: CandidacyOptions & { signal: AbortSignal },
     body: (term: LeadershipHandle, context: ScopeContext) => PromiseLike<void> | void,

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
-/** Takes turns at its keys until the worker is told to stop, all on one thread. */
+/** Takes turns at its keys until the worker gets the order to stop, all on one thread. */
 final class Contender extends Thread {
     private final Worker worker;
     private final Map<String, Object> group;

@@ -83,7 +83,7 @@ final class CuratorWorker implements Locks {
         try {
             stat = client.checkExists().forPath(half.path());
         } finally {
-            // If the session ended in this moment, nothing is held, and Curator must be told so.
+            // If the session ended in this moment, nothing is held, and the answer to Curator must say so.
             if (stat == null) {
                 mutex.release();
             }

@@ -35,7 +35,7 @@ final class NamedSelector extends LeaderSelectorListenerAdapter {
                     selector.selector.start();
                     return List.of();
                 })
-                // -> whether it stands again; false if it stood already
+                // -> whether it queued again; false if it was in the queue already
                 .verb("requeue", (selector, a) -> Answer.of(selector.selector.requeue()))
                 .verb("hasLeadership", (selector, a) -> Answer.of(selector.selector.hasLeadership()))
                 // -> id and whether it leads; an empty id and false while there is no candidate

@@ -105,7 +105,7 @@ end
 /**
  * `stand(k, ask, head)` of the fair lock; see the `stand` of the mutex. `ask` also has `waitMs`, and `queued`, which is the
  * result of `stay`. `head`: the first entry of the queue after `sweep`. A provider that may keep the plain mutex of the same name
- * is told that the lock is wanted, as by `stand` of the mutex. Needs `messages`.
+ * gets a message that the lock is wanted, as by `stand` of the mutex. Needs `messages`.
  *
  * `stay(k, owner, aliveMs, whole)`: whether an owner is in the queue; if so, it counts as alive for `aliveMs` from now. `whole`
  * may be omitted, see `isQueued`.

@@ -51,8 +51,8 @@ const name = "mutex-acquire-all";
  * has no holder and no live waiter of ours.
  *
  * All locks are looked at before the first write, so a refused call changes nothing, with three exceptions. Dead waiters in front
- * of the first live one are dropped; that one counts as alive until `mostAlive`; and a holder that may only keep the lock is told
- * that it is wanted. The request may be sent twice: a lock that its owner in the call already holds counts as free for it, and is
+ * of the first live one are dropped; that one counts as alive until `mostAlive`; and a holder that may only keep the lock gets
+ * a message that it is wanted. The request may be sent twice: a lock that its owner in the call already holds counts as free for it, and is
  * not extended.
  */
 export const mutexAcquireAll: Script<AcquireAllAnswer> & {

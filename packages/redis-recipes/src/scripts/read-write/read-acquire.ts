@@ -61,7 +61,7 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
  *   alive window does not count: it shows that the clock was set back.
  * - A mutex under the name is a conflict, where Redisson's read hold would stand beside its holder.
  * - When asked again, it extends nothing.
- * - A writer that may only keep the lock for its next owner is told that it is wanted.
+ * - A writer that may only keep the lock for its next owner gets a message that it is wanted.
  */
 export const readAcquire: CallScript<ReadArgs, ReadAnswer> = {
   name: "read-acquire",
