@@ -29,7 +29,7 @@ export async function withBothLocks({ client, locks }, name, body) {
   try {
     return await locks
       .mutex(name)
-      .withLock({ waitMs: 10_000 }, (lock, { signal }) => body(lock, AbortSignal.any([signal, lost.signal])));
+      .withLock({ waitMs: 10_000, signal: lost.signal }, (lock, { signal }) => body(lock, signal));
   } finally {
     await old.release();
   }

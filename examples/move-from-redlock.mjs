@@ -23,11 +23,12 @@ import Redlock from "redlock";
  * @returns {Promise<T>}
  */
 export async function withBothLocks({ redlock, locks }, { key, name }, body) {
-  // using() extends the old lock for as long as the body runs. If an extension fails, its signal aborts.
+  // using() extends the old lock for as long as the body runs. If an extension fails, its signal aborts:
+  // the wait for the new lock ends then, and so does the signal of the body.
   return await redlock.using([key], 10_000, (/** @type {AbortSignal} */ oldSignal) =>
     locks
       .mutex(name)
-      .withLock({ waitMs: 10_000 }, (lock, { signal }) => body(lock, AbortSignal.any([signal, oldSignal]))),
+      .withLock({ waitMs: 10_000, signal: oldSignal }, (lock, { signal }) => body(lock, signal)),
   );
 }
 

@@ -53,7 +53,7 @@ export function ordersService(locks) {
 const locks = redisLocks({ url: process.env.REDIS_URL ?? "redis://127.0.0.1:6379" });
 const app = ordersService(locks);
 
-// On SIGTERM, requests that hold a lock finish and others get 503. Then the process ends by the signal.
+// On SIGTERM, bodies that hold a lock finish and other requests get 503. Then the process ends by the signal.
 closeOnSignals(locks, { graceMs: 20_000 });
 process.once("SIGTERM", () => app.close());
 

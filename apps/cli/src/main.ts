@@ -102,8 +102,8 @@ Commands
 ${list}  ${"help".padEnd(width)}holdfast help COMMAND tells its options
 
 ${commonHelp}
-Exit codes of holdfast itself: 0 done; 1 the lock was not obtained in time; 2 wrong usage; 124 the lock was lost and the command ended
-because of that; 125 holdfast failed, such as without a server; 126 and 127 the command cannot be executed, or there is none. All
+Exit codes of holdfast itself: 0 done; 1 the lock was not obtained in time; 2 wrong usage; 124 the lock was lost or in doubt, and the
+command may have done its work; 125 holdfast failed, such as without a server; 126 and 127 the command cannot be executed, or there is none. All
 others are those of the command that was run, 128+N when signal N has ended it.
 `;
 }

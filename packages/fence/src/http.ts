@@ -12,7 +12,8 @@ export const fenceHeader = "holdfast-fence";
  * ```ts
  * import { fenceHeaders } from "@holdfast/fence";
  *
- * await fetch("http://127.0.0.1:3000/orders/42", { method: "PUT", headers: fenceHeaders(lock), body });
+ * const { ok, status } = await fetch("http://127.0.0.1:3000/orders/42", { method: "PUT", headers: fenceHeaders(lock), body });
+ * if (!ok) throw new Error(`not written: ${status}`); // 412: a later holder has written, so do not repeat it
  * ```
  */
 export function fenceHeaders(

@@ -302,7 +302,9 @@ export interface PgPool<Client extends PgClient> {
 /**
  * Runs `body` in a transaction with the tokens of the locks, which the resources see before it. So `body` may read, and
  * write what depends on what it has read. Rejects with `FencedOutError` when a guarded table has seen a later holder, with
- * what `fenceStatement()` throws, and with what `body` or the client rejects with; the transaction is rolled back then.
+ * what `fenceStatement()` throws, and with what `body` or the client rejects with; the transaction is rolled back then, except
+ * where the connection broke at the commit: then it was applied once or not at all, and a fence does not refuse a second try of
+ * the same holder.
  * Rejects with `InvalidArgumentError` when `body` fulfils although one of its statements has failed, because PostgreSQL
  * commits nothing then. Costs two statements more than a transaction without a fence, and one for each further lock.
  *

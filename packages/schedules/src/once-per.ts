@@ -75,7 +75,8 @@ export function oncePer(locks: LockProvider, name: string, options: OncePerOptio
  * import { runDue } from "@holdfast/schedules";
  *
  * const report = await runDue(locks, "nightly-report", { every: 24 * 3_600_000 }, ({ signal }) => makeReport(signal));
- * process.exitCode = report?.outcome === "failed" ? 1 : 0;
+ * // "failed": the job has thrown. "lost": the lock went before its end, or before it could begin.
+ * process.exitCode = report === null || report.outcome === "done" ? 0 : 1;
  * ```
  */
 export async function runDue(

@@ -60,12 +60,13 @@ export function branded(errorClass: ErrorClass, name: string): void {
  *
  * @example
  * ```ts
- * import { AcquireTimeoutError, HoldfastError } from "@holdfast/core";
+ * import { AcquireTimeoutError, HoldfastError, LockLostError } from "@holdfast/core";
  *
  * try {
  *   await locks.mutex("orders/42").withLock({ waitMs: 2_000 }, ({ lost }) => makeReport(lost));
  * } catch (error) {
  *   if (error instanceof AcquireTimeoutError) console.log(`another client has held it for ${error.waitedMs} ms`);
+ *   else if (error instanceof LockLostError) throw error; // the body has run, and the report may have been made
  *   else if (error instanceof HoldfastError) console.log(error.code, error.retryable ? "try again later" : "");
  *   else throw error;
  * }
@@ -74,7 +75,10 @@ export function branded(errorClass: ErrorClass, name: string): void {
 export abstract class HoldfastError extends Error {
   /** Stable name of the class of this error. */
   abstract readonly code: ErrorCode;
-  /** Whether the same call, made again later, may succeed. */
+  /**
+   * Whether the lock may be had by the same call later. It does not say that the body of a `withLock` may run again: a
+   * `LockLostError` comes after the body has run.
+   */
   readonly retryable: boolean;
   /** The lock that the failed call was about. Not set when the call was about no lock. */
   declare readonly lockName?: string;

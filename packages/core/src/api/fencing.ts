@@ -2,7 +2,8 @@ import type { LockProvider } from "./provider.js";
 import type { FencingToken } from "./values.js";
 
 /**
- * A resource's side of fencing, in memory. A resource in SQL does the same with one statement:
+ * A resource's side of fencing, in the memory of the one process that has the resource. A gate in the process of each writer
+ * refuses nothing, because that of a late writer has not seen the later token. A resource in SQL does the same with one statement:
  * `update ... set fence = :token ... where fence <= :token`.
  */
 export interface TokenGate {
@@ -19,11 +20,15 @@ export interface TokenGate {
    *
    * @example
    * ```ts
-   * import { tokenGate } from "@holdfast/core";
+   * import { type FencingToken, tokenGate } from "@holdfast/core";
    *
-   * const gate = tokenGate({ group: "orders", provider: locks });
-   * await using lock = await locks.mutex("orders/42").acquire();
-   * if (gate.admit("orders/42", lock.token ?? 0n)) await charge(order, { fence: lock.token, signal: lock.lost });
+   * const gate = tokenGate({ group: "prices", provider: locks });
+   * const prices = new Map<string, number>();
+   *
+   * function setPrice(item: string, price: number, fence: FencingToken): void {
+   *   if (!gate.admit(item, fence)) throw new Error("a later holder has written already");
+   *   prices.set(item, price);
+   * }
    * ```
    */
   admit(resource: string, token: FencingToken, turn?: number): boolean;
