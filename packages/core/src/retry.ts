@@ -1,6 +1,6 @@
 import type { RetryPolicy } from "./api/retry.js";
 import type { Millis } from "./api/values.js";
-import { show } from "./options/checks.js";
+import { show, stackOf } from "./options/checks.js";
 
 /** What `fullJitterRetry()` takes. */
 export interface FullJitterOptions {
@@ -43,7 +43,7 @@ export function guardedRetry(factoryName: string, policy: RetryPolicy): RetryPol
       try {
         delayMs = policy.next(attempt, elapsedMs, error);
       } catch (thrown) {
-        return stop(`threw: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}`);
+        return stop(`threw: ${stackOf(thrown)}`);
       }
       if (delayMs === null || (Number.isFinite(delayMs) && (delayMs as Millis) >= 0))
         return delayMs as Millis | null;

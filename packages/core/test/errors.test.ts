@@ -28,7 +28,7 @@ interface Row {
 function documented(): Row[] {
   const text = readFileSync(new URL("../docs/errors.md", import.meta.url), "utf8");
   const rows = [
-    ...text.matchAll(/^\| `(HF_\w+)` +\| `(\w+)` +\| .* \| (yes|no|unless refused) +\| .* \|$/gm),
+    ...text.matchAll(/^\| `(HF_\w+)` +\| `(\w+)` +\| .* \| (yes|no|unless [a-z ]+?) +\| .* \|$/gm),
   ];
   return rows.map(([, code = "", className = "", retryable]) => ({
     code,

@@ -1,4 +1,5 @@
 import { BackendError, DeadlockError, memoryLocks } from "@holdfast/core";
+import type { Attempt, AttemptListener } from "@holdfast/core/driver";
 import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ScriptedGrant, scripted } from "./scripted-driver.js";
@@ -155,6 +156,22 @@ describe("a wait without a limit", () => {
     const nested = locks.mutex("a").withLock(() => locks.mutex("a").acquire());
     await expect(nested).rejects.toBeInstanceOf(DeadlockError);
     await locks.close();
+  });
+
+  it("that the server refuses again and again gets its warning after 5 s, and one with a limit is no time-out of a lock that is taken", async () => {
+    const attempt = (_: unknown, listener: AttemptListener): Attempt => {
+      queueMicrotask(() => listener.failed(new BackendError("OOM command not allowed")));
+      return { withdraw: async () => {} };
+    };
+    const { provider } = scripted(runtime, "ttl", { driver: { attempt } });
+    void provider.mutex("a").acquire();
+    const limited = expect(provider.mutex("b").tryAcquire({ waitMs: 3_000 })).rejects.toBeInstanceOf(
+      BackendError,
+    );
+    await runtime.advance(40_000);
+    await limited;
+    expect(told.map(({ code }) => code)).toEqual(["HF_BLOCKED_WAIT"]);
+    expect(told[0]?.message).toMatch(/"a".*OOM command not allowed/);
   });
 
   it("for something that is no hold gets its warning after 5 s, and that something is the cause of a time-out", async () => {

@@ -208,6 +208,18 @@ describe("a provider", () => {
 });
 
 describe("events", () => {
+  it("harm no acquire when a listener throws what cannot be made a text", async () => {
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const locks = memoryLocks();
+    locks.events.on("acquire-settled", () => {
+      throw Object.create(null);
+    });
+    expect((await locks.mutex("x").acquire()).state).toBe("held");
+    expect(warned).toHaveBeenCalledWith(expect.stringContaining("without a text"), expect.anything());
+    warned.mockRestore();
+    await locks.close();
+  });
+
   it("reach the others when one listener throws, and the failure is a warning", async () => {
     const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
     onTestFinished(() => warn.mockRestore());

@@ -472,3 +472,16 @@ test.each([
   await vi.waitFor(() => expect(told).toHaveLength(1));
   expect(told[0]).toMatch(/^onRun of the schedule "job" threw: .*the report was not sent/);
 });
+
+test("a job that throws an error without a text has failed, and is not run again", async () => {
+  const codes = warnings();
+  const locks = provider();
+  let runs = 0;
+  const job = async (): Promise<void> => {
+    runs++;
+    throw Object.assign(new Error(), { message: Object.create(null) });
+  };
+  start(job, { ifCut: "again" }, locks);
+  await runtime.advance(everyMs + 30_000);
+  expect([runs, (await lastRun(locks, "job"))?.state, codes]).toEqual([1, "failed", ["HF_RUN_FAILED"]]);
+});

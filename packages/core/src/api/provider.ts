@@ -238,8 +238,9 @@ export interface CloseReport {
   /** How many locks `close()` itself gave back. Locks that their owners released during the grace do not count. */
   readonly released: number;
   /**
-   * Names of the locks for which the backend did not confirm in time that nothing of this provider is left: their release
-   * by `close()`, an earlier release that ended as `unconfirmed`, or the end of a wait for them. Each name stands once.
+   * Names of the locks and double barriers for which the backend did not confirm in time that nothing of this provider is
+   * left: their release by `close()`, an earlier release that ended as `unconfirmed`, or the end of a wait for them. Each name
+   * stands once.
    */
   readonly unconfirmed: readonly string[];
 }

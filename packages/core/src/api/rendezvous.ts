@@ -51,9 +51,9 @@ export interface CountDownLatch {
  * A gate that clients shut, wait at, and open. It is open until a client shuts it, and stays shut when that client is gone.
  * On ZooKeeper it is Curator's `DistributedBarrier`; Redisson has none. Waits reject as those of `CountDownLatch`.
  *
- * When the answer to a `shut()` or `open()` was lost on ZooKeeper, the gate is looked at. If it does not show whether the
- * request was applied, the call rejects with a `BackendError` that is not retryable: another client may have shut or opened
- * the gate since, and to repeat the request would undo that.
+ * When the answer to a `shut()` or `open()` was lost, the gate is looked at. If it is not as it was to be, and does not show
+ * that the request was not applied, the call rejects with a `BackendError` that is not retryable: another client may have shut
+ * or opened the gate since, and to repeat the request would undo that.
  *
  * @example
  * ```ts

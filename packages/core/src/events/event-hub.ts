@@ -1,6 +1,7 @@
 import type { Capabilities } from "../api/capabilities.js";
 import type { LockEventMap, LockEvents, ProviderEventBase } from "../api/events.js";
 import type { Runtime } from "../api/runtime.js";
+import { stackOf } from "../options/checks.js";
 import { systemRuntime } from "../runtime.js";
 import { outsideScopes } from "../scope-store.js";
 import { channelOf } from "./channels.js";
@@ -71,6 +72,7 @@ export class EventHub implements LockEvents {
 
 /** The error of a listener must not harm the call that caused the event, and must not go unseen. */
 function warnOfListener(type: string, error: unknown): void {
-  const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  process.emitWarning(`a listener of the event "${type}" threw: ${told}`, { type: "HoldfastWarning" });
+  process.emitWarning(`a listener of the event "${type}" threw: ${stackOf(error)}`, {
+    type: "HoldfastWarning",
+  });
 }

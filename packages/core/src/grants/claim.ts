@@ -223,15 +223,19 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   waiting(blockedBy?: Error): void {
     if (this.#phase !== "asking") return;
     this.blockedBy = blockedBy;
-    if (!this.#answered && this.#deadlineMs === Infinity) {
-      const { longWaits, runtime } = this.#engine;
-      this.queuedMs = runtime.nowMs();
-      longWaits.add(this);
-    }
+    this.#countLongWait();
     if (!this.#answered) this.#engine.sayWaits?.(this.#specs, this);
     this.#answered = true;
     // The alarm decides the time-out, and not this call: a driver must not be cancelled from inside its own step.
     if (this.#late) this.#engine.waitAlarms.set(this, this.#deadlineMs);
+  }
+
+  /** From now on the time counts after which a warning is emitted for a wait without a limit. */
+  #countLongWait(): void {
+    const { longWaits, runtime } = this.#engine;
+    if (this.queuedMs !== Infinity || this.#deadlineMs !== Infinity) return;
+    this.queuedMs = runtime.nowMs();
+    longWaits.add(this);
   }
 
   notified(): void {
@@ -548,6 +552,9 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       return;
     }
     this.#phase = "resting";
+    // A failure that comes again and again is what a wait without an answer waits for.
+    if (!this.#answered) this.blockedBy = error;
+    this.#countLongWait();
     waitAlarms.set(this, nowMs + delayMs);
   }
 

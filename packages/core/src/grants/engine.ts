@@ -73,7 +73,7 @@ export class GrantEngine {
   #contact: Promise<void> | undefined;
   #regained: Promise<void> | undefined;
   readonly #goingOn: SlicedWork;
-  readonly #pendingReleases = new Map<string, Promise<void>>();
+  readonly #pendingReleases = new Map<string, { readonly name: string; readonly done: Promise<void> }>();
   readonly #linkListener: Disposable;
 
   constructor(parts: EngineParts) {
@@ -171,19 +171,19 @@ export class GrantEngine {
   }
 
   /**
-   * Resolves when our own earlier requests on `name` are confirmed; `undefined` when none is open. A new request that did not
+   * Resolves when our own earlier requests under `key` are confirmed; `undefined` when none is open. A new request that did not
    * wait for them would queue behind what they end.
    */
-  pendingRelease(name: string): Promise<void> | undefined {
-    return this.#pendingReleases.get(name);
+  pendingRelease(key: string): Promise<void> | undefined {
+    return this.#pendingReleases.get(key)?.done;
   }
 
-  rememberPendingRelease(name: string, done: Promise<unknown>): void {
-    const before = this.#pendingReleases.get(name);
-    const all = Promise.allSettled([before, done]).then(() => {
-      if (this.#pendingReleases.get(name) === all) this.#pendingReleases.delete(name);
+  /** `key`: the name of a lock, or a key that no lock has. `name`: what `close()` reports while the requests are not confirmed. */
+  rememberPendingRelease(key: string, requests: Promise<unknown>, name: string = key): void {
+    const done = Promise.allSettled([this.pendingRelease(key), requests]).then(() => {
+      if (this.pendingRelease(key) === done) this.#pendingReleases.delete(key);
     });
-    this.#pendingReleases.set(name, all);
+    this.#pendingReleases.set(key, { name, done });
   }
 
   closedError(name?: string): ProviderClosedError {
@@ -256,13 +256,15 @@ export class GrantEngine {
     });
     await this.#forAll([...this.waiting], (each) => each.providerClosed(this.closedError()));
     // Releases that ended as `unconfirmed` before still go on.
-    const cleaned = Promise.all([this.#cleaned(), ...this.#pendingReleases.values()]);
+    const pending = [...this.#pendingReleases.values()].map(({ done }) => done);
+    const cleaned = Promise.all([this.#cleaned(), ...pending]);
     await settledWithin(this.runtime, cleaned, Math.max(0, endMs - this.runtime.nowMs()), { ref: true });
     // Releases that are still awaited settle as `unconfirmed` now, because the alarms are closed below.
     await this.#forAll([...this.holds], (hold) => hold.abandonRelease());
     const released = ends.filter((end) => end.released === true).length;
     const unanswered = ends.filter((end) => end.released === undefined).map(({ name }) => name);
-    const unconfirmed = [...new Set([...unanswered, ...this.#pendingReleases.keys()])];
+    const open = [...this.#pendingReleases.values()].map(({ name }) => name);
+    const unconfirmed = [...new Set([...unanswered, ...open])];
     const driverClosed = new Promise<void>((resolve) => resolve(this.driver.close())).catch(warnOfClose);
     await settledWithin(this.runtime, driverClosed, Math.max(1_000, endMs - this.runtime.nowMs()), {
       ref: true,

@@ -4,10 +4,10 @@ import { Alarm } from "../clock/alarm-clock.js";
 import type { GrantBooks, HoldRecord } from "./hold-record.js";
 import { holderOf } from "./holder-of.js";
 
-/** An acquire without a limit of time, after the backend has answered that it has to wait. */
+/** An acquire without a limit of time, after the backend has answered that it has to wait, or has refused it for the first time. */
 export interface LongWait {
   readonly spec: { readonly kind: PrimitiveKind; readonly name: string };
-  /** When the backend answered so. Monotonic. */
+  /** When the backend answered so, or refused. Monotonic. */
   readonly queuedMs: Millis;
   /** See `AttemptListener.waiting`. */
   readonly blockedBy: Error | undefined;

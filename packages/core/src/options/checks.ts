@@ -40,9 +40,22 @@ export function checkChoice(what: string, value: unknown, choices: readonly stri
   throw new InvalidArgumentError(`${what} must be "${choices.join('" or "')}"; got ${show(value)}`);
 }
 
-/** The message of an error, whatever was thrown. */
+/** The message of an error, whatever was thrown. Its message need not be a text, and not everything can be made one. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return textOf(error instanceof Error ? error.message : error);
+}
+
+/** The stack of an error, or its message, whatever was thrown. */
+export function stackOf(error: unknown): string {
+  return error instanceof Error ? textOf(error.stack ?? error.message) : textOf(error);
+}
+
+function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return "an error without a text";
+  }
 }
 
 export function checkString(what: string, value: unknown): void {

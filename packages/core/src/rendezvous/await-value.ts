@@ -84,11 +84,15 @@ const answeredWithinMs: Millis = 100;
 
 /**
  * Waits until what a call that was given up has left under `key` is taken back; `gone` settles then. The call waits no longer
- * than a server that answers takes. `afterPending` of later calls and `close()` wait for the rest.
+ * than a server that answers takes. `afterPending` of later calls and `close()`, which reports it by `name`, wait for the rest.
  */
-export async function takenBack(engine: GrantEngine, key: string, gone: Promise<unknown>): Promise<void> {
+export async function takenBack(
+  engine: GrantEngine,
+  { key, name }: { readonly key: string; readonly name: string },
+  gone: Promise<unknown>,
+): Promise<void> {
   engine.trackCleaning(gone);
-  engine.rememberPendingRelease(key, gone);
+  engine.rememberPendingRelease(key, gone, name);
   if (engine.link.state === "connected")
     await settledWithin(engine.runtime, gone, answeredWithinMs, { ref: true });
 }

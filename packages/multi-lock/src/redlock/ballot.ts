@@ -1,4 +1,4 @@
-import { type Millis, type NodeVote, QuorumError, type Runtime } from "@holdfast/core";
+import { HoldfastError, type Millis, type NodeVote, QuorumError, type Runtime } from "@holdfast/core";
 import type { VotingNode } from "./voting-node.js";
 
 /** What one node answered in one round. */
@@ -99,15 +99,20 @@ export function votesOf<R>(
   ];
 }
 
-/** The error of a request for which too few nodes voted. `lockName`: `undefined` for a request that concerns no lock. */
+/**
+ * The error of a request for which too few nodes voted. `lockName`: `undefined` for a request that concerns no lock. Where a
+ * majority refuses for good, such as for a missing right, asking again is in vain.
+ */
 export function quorumError(
   message: string,
   lockName: string | undefined,
   needed: number,
   votes: readonly NodeVote[],
 ): QuorumError {
-  const cause = votes.find(({ error }) => error !== undefined)?.error;
-  return new QuorumError(message, { backend: "redlock", lockName, needed, votes, cause });
+  const refusals = votes.filter(({ error }) => error instanceof HoldfastError && !error.retryable);
+  const retryable = refusals.length < needed;
+  const cause = (retryable ? votes : refusals).find(({ error }) => error !== undefined)?.error;
+  return new QuorumError(message, { backend: "redlock", lockName, needed, votes, cause, retryable });
 }
 
 /**

@@ -94,10 +94,7 @@ export class RedLockAttempt implements Attempt {
         if (this.#withdrawn) return;
       }
     } catch (error) {
-      if (this.#withdrawn) return;
-      // The nodes have answered, so this is no outage. Only this call tells a wait without a limit why it gets no grant.
-      if (this.#request.mayWait) this.#listener.waiting(error as Error);
-      this.#listener.failed(error);
+      if (!this.#withdrawn) this.#listener.failed(error);
     } finally {
       for (const subscription of this.#subscriptions) subscription.end();
     }

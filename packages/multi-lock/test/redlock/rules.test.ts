@@ -7,6 +7,7 @@ import {
 } from "@holdfast/core";
 import { marginMs } from "@holdfast/redis-recipes/internal";
 import { afterEach, expect, it, vi } from "vitest";
+import { calm } from "../../../redis-recipes/test/recipes/simulated-line.js";
 import { resolveRedLocks } from "../../src/redlock/options.js";
 import { Scene, slow } from "./scene.js";
 import { SimulatedProcess } from "./simulated-process.js";
@@ -376,6 +377,27 @@ it("a source of tokens that comes back within an acquire is asked again", async 
   const handle = await scene.done(scene.process({ fencing }).locks.mutex("a").acquire());
   expect([handle.token, fencing.mock.calls.length]).toEqual([7n, 2]);
   await scene.done(handle.release());
+});
+
+it("a source of tokens that is away is an outage, and not a lock that is taken, when the limit of a try comes", async () => {
+  const scene = new Scene(3);
+  const fencing = vi
+    .fn(() => new Promise<bigint>(() => {}))
+    .mockRejectedValueOnce(new BackendError("the counter is away"));
+  const trying = failed(scene.process({ fencing }).locks.mutex("a").tryAcquire({ waitMs: 5_000 }));
+  expect(await scene.done(trying)).toBeInstanceOf(BackendError);
+});
+
+it("an acquire without a limit rejects where a majority of the nodes refuses for good", async () => {
+  const scene = new Scene(3);
+  const ended = vi.fn();
+  const process = scene.process();
+  const refuses = (script: string) =>
+    script === "redlock-vote" ? "NOPERM No permissions to access a key" : null;
+  for (const line of process.lines.slice(1)) line.weather = { ...calm, refuses };
+  void failed(process.locks.mutex("a").acquire()).then(ended);
+  await scene.pass(60_000);
+  expect(ended.mock.calls).toMatchObject([[{ code: "HF_QUORUM", retryable: false, lockName: "a" }]]);
 });
 
 it("a wait without a limit whose majorities are never in time, or never get a token, is a warning that says so", async () => {

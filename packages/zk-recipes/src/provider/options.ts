@@ -51,7 +51,8 @@ export interface ZooKeeperLocksOptions extends ProviderOptions {
 
   /**
    * The ACL of the nodes that the provider creates, or a function of their path (Curator's `ACLProvider`). Default: open
-   * to the world. All clients that share a lock must be able to create, read and delete nodes below its path. If the
+   * to the world. All clients that share a lock must be able to create, read and delete nodes below its path, and those of a double barrier
+   * to write them too. If the
    * function throws or returns no ACL, the call rejects with `InvalidArgumentError`.
    */
   readonly acl?: readonly Acl[] | ((path: string) => readonly Acl[]);

@@ -11,7 +11,15 @@ import {
 import type { FoundNode } from "../recipes/requests/watched-node.js";
 import { isLost, saysNodeExists } from "../session/errors.js";
 import type { Outcome } from "../session/types.js";
-import { absentSince, checkLasting, inDoubt, unknown } from "../values/conditional-write.js";
+import {
+  absentSince,
+  checkLasting,
+  inDoubt,
+  mayStillCome,
+  nowOf,
+  type SentAt,
+  unknown,
+} from "../values/conditional-write.js";
 import { GateNode } from "./gate-node.js";
 
 /**
@@ -39,13 +47,13 @@ export class ZooKeeperBarrier implements BarrierStore {
     const { path } = this.#call;
     const node = { path, data: this.#data, ephemeral: false };
     await this.#calls.repeat<unknown>(this.#call, async (context) => {
-      const { lastZxid } = context.session;
+      const sent = await nowOf(context, path);
       const made = await this.#calls.create(context, this.#call, node);
       if (made.ok) return made;
       const lost = isLost(made.error);
       if (!lost && !saysNodeExists(made.error)) return made;
       const found = lost
-        ? await this.#unlessApplied("shut()", made, lastZxid)
+        ? await this.#unlessApplied("shut()", made, sent)
         : orAbsent(await outcomeOf(context.session, "exists", { path, watch: false }));
       if (found.ok && found.value !== null) checkLasting(this.#call, found.value.stat);
       return found;
@@ -54,32 +62,33 @@ export class ZooKeeperBarrier implements BarrierStore {
 
   async open(): Promise<void> {
     const request = { path: this.#call.path, version: -1 };
-    await this.#calls.repeat<unknown>(this.#call, async ({ session }) => {
-      const { lastZxid } = session;
-      const opened = orAbsent(await outcomeOf(session, "delete", request));
+    await this.#calls.repeat<unknown>(this.#call, async (context) => {
+      const sent = await nowOf(context, this.#call.path);
+      const opened = orAbsent(await outcomeOf(context.session, "delete", request));
       if (opened.ok) return opened;
       if (refusalOf(opened.error)?.code === errorCodes.NotEmpty) throw this.#conflict();
-      return isLost(opened.error) ? await this.#unlessApplied("open()", opened, lastZxid) : opened;
+      return isLost(opened.error) ? await this.#unlessApplied("open()", opened, sent) : opened;
     });
   }
 
   /**
    * Looks what became of a request whose answer was lost. Resolves to a success if the gate is as the request was to make
-   * it, and to the `lost` outcome, which is repeated, if the node has not changed since `sinceZxid`. Rejects otherwise.
+   * it, and to the `lost` outcome, which is repeated, if the request was not applied and never will be. Rejects otherwise.
    */
   async #unlessApplied(
     what: "shut()" | "open()",
     lost: Outcome<never>,
-    sinceZxid: bigint,
+    sent: SentAt,
   ): Promise<Outcome<FoundNode | null>> {
     const calls = this.#calls;
     const call = this.#call;
     const found = await inDoubt(calls, call, what, calls.readSynced(call));
+    if (mayStillCome(sent)) throw unknown(calls, call, what);
     if ((found === null) === (what === "open()")) return { ok: true, value: found, zxid: 0n };
     const unchanged =
       found === null
-        ? await inDoubt(calls, call, what, absentSince(calls, call, sinceZxid))
-        : found.stat.czxid <= sinceZxid;
+        ? await inDoubt(calls, call, what, absentSince(calls, call, sent.sinceZxid))
+        : found.stat.czxid <= sent.sinceZxid;
     if (!unchanged) throw unknown(calls, call, what);
     return lost;
   }

@@ -1,5 +1,5 @@
-import { InvalidArgumentError, type Millis } from "@holdfast/core";
-import { settledWithin, takenBack, type Watched } from "@holdfast/core/internal";
+import { InvalidArgumentError } from "@holdfast/core";
+import { takenBack, type Watched } from "@holdfast/core/internal";
 import {
   baseName,
   CreateFlags,
@@ -45,9 +45,6 @@ interface Look {
 
 /** What the transaction that begins a round may need besides its checks, in bytes. */
 const spareBytes = 65_536;
-
-/** How long a member that gives up waits for the answer to the create of its node. */
-const answeredWithinMs: Millis = 100;
 
 /**
  * The way into a double barrier. Each look makes an entry if there is none of ours, and finds out whether the round is
@@ -119,29 +116,12 @@ export class Entrance implements Watched<boolean> {
     const context = this.#asked;
     if (context === null || context.over) return false;
     // Other members may have counted our node although the answer to its create has not come yet.
-    if (this.#place === null)
-      await settledWithin(this.#calls.runtime, this.#looking, answeredWithinMs, { ref: true });
-    if (await this.#begun()) return true;
-    await takenBack(this.#calls.engine, this.#parent, this.#leaveNothing(context));
-    return false;
-  }
-
-  /** Whether the round has begun with this member. Waits for the server's answer, but not through an outage. */
-  async #begun(): Promise<boolean> {
+    if (this.#place === null) await inContact(context, this.#looking);
     const place = this.#place;
-    const session = place?.context.session;
-    if (place === null || session?.state !== "connected") return false;
-    let forget = (): void => {};
-    const broken = new Promise<false>((resolve) => {
-      forget = session.onState(() => resolve(false));
-    });
-    try {
-      return await Promise.race([this.#marked(place), broken]);
-    } catch {
-      return false; // the provider is closed, or the server refuses for good
-    } finally {
-      forget();
-    }
+    if (place !== null && (await inContact(place.context, this.#marked(place))) === true) return true;
+    const left = { key: this.#parent, name: this.#lockName };
+    await takenBack(this.#calls.engine, left, this.#leaveNothing(context));
+    return false;
   }
 
   /** Writes our node, so that it does not count any more, and finds out whether it has counted before. */
@@ -337,6 +317,25 @@ export class Entrance implements Watched<boolean> {
       `${this.#lockName}: parties = ${this.#parties} do not fit into one transaction of ZooKeeper, which takes ${maxRequestBytes} bytes and checks all members of a round: ask for ${most} at most`,
       { lockName: this.#lockName, backend: "zookeeper" },
     );
+  }
+}
+
+/**
+ * What `work` gives, once the server has answered, but not through an outage. `null` where contact breaks before, the provider is
+ * closed, or the server refuses for good.
+ */
+async function inContact<T>({ session }: SessionContext, work: Promise<T>): Promise<T | null> {
+  if (session.state !== "connected") return null;
+  let forget = (): void => {};
+  const broken = new Promise<null>((resolve) => {
+    forget = session.onState(() => resolve(null));
+  });
+  try {
+    return await Promise.race([work, broken]);
+  } catch {
+    return null;
+  } finally {
+    forget();
   }
 }
 

@@ -15,6 +15,7 @@ import {
   isCondition,
   judgeLost,
   type LostWrite,
+  nowOf,
   unknown,
 } from "../values/conditional-write.js";
 
@@ -46,7 +47,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
           if (now !== seen) return false;
           if (found !== null) checkLasting(call, found.stat);
           const context = await calls.connected(call);
-          const { lastZxid } = context.session;
+          const sent = await nowOf(context, path);
           const outcome =
             found === null
               ? await calls.create(context, call, { path, data, ephemeral: false })
@@ -56,7 +57,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
           const refusal = refusalOf(error);
           if (refusal !== null && !isPassing(refusal) && !isCondition(refusal.code))
             throw calls.failure(call, error);
-          if (isLost(error)) lost = { seen: found?.stat ?? null, sinceZxid: lastZxid };
+          if (isLost(error)) lost = { seen: found?.stat ?? null, ...sent };
           // The answer was lost or another client was faster: the next read shows which.
           if (tries > 1) await doubting(calls.rest(call, tries, startedMs, error));
         }

@@ -10,7 +10,7 @@ import type { FoundNode } from "../recipes/requests/watched-node.js";
 import { isPassing } from "../recipes/session/failures.js";
 import type { SessionContext } from "../recipes/session-context.js";
 import { isLost } from "../session/errors.js";
-import type { Outcome } from "../session/types.js";
+import type { Outcome, ZooKeeperSession } from "../session/types.js";
 
 /**
  * What happened to a write whose answer was lost, as the present node shows. `"unchanged"`: nothing was written since, so
@@ -19,12 +19,35 @@ import type { Outcome } from "../session/types.js";
  */
 export type Verdict = "unchanged" | "passed-over" | "unknown";
 
-/** A write whose answer was lost. */
-export interface LostWrite {
-  /** The node before the write, `null` if there was none. */
-  readonly seen: Stat | null;
+/** When and how a write was sent. */
+export interface SentAt {
+  readonly session: ZooKeeperSession;
   /** The session's `lastZxid` right before the write was sent. */
   readonly sinceZxid: bigint;
+}
+
+/** A write whose answer was lost. */
+export interface LostWrite extends SentAt {
+  /** The node before the write, `null` if there was none. */
+  readonly seen: Stat | null;
+}
+
+/**
+ * The present moment for a write that is sent next. A session that has had no answer yet knows no transaction, so it asks for
+ * one first.
+ */
+export async function nowOf({ session }: SessionContext, path: string): Promise<SentAt> {
+  if (session.lastZxid === 0n) await outcomeOf(session, "exists", { path, watch: false });
+  return { session, sinceZxid: session.lastZxid };
+}
+
+/**
+ * Whether the server may still get and apply a write that it has not applied yet. A reconnect moves the session, and the server
+ * then refuses what the old connection still carries. A session that ended here first, by its lease, may live on at the server
+ * with its old connection, beside the session that reads now.
+ */
+export function mayStillCome({ session }: SentAt): boolean {
+  return session.lossReason === "lease";
 }
 
 /**
@@ -36,12 +59,13 @@ export interface LostWrite {
 export async function judgeLost(
   calls: RetryingRequests,
   call: CallInfo,
-  { seen, sinceZxid }: LostWrite,
+  lost: LostWrite,
   now: FoundNode | null,
   written: Uint8Array,
 ): Promise<Verdict> {
-  if (seen !== null) return judge(seen, now, written);
-  return now === null && (await absentSince(calls, call, sinceZxid)) ? "unchanged" : "unknown";
+  if (lost.seen !== null) return judge(lost.seen, now, written);
+  const absent = now === null && (await absentSince(calls, call, lost.sinceZxid));
+  return absent && !mayStillCome(lost) ? "unchanged" : "unknown";
 }
 
 /** Judges the lost write of a node that was there before it. */
@@ -112,7 +136,7 @@ export async function conditionalWrite(
   if (seen !== null) checkLasting(call, seen);
   for (let tries = 1; ; tries++) {
     const context = await calls.connected(call);
-    const lost = { seen, sinceZxid: context.session.lastZxid };
+    const lost = { seen, ...(await nowOf(context, call.path)) };
     const outcome = await send(calls, context, call, seen, data);
     if (outcome.ok) return outcome.value;
     const { error } = outcome;
@@ -203,7 +227,7 @@ export async function forcedWrite(
   for (let tries = 1; ; tries++) {
     const context = await calls.connected(call);
     const { path } = call;
-    const lost = { seen: absent ? null : known, sinceZxid: context.session.lastZxid };
+    const lost = { seen: absent ? null : known, ...(await nowOf(context, path)) };
     const outcome = absent
       ? await calls.create(context, call, { path, data, ephemeral: false })
       : await outcomeOf(context.session, "setData", { path, data, version: -1 });
@@ -216,7 +240,8 @@ export async function forcedWrite(
       if (now?.data != null && Buffer.compare(now.data, data) === 0) return now.stat;
       // The node may have had our data before another client deleted it. It must not come back then.
       const verdict = await inDoubt(calls, call, "set", judgeLost(calls, call, lost, now, data));
-      if (verdict === "unknown") throw unknown(calls, call, "set");
+      // This write has no condition, so it would be applied over whatever is there when it comes.
+      if (verdict === "unknown" || mayStillCome(lost)) throw unknown(calls, call, "set");
       if (tries === 1) continue;
     } else if (refusal.code === errorCodes.NoNode || refusal.code === errorCodes.NodeExists) {
       absent = refusal.code === errorCodes.NoNode;

@@ -1,6 +1,6 @@
 import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
+import { type SharedValue, type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
 
 let server: EmbeddedZooKeeper;
 let locks: ZooKeeperLocks;
@@ -76,5 +76,33 @@ describe("shut() of a barrier whose answer was lost", () => {
     cutAt("create2", "applied", () => server.operator.delete(path));
     await expect(locks.barrier(path).shut()).rejects.toMatchObject(unknown);
     expect(server.operator.exists(path)).toBeNull();
+  });
+});
+
+test("open() as the first request of its session is sent again where the gate is shut as before", async () => {
+  server.operator.create(path);
+  cutAt("delete", "before");
+  await locks.barrier(path).open();
+  expect(server.operator.exists(path)).toBeNull();
+});
+
+describe("a change whose session ended here first is not sent again, because the server may still get its first request:", () => {
+  test.each([
+    ["open() of a barrier", ({ locks: each }: { locks: ZooKeeperLocks }) => each.barrier(path).open()],
+    ["set() of a value", ({ value }: { value: SharedValue<Uint8Array> }) => value.set(Buffer.from("late"))],
+  ] as const)("%s", { timeout: 20_000 }, async (_what, change) => {
+    const quick = await startEmbeddedZooKeeper({ minSessionTimeoutMs: 1_000 });
+    onTestFinished(() => quick.stop());
+    const early = zookeeperLocks({ connect: quick.connectString, sessionTimeoutMs: 3_000 });
+    onTestFinished(async () => void (await early.close({ releaseTimeoutMs: 500 })));
+    await early.ready();
+    const session = quick.sessions()[0]?.id as bigint;
+    const value = early.sharedValue(path, Buffer.alloc(0));
+    await value.set(Buffer.from("early"));
+    // Only a new session gets through. The request stays in the socket of the old one.
+    quick.faults.on({ op: "connect", session, times: Number.POSITIVE_INFINITY }, { do: "hold" });
+    const unread = quick.faults.stopReading(session);
+    await expect(change({ locks: early, value })).rejects.toMatchObject(unknown);
+    unread.release();
   });
 });

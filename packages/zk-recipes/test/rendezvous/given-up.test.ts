@@ -7,15 +7,15 @@ import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
 let server: EmbeddedZooKeeper;
 let locks: ZooKeeperLocks;
 
-async function connected(connect = server.connectString): Promise<ZooKeeperLocks> {
-  const provider = zookeeperLocks({ connect, sessionTimeoutMs: 6_000 });
+async function connected(connect = server.connectString, sessionTimeoutMs = 6_000): Promise<ZooKeeperLocks> {
+  const provider = zookeeperLocks({ connect, sessionTimeoutMs });
   onTestFinished(async () => void (await provider.close({ releaseTimeoutMs: 500 })));
   await provider.ready();
   return provider;
 }
 
 beforeEach(async () => {
-  server = await startEmbeddedZooKeeper();
+  server = await startEmbeddedZooKeeper({ minSessionTimeoutMs: 1_000 });
   onTestFinished(() => server.stop());
   locks = await connected();
 });
@@ -61,7 +61,7 @@ test("a member of a double barrier that enters again while the server is silent 
   const path = "/barriers/silent";
   server.operator.create("/barriers");
   server.operator.create(path);
-  const barrier = locks.doubleBarrier(path, 2);
+  const barrier = (await connected(server.connectString, 3_000)).doubleBarrier(path, 2);
   server.pause();
   await expect(barrier.enter({ waitMs: 100 })).rejects.toMatchObject({ code: "HF_BACKEND" });
   const again = expect(barrier.enter({ waitMs: 1_000 })).rejects.toThrow(AcquireTimeoutError);
@@ -132,6 +132,20 @@ test("a member of a double barrier that is given up while the missing parents ar
 describe("the last member of a double barrier", () => {
   const members = (path: string): string[] =>
     server.operator.getChildren(path).filter((name) => name !== "ready");
+
+  test("starts a round with a member that gives up long before it hears that its own node is there", async () => {
+    const path = "/barriers/slow";
+    server.operator.create("/barriers");
+    server.operator.create(path);
+    const abort = new AbortController();
+    const held = server.faults.on({ op: "create2" }, { do: "hold", at: "reply" });
+    const waiting = (await connected()).doubleBarrier(path, 2).enter({ signal: abort.signal });
+    await held.reached();
+    await locks.doubleBarrier(path, 2).enter({ waitMs: 10_000 });
+    abort.abort(new Error("given up"));
+    setTimeout(() => held.release(), 400);
+    expect((await waiting).lost.aborted).toBe(false);
+  });
 
   test.each(["before", "after"])(
     "starts a round with a member that gives up %s the ready node is made, or not at all",
@@ -373,4 +387,14 @@ describe("a second join of an id in one provider", () => {
     await member[Symbol.asyncDispose]();
     await eventually(() => server.operator.getChildren("/groups/once").length === 0, { what: "no member" });
   });
+});
+
+test("close() names a double barrier whose member could not be taken back as the caller does", async () => {
+  const provider = await connected();
+  server.operator.create("/holdfast");
+  server.operator.create("/holdfast/b");
+  const held = server.faults.on({ op: "delete" }, { do: "hold" });
+  await expect(provider.doubleBarrier("b", 2).enter({ waitMs: 100 })).rejects.toThrow(AcquireTimeoutError);
+  expect((await provider.close({ releaseTimeoutMs: 100 })).unconfirmed).toEqual(["b"]);
+  held.release();
 });

@@ -32,6 +32,7 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
   readonly #member: string;
   readonly #parties: number;
   readonly #keys: readonly [full: string, members: string];
+  readonly #name: string;
   readonly #channel: string;
   #phase: Phase = "entering";
   /** The look that is under way. It may still make an entry after it was given up. */
@@ -49,6 +50,7 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
     this.#member = member;
     this.#parties = parties;
     this.#keys = [keys.full, keys.members];
+    this.#name = name;
     this.#channel = ourChannels.doubleBarrier(name);
     runs.engine.waiting.add(this);
   }
@@ -144,7 +146,7 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
   async withdraw(): Promise<void> {
     this.#end();
     const gone = this.#looking.then(() => this.#call("leave", false));
-    await takenBack(this.#runs.engine, this.#channel, gone);
+    await takenBack(this.#runs.engine, { key: this.#channel, name: this.#name }, gone);
   }
 
   /** `close()` waits for the answer only if the other members count on this one. */
