@@ -50,7 +50,8 @@ export interface PermitSemaphore extends Semaphore<FencingToken> {
   trySetLimit(limit: number): Promise<boolean>;
   /**
    * Changes the limit for all clients; a whole number from 0 to 2^31 - 1. If the limit is below the number of held permits,
-   * nothing is granted until enough of them were given back. Rejects as `trySetLimit()`; calling it again is harmless.
+   * nothing is granted until enough of them were given back. Rejects as `trySetLimit()`. A lost answer is no error where the limit
+   * is the wanted one afterwards.
    * @example
    * ```ts
    * import { redisLocks } from "@holdfast/redis-recipes";

@@ -90,15 +90,14 @@ export class PermitModel extends Wire<PermitKeys> {
     if (late !== null) return late;
     const found = this.#free();
     if (typeof found === "string") return { status: "conflict", serverMs, found };
-    this.#reap(1_000, args);
+    let free = found ?? 0;
+    if (found !== null || args.limit !== null) free += this.#reap(1_000, args);
     const held = space.zset(keys.grants).size;
-    const was = numberAt(space, keys.permits) as number | null;
-    let free = was ?? 0;
     let changed = false;
-    if (args.limit !== null && (was === null || (!args.onlyIfUnset && free + held !== args.limit))) {
+    if (args.limit !== null && (found === null || (!args.onlyIfUnset && free + held !== args.limit))) {
       changed = true;
+      addTo(space, keys.permits, args.limit - held - free);
       free = args.limit - held;
-      addTo(space, keys.permits, free - (was ?? 0));
       this.#tell(args, args.limit);
     }
     return { status: "counted", serverMs, changed, free, held, publishError: "" };

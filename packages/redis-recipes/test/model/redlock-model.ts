@@ -24,6 +24,7 @@ export class RedLockModel extends Wire<VoteKeys> {
     if (found.state === "held") {
       const pttlMs = space.pttl(keys.lock);
       if (found.holder === args.owner) return { status: "granted", ...node, token: last, pttlMs };
+      this.tellKeeper(found.holder);
       return { status: "busy", ...node, pttlMs, holder: found.holder };
     }
     space.hset(keys.lock, args.owner, "1");

@@ -101,7 +101,7 @@ export function doubleBarrierModel(
   } else if (args.action !== "read") {
     space.score(keys.members, args.member, space.nowMs + args.aliveMs);
     if (members().size >= args.parties && space.type(keys.full) === "none") space.set(keys.full, "1");
-    const keepMs = Math.max(10 * args.aliveMs, space.pttl(keys.members));
+    const keepMs = Math.max(10 * args.aliveMs, Math.min(space.pttl(keys.members), 600_000));
     space.expire(keys.full, keepMs);
     space.expire(keys.members, keepMs);
   }

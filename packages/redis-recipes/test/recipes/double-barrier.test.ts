@@ -68,3 +68,21 @@ test("a member with a short alive window does not pass the exit alone while one 
   await scene.settle(Promise.all([left, away.leave({ waitMs: 10_000 })]));
   expect(wentOn).toBe(true);
 });
+
+test("a dead member holds the others at the exit for ten minutes at most, although the server's clock was set back by an hour", async () => {
+  const scene = new Scene();
+  const [near, far] = [scene.client(), scene.client()];
+  const pass = ({ provider }: SimulatedClient) =>
+    provider.doubleBarrier("round", 2).enter({ waitMs: 10_000 });
+  const [here] = await scene.settle(Promise.all([pass(near), pass(far)]));
+  far.crash();
+  scene.redis.offsetMs -= 3_600_000;
+  await scene.runtime.advance(2_000);
+  let wentOn = false;
+  const left = here.leave({ waitMs: 3_000_000 }).then(() => {
+    wentOn = true;
+  });
+  await scene.runtime.advance(720_000);
+  expect(wentOn).toBe(true);
+  await left;
+});

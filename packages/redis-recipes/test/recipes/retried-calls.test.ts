@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { ReplyError } from "../../src/client/errors.js";
+import { OutcomeUnknownError, ReplyError } from "../../src/client/errors.js";
 import type { Late } from "../../src/scripts/mutex/answers.js";
+import type { ScriptArgs } from "../../src/scripts/script.js";
 import { Scene } from "./scene.js";
 
 test("a countdown that waits for contact is published as the servers turn out to want it, so that Java hears of it", async () => {
@@ -35,4 +36,69 @@ test("a countdown that came to the server after its date has done nothing, and i
   };
   expect(await scene.settle(provider.countDownLatch("gate").countDown())).toBe(2);
   expect(sent).toBe(2);
+});
+
+/** A client whose first request is executed and its answer lost. `answer` plays the server; it gets the action and how often it was asked. */
+function losingFirst(answer: (args: ScriptArgs, times: number) => object) {
+  const scene = new Scene();
+  const { line, provider } = scene.client();
+  let sent = 0;
+  line.run = async (_script, _keys, args) => {
+    const found = answer(args, ++sent);
+    if (sent === 1) throw new OutcomeUnknownError("the connection broke", { servers: ["s:1"] });
+    const reply = { serverMs: scene.redis.nowUs / 1_000, publishError: "", ...found } as never;
+    return { reply, sentMs: 0, answeredMs: 0, runId: "r", acknowledged: null };
+  };
+  return { scene, provider };
+}
+
+test.each([
+  ["open", "shut"],
+  ["shut", "open"],
+] as const)(
+  "%s() of a barrier whose answer was lost does not undo a later %s() of another client",
+  async (ours, theirs) => {
+    let state = theirs === "shut" ? "open" : "shut";
+    const { scene, provider } = losingFirst(([action], times) => {
+      if (action !== "read") state = String(action);
+      const reply = { status: "done", changed: true, shut: state === "shut" };
+      if (times === 1) state = theirs;
+      return reply;
+    });
+    await expect(scene.settle(provider.barrier("gate")[ours]())).rejects.toMatchObject({ retryable: false });
+    expect(state).toBe(theirs);
+  },
+);
+
+test.each(["open", "shut"] as const)(
+  "%s() of a barrier whose answer was lost is done where the gate is as it was to be",
+  async (ours) => {
+    let state = "";
+    const { scene, provider } = losingFirst(([action]) => {
+      if (action !== "read") state = String(action);
+      return { status: "done", changed: true, shut: state === "shut" };
+    });
+    await scene.settle(provider.barrier("gate")[ours]());
+    expect(state).toBe(ours);
+  },
+);
+
+test("setLimit() whose answer was lost does not undo the limit that another client has set since, and is done where it stands", async () => {
+  for (const [theirs, outcome] of [
+    [2, { retryable: false }],
+    [5, undefined],
+  ] as const) {
+    let limit = 0;
+    const { scene, provider } = losingFirst(([wanted], times) => {
+      if (wanted !== "") limit = Number(wanted);
+      if (times === 1) limit = theirs;
+      return { status: "counted", changed: true, free: limit, held: 0 };
+    });
+    const set = scene
+      .settle(provider.permitSemaphore("printers").setLimit(5))
+      .catch((error: unknown) => error);
+    if (outcome === undefined) expect(await set).toBeUndefined();
+    else expect(await set).toMatchObject(outcome);
+    expect(limit).toBe(theirs);
+  }
 });

@@ -4,6 +4,8 @@ import { fairKeyList, fairKeys, mutexKeyList, mutexKeys } from "../../src/layout
 import { fairAcquire } from "../../src/scripts/fair/acquire.js";
 import { mutexAcquire } from "../../src/scripts/mutex/acquire.js";
 import { mostReserved, prove } from "../../src/scripts/mutex/prove.js";
+import { nodeIdentityKey } from "../../src/scripts/redlock/identity.js";
+import { vote } from "../../src/scripts/redlock/vote.js";
 import { spinAcquire } from "../../src/scripts/spin/acquire.js";
 import { ourOwners, stage } from "../model/stage.js";
 
@@ -46,6 +48,21 @@ async function proof(
   if (answer === undefined) throw new Error("no answer");
   return answer;
 }
+
+test("a vote of RedLock that is refused tells a holder that may keep the lock that it is wanted, and no other", async () => {
+  const given = { leaseMs: 60_000, notAfterMs: null, tokenTtlMs: 0, guard: false, maxLeaseMs: 60_000 };
+  for (const [holder, messages] of [
+    [plain, []],
+    [marked, [expect.stringContaining('"wanted"')]],
+  ] as const) {
+    await on.server.redis.del(name);
+    await acquire(holder, {});
+    const list = [keys.lock, keys.token, nodeIdentityKey];
+    const { raw, after } = await on.server.step(vote.lua, list, vote.args({ owner: contender, ...given }));
+    expect(vote.parse(raw).status).toBe("busy");
+    expect(after.published.map(({ message }) => message)).toEqual(messages);
+  }
+});
 
 async function tokenKey(): Promise<number> {
   return Number(await on.server.redis.get(keys.token));

@@ -404,6 +404,20 @@ test("setting the number of permits where only the number is lost counts the hel
   expect(await on.server.redis.get(permit.permits)).toBe("2");
 });
 
+test("where only the number of permits is lost and a permit is over, a look leaves the number missing, and the first limit is set", async () => {
+  const permit = permitKeys(name);
+  const set = (limit: number | null) => {
+    const how = { onlyIfUnset: true, notAfterMs: null, publish: "none", channel: "" } as const;
+    return on.server.run(permitSet, permitKeyList(permit), permitSet.args({ limit, ...how }));
+  };
+  await on.server.redis.zadd(permit.grants, 1, Buffer.from("0a".repeat(16), "hex"));
+  await on.server.redis.zadd(permit.grants, 9e15, Buffer.from("0b".repeat(16), "hex"));
+  await set(null);
+  expect(await on.server.redis.exists(permit.permits)).toBe(0);
+  expect(await set(5)).toMatchObject({ status: "counted", changed: true, free: 4, held: 1 });
+  expect(await set(7)).toMatchObject({ status: "counted", changed: false, free: 4, held: 1 });
+});
+
 test("a picture of permits shows ids and the time they have left", async () => {
   const permit = permitKeys(name);
   const take = (id: string, leaseMs: number | null) =>

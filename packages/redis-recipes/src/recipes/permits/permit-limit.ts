@@ -3,28 +3,36 @@ import { show } from "@holdfast/core/internal";
 import { ofLock } from "../../client/errors.js";
 import { redissonChannels } from "../../layout/channels.js";
 import { permitKeyList, permitKeys } from "../../layout/keys.js";
-import { permitSet } from "../../scripts/permit/set.js";
+import type { Late } from "../../scripts/mutex/answers.js";
+import { type PermitSetAnswer, permitSet } from "../../scripts/permit/set.js";
 import { foundElse } from "../requests/foreign-key.js";
 import type { RetryingRequests } from "../requests/retrying-requests.js";
 
 /**
- * Sets how many permits there are in all, including held ones. Resolves with `false` where the limit was that already. Safe to
- * repeat.
+ * Sets how many permits there are in all, including held ones. Resolves with `false` where the limit was that already.
+ *
+ * A request whose answer was lost is not sent again, because another client may have set another limit since, and the repeat would
+ * undo that. Without `onlyIfUnset`, whose answer has to show whether this very request has set the limit, the request counts as
+ * done if the limit is the wanted one.
  */
 export async function setPermitLimit(
   runs: RetryingRequests,
   name: string,
   key: string,
-  change: { readonly limit: number; readonly onlyIfUnset: boolean },
+  { limit, onlyIfUnset }: { readonly limit: number; readonly onlyIfUnset: boolean },
 ): Promise<boolean> {
   const channel = redissonChannels.semaphore(key);
   const keys = permitKeyList(permitKeys(key));
-  const args = () => {
+  const argsOf = (wanted: number | null) => () => {
     const notAfterMs = runs.requests.notAfterMs(key);
-    return permitSet.args({ ...change, notAfterMs, publish: runs.line.publishCommand, channel });
+    const publish = runs.line.publishCommand;
+    return permitSet.args({ limit: wanted, onlyIfUnset, notAfterMs, publish, channel });
   };
-  // With `onlyIfUnset` the answer has to show whether this very request has set the limit, so the request is not sent twice.
-  const reply = await runs.run(permitSet, { keys, args, repeatable: !change.onlyIfUnset, patient: false });
+  const isDone = (found: Exclude<PermitSetAnswer, Late>): boolean =>
+    found.status === "counted" && found.free + found.held === limit;
+  const call = { keys, args: argsOf(limit), repeatable: false, patient: false };
+  const look = { args: argsOf(null), isDone };
+  const reply = await runs.run(permitSet, onlyIfUnset ? call : { ...call, look });
   if (reply.status === "conflict") throw foundElse(name, key, reply.found, "permits");
   return reply.changed;
 }

@@ -19,7 +19,7 @@ const mostInCall = 500;
  * What the calls of each period look at, one after the other. A lock without a holder must be found soonest, so most calls look
  * for that. A dead first waiter is found by each client behind it within four calls.
  */
-const looks: readonly StayLook[] = ["lock", "first", "lock", "lock", "life", "lock", "first", "lock"];
+const looks: readonly StayLook[] = ["lock", "first", "lock", "lock", "life", "first", "lock", "lock"];
 
 /**
  * The turns that keep the places of waiters behind the first. Each turn costs one call for all waiters of a server or a slot,

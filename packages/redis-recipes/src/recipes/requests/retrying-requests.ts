@@ -7,7 +7,7 @@ import type { Script } from "../../scripts/script.js";
 import type { ChannelWaiters } from "../channels/channel-waiters.js";
 import type { Requests } from "./requests.js";
 
-export interface RetriedCall {
+export interface RetriedCall<R> {
   readonly keys: readonly string[];
   /**
    * Called for each sending: the date, and how messages reach Java, are known only while there is contact, and hold only for that
@@ -16,6 +16,11 @@ export interface RetriedCall {
   args(): readonly (string | number)[];
   /** Whether executing it twice has the effect of once. If not, only a call that was not sent is sent again. */
   readonly repeatable: boolean;
+  /**
+   * For a call that is not repeatable: the arguments of the same script for a look, and whether what the look finds is what the
+   * call was to bring about. Then a call whose answer was lost counts as done.
+   */
+  readonly look?: { args(): readonly (string | number)[]; isDone(found: Exclude<R, Late>): boolean };
   /** Whether the call sits an outage out by the rule for calls that wait; otherwise by the rule for calls that only ask. */
   readonly patient: boolean;
 }
@@ -43,7 +48,7 @@ export class RetryingRequests {
    */
   async run<R extends { readonly serverMs: number }>(
     script: Script<R>,
-    call: RetriedCall,
+    call: RetriedCall<R>,
   ): Promise<Exclude<R, Late>> {
     const { engine, line, requests } = this;
     const { runtime, options } = engine;
@@ -61,7 +66,15 @@ export class RetryingRequests {
           backend: "redis",
         });
       } catch (error) {
-        if (error instanceof OutcomeUnknownError && !call.repeatable) throw unsure(error);
+        if (error instanceof OutcomeUnknownError && !call.repeatable) {
+          const { keys, look } = call;
+          if (look === undefined) throw unsure(error);
+          const again = { keys, args: look.args, repeatable: true, patient: false };
+          // Where the look fails too, the first error says what matters: that the call may have been done.
+          const found = await this.run(script, again).catch(() => null);
+          if (found === null || !look.isDone(found)) throw unsure(error);
+          return found;
+        }
         const nowMs = runtime.nowMs();
         if (error instanceof BackendError && error.retryable && !engine.closed)
           delayMs = options.retry.next(tries, nowMs - startedMs, error);

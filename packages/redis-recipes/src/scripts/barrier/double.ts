@@ -29,8 +29,11 @@ export interface DoubleBarrierAnswer {
  *
  * Keys: full, members. Arguments: action, member, parties, alive window ms, not after (us, 0 for none), channel of changes.
  * Answer: status, server time, whether full, members, publish error. Both keys expire ten alive windows after the last `enter` or
- * `stay`. No request shortens their time, since other members may have longer windows. Redisson has no double barrier.
+ * `stay`. No request shortens their time, since other members may have longer windows, to less than ten minutes. More than that
+ * shows that the server's clock was set back, and dead members would stay for as long. Redisson has no double barrier.
  */
+const mostKeptMs = 600_000;
+
 export const doubleBarrier: CallScript<DoubleBarrierArgs, DoubleBarrierAnswer> = {
   name: "double-barrier",
   keyCount: 2,
@@ -52,7 +55,7 @@ elseif action == 'enter' or action == 'stay' then
     redis.call('SET', KEYS[1], '1')
     changed = true
   end
-  local keepMs = math.max(10 * aliveMs, redis.call('PTTL', KEYS[2]))
+  local keepMs = math.max(10 * aliveMs, math.min(redis.call('PTTL', KEYS[2]), ${mostKeptMs}))
   redis.call('PEXPIRE', KEYS[1], keepMs)
   redis.call('PEXPIRE', KEYS[2], keepMs)
 end

@@ -48,7 +48,7 @@ const readSet = answerReader<PermitSetAnswer>("permit-set", {
  * As Redisson's `setPermits` and `trySetPermits`: the difference is added to the free permits, and the number of all permits is
  * published. Unlike Redisson's: where the number is missing while permits are held, those count towards the wanted number, so
  * that no more than this number is ever held. Expired permits are given back first, at most 1,000 of them, so that no call blocks
- * the server. The others count as held, and the number of all permits is the same.
+ * the server. The others count as held, and the number of all permits is the same. A look leaves a missing number missing.
  */
 export const permitSet: CallScript<PermitSetArgs, PermitSetAnswer> = {
   name: "permit-set",
@@ -58,13 +58,12 @@ if tonumber(ARGV[5]) > 0 and nowUs > tonumber(ARGV[5]) then return {'late', nowU
 local k = {permits = KEYS[1], grants = KEYS[2]}
 local free, found = permitState(k)
 if free == nil then return {'conflict', nowUs, found} end
-reap(k, 1000, ARGV[3], ARGV[4])
+local now, changed = free or 0, 0
+if free or ARGV[1] ~= '' then now = now + reap(k, 1000, ARGV[3], ARGV[4]) end
 local held = redis.call('ZCARD', k.grants)
-local was = redis.call('GET', k.permits)
-local now, changed = tonumber(was or '0'), 0
-if ARGV[1] ~= '' and (not was or ARGV[2] == '0') then
+if ARGV[1] ~= '' and (not free or ARGV[2] == '0') then
   local wanted = tonumber(ARGV[1])
-  if not was or now + held ~= wanted then
+  if not free or now + held ~= wanted then
     now = redis.call('INCRBY', k.permits, wanted - held - now)
     changed = 1
     tellPermits(ARGV[3], ARGV[4], wanted)

@@ -1,5 +1,6 @@
 import { clock } from "../lua/clock.js";
 import { mutexState } from "../lua/mutex-state.js";
+import { keepers, messages } from "../lua/publish.js";
 import { token } from "../lua/token.js";
 import { type CallScript, Reply } from "../script.js";
 import { identity, type NodeAnswer, readNode } from "./identity.js";
@@ -32,8 +33,8 @@ export type VoteAnswer = NodeAnswer &
  * Keys: lock, token, node identity. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms, guard, longest lease ms. Answer: granted (token, PTTL) /
  * busy (PTTL, holder) / quarantined / late / conflict (what was found); server time, run id, age, longest lease in each.
  *
- * As Redisson's plain lock, which its multi-lock takes on each node: one field with the count 1, refused with the PTTL. May be
- * sent twice.
+ * As Redisson's plain lock, which its multi-lock takes on each node: one field with the count 1, refused with the PTTL. A provider
+ * that may keep the lock on this node for its next owner gets a message that it is wanted. May be sent twice.
  */
 export const vote: CallScript<VoteArgs, VoteAnswer> = {
   name: "redlock-vote",
@@ -48,8 +49,12 @@ if not last then return {'conflict', nowUs, runId, age, longest, 'token'} end
 if age >= 0 and age < longest then return {'quarantined', nowUs, runId, age, longest} end
 if state == 'held' then
   local pttl = redis.call('PTTL', KEYS[1])
-  if holder ~= ARGV[1] then return {'busy', nowUs, runId, age, longest, pttl, holder} end
-  return {'granted', nowUs, runId, age, longest, string.format('%.0f', last), pttl}
+  if holder == ARGV[1] then
+    return {'granted', nowUs, runId, age, longest, string.format('%.0f', last), pttl}
+  end
+  ${messages}${keepers}
+  tellKeeper(KEYS[1], holder)
+  return {'busy', nowUs, runId, age, longest, pttl, holder}
 end
 put(KEYS[1], ARGV[1], ARGV[2])
 local text = nextToken(KEYS[2], last, tonumber(ARGV[4]))
