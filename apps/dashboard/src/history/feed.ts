@@ -205,6 +205,8 @@ export class HistoryFeed {
     if (this.#looking) return;
     this.#looking = true;
     try {
+      // The first survey may have failed.
+      if (!this.#surveyed) await this.#survey();
       await this.#readCrowded();
       if (!this.#complete) this.#lookWhetherComplete();
       await this.#lookAtSessions();

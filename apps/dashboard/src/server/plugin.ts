@@ -40,6 +40,8 @@ export const longestParameter = 16_384;
 const wrongCredentials = { most: 10, windowMs: 60_000 };
 /** How many times as long a client has for a whole answer as it may take nothing of it: five minutes, as for an export. */
 const limitsToTake = 10;
+/** A longer timer of Node.js would ring at once. */
+const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * The whole dashboard as a plugin: `app.register(fastifyHoldfast, { prefix: "/locks", clusters, authenticate })`.
@@ -142,7 +144,10 @@ export const fastifyHoldfast: FastifyPluginAsync<HoldfastOptions> = async (scope
     const limitMs = options.undrainedMs ?? undrainedMs;
     request.raw.socket.setTimeout(limitMs);
     // That limit begins anew with each piece that is taken, so a client could take hours over an answer.
-    const timer = setTimeout(() => reply.raw.destroy(), limitsToTake * limitMs).unref();
+    const timer = setTimeout(
+      () => reply.raw.destroy(),
+      Math.min(limitsToTake * limitMs, longestTimerMs),
+    ).unref();
     reply.raw.once("close", () => clearTimeout(timer));
   });
 

@@ -120,6 +120,24 @@ it("holds from before the feed listened are reported, and after them that all ho
   expect(changes[0]).toMatchObject({ key: "/early", entry: "h1", found: true, owner: { session: "0x2" } });
 });
 
+it("a collector that throws once as it lists is asked again, and then all holds have been reported", async () => {
+  feed.close();
+  const early = new FakeCollector();
+  const lock = early.put({ key: "/early", holders: [fakeParticipant({ entry: "h1", session: "0x2" })] });
+  const locks = vi
+    .fn(() => [lock])
+    .mockImplementationOnce(() => {
+      throw new Error("not yet");
+    });
+  early.locks = locks;
+  const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  onTestFinished(() => warned.mockRestore());
+  follow(early);
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(warned).toHaveBeenCalledTimes(1);
+  expect(changes.map(({ type }) => type)).toEqual(["begun", "complete"]);
+});
+
 /** A collector with a lock of seven holders, h0 to h6. The lock's row shows five of them. */
 function withCrowded(): FakeCollector {
   const crowded = new FakeCollector();

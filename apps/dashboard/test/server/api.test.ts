@@ -360,6 +360,16 @@ describe("REST", () => {
     await soon(() => received).toBeGreaterThan(10_000_000);
   });
 
+  it("sends a long answer whole where a client may take nothing for as long as a timer can wait", async () => {
+    await using dashboard = await serving({ undrainedMs: 2 ** 31 - 1 });
+    const { app, zookeeper } = dashboard;
+    const holders = [fakeParticipant({ entry: "h1", data: "x".repeat(100_000) })];
+    for (let at = 0; at < 100; at++) zookeeper.put({ key: `/locks/${at}`, holders });
+    const origin = await app.listen({ host: "127.0.0.1", port: 0 });
+    const answer = await fetch(`${origin}/api/v1/locks?limit=500`, { headers: as("viewer") });
+    expect(await answer.json()).toHaveProperty("rows.length", 100);
+  });
+
   it("cuts off a client that takes an answer in small pieces for ever", async () => {
     await using dashboard = await serving({ undrainedMs: 300 });
     const { app, zookeeper } = dashboard;

@@ -29,8 +29,15 @@ export function followHolders(
   const { shape, atMs, leftMs, token } = reading;
   const before = record.followed;
   const fields: readonly HashField[] = shape.is === "lock" ? shape.fields : [];
+  const partly = shape.is === "lock" && shape.partly === true;
+  const wasPartly = record.shape.is === "lock" && record.shape.partly === true;
   for (const gone of before) {
     if (fields.some((each) => each.field === gone.field)) continue;
+    if (partly) {
+      // The hold may be in the part that was not read.
+      emit({ type: "unwatched", key: record.key, entry: gone.field });
+      continue;
+    }
     const expired = ranOut(record, gone, atMs);
     // A server that was restarted or took over from another may have lost the key, whatever the holder did.
     const watched = record.atMs >= contactSinceMs(record.key);
@@ -58,12 +65,13 @@ export function followHolders(
     const alone = shape.is === "lock" && (shape.mode === null || field.endsWith(":write"));
     const owner = ownerOf(field, token, identityOf);
     const granted = alone ? grantedAt(field, token, atMs) : null;
-    const since = granted ?? (known ? seenAt(atMs) : foundAt(record.key, field, owner.token, atMs));
+    const begins = known && !partly && !wasPartly;
+    const since = granted ?? (begins ? seenAt(atMs) : foundAt(record.key, field, owner.token, atMs));
     const told = { key: record.key, entry: field, owner };
     // A lock that is new here is reported as granted only if its token shows that the lock was already watched at the grant.
     // The token must also be a new one: an old one shows that the key could only not be read for a while.
     const isNew = granted !== null && (granted.atMs ?? 0) >= watchedSinceMs(record.key);
-    if (known || (isNew && token !== record.highestToken)) {
+    if (begins || (isNew && token !== record.highestToken)) {
       const waitedMs = waitOf(record.queue, field, since.atMs ?? atMs);
       emit({
         type: "granted",
@@ -76,7 +84,7 @@ export function followHolders(
     } else emit({ type: "found", ...told, since });
     return { field, count, since, lease: new LeaseHistory(leftMs, reading.readMs) };
   });
-  record.shape = shape.is === "lock" ? { is: "lock", fields: followed, mode: shape.mode } : shape;
+  record.shape = shape.is === "lock" ? { ...shape, fields: followed } : shape;
   return raised;
 
   /** An owner of Redisson may take the same lock again: only a token shows that the grant is the same. */

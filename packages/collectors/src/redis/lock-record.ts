@@ -25,7 +25,7 @@ export const noQueue: Queue = Object.freeze({ ours: 0, java: 0, first: null, sin
 
 export type RecordShape =
   | Exclude<Shape, { readonly is: "lock" }>
-  | { readonly is: "lock"; readonly fields: readonly Followed[]; readonly mode: "read" | "write" | null };
+  | (Extract<Shape, { readonly is: "lock" }> & { readonly fields: readonly Followed[] });
 
 /** What is kept of one lock. There may be 100,000 of these, so the row is made only when it is asked for. */
 export class LockRecord implements LockFigures {

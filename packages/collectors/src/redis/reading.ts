@@ -37,7 +37,13 @@ export interface Beside {
 
 export type Shape =
   | { readonly is: "nothing" }
-  | { readonly is: "lock"; readonly fields: readonly HashField[]; readonly mode: "read" | "write" | null }
+  | {
+      readonly is: "lock";
+      readonly fields: readonly HashField[];
+      readonly mode: "read" | "write" | null;
+      /** Whether the lock has more fields than were read. Which ones are read may change from reading to reading. */
+      readonly partly?: boolean;
+    }
   | { readonly is: "permits"; readonly free: number; readonly grants: number | null }
   | { readonly is: "barrier" }
   /** Something that belongs to no known kind of lock. */
@@ -193,9 +199,10 @@ export function hashShape(pairs: readonly string[], partly: boolean): Shape {
   }
   // No library leaves a lock without an owner, so this is the hash of another program that has a field `mode`.
   if (fields.length === 0 && !partly) return { is: "other", what: "a hash without owners" };
-  // Only a part of a large hash was read: its other fields may be anything.
-  if (partly && mode === null) return { is: "other", what: "a hash of many fields" };
-  return { is: "lock", fields, mode };
+  // Only a part of a large hash was read. Where it has owners alone, the lock is one that readers share: no other kind has so
+  // many, and the field `mode` is in another part.
+  if (partly && fields.length === 0) return { is: "other", what: "a hash of many fields" };
+  return partly ? { is: "lock", fields, mode: mode ?? "read", partly } : { is: "lock", fields, mode };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, it, test } from "vitest";
 import type { CollectorEvent } from "../../src/index.js";
 import { Book } from "../../src/redis/book.js";
 import { followHolders } from "../../src/redis/following.js";
@@ -45,6 +45,30 @@ function releaseOf(
     | Extract<CollectorEvent, { type: "granted" | "released" }>
     | undefined;
 }
+
+it("where readings have a part of the readers each, none that is not in the part is reported as ended, or as granted later", () => {
+  const record = new LockRecord("k", null);
+  const events: CollectorEvent[] = [];
+  const [early, late] = [holder, holder.replace(/1$/, "2")];
+  for (const [atMs, field] of [early, late, early].entries())
+    followHolders(
+      record,
+      {
+        ...{ key: "k", atMs, readMs: atMs, blurMs: 0, depth: "slim", leftMs: 900, token: null },
+        ...{ denied: null, beside: null },
+        shape: { is: "lock", fields: [{ field, count: 1 }], mode: "read", partly: true },
+      },
+      atMs > 0,
+      {
+        emit: (event) => events.push(event),
+        identityOf: () => null,
+        contactSinceMs: () => 0,
+        watchedSinceMs: () => Number.POSITIVE_INFINITY,
+        earlierSight: () => undefined,
+      },
+    );
+  expect(events.map(({ type }) => type)).toEqual(["found", "unwatched", "found", "unwatched", "found"]);
+});
 
 function endOf(...readings: readonly (readonly [atMs: number, leftMs: number])[]): boolean | undefined {
   return releaseOf(readings)?.ranOut;

@@ -11,3 +11,8 @@ it.each([
 ] as const)("a hash with %s is a lock only where it has an owner and nothing else", (_what, pairs, is) => {
   expect(hashShape(pairs, false).is).toBe(is);
 });
+
+it("a part of a large hash that has owners alone is a lock that readers share", () => {
+  const part = Array.from({ length: 128 }, (_, at) => [owner.replace(/7$/, `${at}`), "1"]).flat();
+  expect(hashShape(part, true)).toMatchObject({ is: "lock", mode: "read", partly: true });
+});
