@@ -13,6 +13,7 @@ const repository = fileURLToPath(new URL("../../../", import.meta.url));
 const common = [
   ...["checkers", "engine", "history", "subject", "workload"].map((name) => `apps/chaos/dist/${name}`),
   "apps/chaos/java",
+  "apps/chaos/shims",
   "packages/test-servers/dist",
   "apps/trials/dist/cell.js",
   "apps/trials/dist/verdict.js",
@@ -64,5 +65,5 @@ function codeFiles(folder: string): string[] {
   if (!existsSync(folder)) return [];
   if (statSync(folder).isFile()) return [""];
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
-  return names.filter((name) => /\.(js|java|py)$/.test(name)).sort();
+  return names.filter((name) => /\.(js|java|py|c)$/.test(name)).sort();
 }

@@ -11,17 +11,23 @@ const checkers: Readonly<Record<Charge, readonly CheckerName[]>> = {
   stuck: ["handover", "heal-liveness"],
 };
 
-/** The charges of which a run convicts its subject, the worst first. Charges that the fault excuses are left out. */
+/**
+ * The charges of which a run convicts its subject, the worst first. Charges that the fault excuses are left out, and so are
+ * convictions that the runner has set aside, because the servers may have done it.
+ */
 export function chargesOf(
-  { results }: Pick<ScenarioOutcome, "results">,
+  { results, outcome, unexpected }: Pick<ScenarioOutcome, "results" | "outcome" | "unexpected">,
   { excuses }: Pick<Fault, "excuses">,
 ): Charged[] {
+  const setAside = new Set<string>(outcome === "unknown" ? unexpected : []);
   return charges
     .filter((charge) => excuses[charge] === undefined)
     .flatMap((charge) => {
       const found = results.find(
         ({ checker, verdict }) =>
-          verdict === "violation" && checkers[charge].includes(checker as CheckerName),
+          verdict === "violation" &&
+          checkers[charge].includes(checker as CheckerName) &&
+          !setAside.has(checker),
       );
       return found === undefined
         ? []

@@ -34,6 +34,7 @@ it("runs of our own locks are distinguished by the lock's code, those of other l
 it.each([
   "apps/chaos/dist/checkers/mutex.js",
   "apps/chaos/dist/engine/run.js",
+  "apps/chaos/shims/holdfast-shim.c",
   "apps/trials/python/worker.py",
   "apps/trials/dist/verdict.js",
   "packages/test-servers/dist/tcp-proxy.js",

@@ -47,7 +47,12 @@ const results = (["lost-update", "belief", "lost-notice", "handover"] as const).
 
 it("charges stand with the worst first, and what no lock can keep under a fault is no charge", () => {
   const charged = (excuses: Record<string, string>) =>
-    chargesOf({ results }, { excuses }).map(({ charge }) => charge);
+    chargesOf({ results, outcome: "as-expected", unexpected: [] }, { excuses }).map(({ charge }) => charge);
   expect(charged({})).toEqual(["damage", "two holders", "told late", "stuck"]);
   expect(charged({ "two holders": "why", "told late": "why" })).toEqual(["damage", "stuck"]);
+});
+
+it("a conviction that the runner has set aside, because the servers may have done it, is no charge", () => {
+  const unexpected = results.map(({ checker }) => checker);
+  expect(chargesOf({ results, outcome: "unknown", unexpected }, { excuses: {} })).toEqual([]);
 });

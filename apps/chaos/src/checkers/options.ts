@@ -26,6 +26,11 @@ export interface CheckOptions {
   readonly overtakes?: number;
   /** The number of grants of each key below which nothing is proved. Default 20. */
   readonly minGrants?: number;
+  /**
+   * Whether exclusion counts as shown only where a worker asked while another one held. Default false, because the workloads of
+   * the runner contend by themselves, and the callers of a service may come one after the other.
+   */
+  readonly contended?: boolean;
   /** Faults that must have happened, by name. */
   readonly planned?: readonly string[];
 }

@@ -30,7 +30,7 @@ export function stats(history: History, options: CheckOptions): CheckResult {
       missing.push(
         `${about.key} was granted to ${[...holders][0]} alone, of ${askers.size} that asked for it`,
       );
-    else if (isExclusive(about) && noneKeptOut(about))
+    else if (isExclusive(about) && noneKeptOut(about, options.contended === true))
       missing.push(`no acquire of ${about.key} beside another worker's hold was granted or refused`);
   }
   if (operations === 0) missing.push("no client asked for anything");
@@ -65,10 +65,10 @@ export function stats(history: History, options: CheckOptions): CheckResult {
 
 /**
  * Whether workers asked for the lock while others held it, and none of them was granted or refused. Perhaps they could
- * not use the lock at all, and then nothing shows that it kept them out.
+ * not use the lock at all, and then nothing shows that it kept them out. `contended`: the same if none of them asked.
  */
-function noneKeptOut({ holds, operations }: KeyHistory): boolean {
-  let met = false;
+function noneKeptOut({ holds, operations }: KeyHistory, contended: boolean): boolean {
+  let met = contended;
   // Both lists are in the order of time. No later acquire meets a hold before this one.
   let first = 0;
   for (const { acquires, p, invokedAt, endedAt, outcome } of operations) {

@@ -143,6 +143,8 @@ export function serviceScenarios(wish: ServiceWish): readonly Scenario[] {
         // The runner does not know whether the lock has a queue. Without one its last holder may take it again and again.
         healClients: 1,
         minGrants: 5,
+        // Instances that never meet need no lock at all.
+        contended: true,
       },
       faults: [id],
       mode: command,

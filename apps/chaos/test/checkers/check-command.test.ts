@@ -37,6 +37,19 @@ it("keeps belief, advertised and effect apart", () => {
   expect(verdicts(script)).toMatchObject({ belief: "violation", advertised: "pass", effect: "pass" });
 });
 
+it.each([
+  ["one instance alone asks", ["s0#0"]],
+  ["instances ask one after the other", ["s0#0", "s1#0", "s2#0"]],
+])("says nothing of a service's lock where %s, since none has to wait", (_what, turns) => {
+  const script = new Script({ k: {} });
+  for (let at = 0; at < 60; at++)
+    script.hold(turns[at % turns.length] as string, "k", 50 * at + 10, 50 * at + 40);
+  const verdictOf = (contended: boolean) =>
+    judge(historyOf(script.records), { only: ["stats"], contended }).map(({ verdict }) => verdict);
+  expect(verdictOf(true)).toEqual(["unknown"]);
+  expect(verdictOf(false)).toEqual(["pass"]);
+});
+
 it("convicts a read that has the token of a write before it", () => {
   const script = new Script({ k: { kind: "read-write", fenced: true } });
   script.hold("a#0", "k", 10, 20, { token: 5, mode: "write" });

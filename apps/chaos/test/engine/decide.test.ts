@@ -43,6 +43,14 @@ describe("the outcome of a scenario", () => {
     });
   });
 
+  it("is unknown when the servers were at odds and a checker convicts, expected to pass or only reported", () => {
+    const results = [result("stats", "pass"), result("belief", "violation")];
+    const odds = ["m1 and its leader are at odds"];
+    const unknown = { outcome: "unknown", unexpected: ["belief"] };
+    expect(decide({ pass: ["belief"] }, results, [], odds)).toMatchObject(unknown);
+    expect(decide({ pass: ["stats"], report: ["belief"] }, results, [], odds)).toMatchObject(unknown);
+  });
+
   it("is a violation above a promised figure, and not demonstrated below one that was to be shown", () => {
     const results = [result("stats", "pass"), result("lost-notice", "pass", { lost: 2 })];
     const of = (least?: number, most?: number) =>
