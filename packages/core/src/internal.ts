@@ -32,6 +32,7 @@ export {
   checkString,
   messageOf,
   show,
+  stackOf,
 } from "./options/checks.js";
 export { validateLockName } from "./options/lock-name.js";
 export { nearest } from "./options/nearest.js";

@@ -7,6 +7,7 @@ import {
   checkObject,
   checkString,
   show,
+  stackOf,
 } from "@holdfast/core/internal";
 import type { RegistryContentType } from "prom-client";
 import { type GuardedLabel, guardedLabels, LabelGuard, otherValue } from "./label-guard.js";
@@ -221,5 +222,4 @@ function onceWarned(name: string): (problem: string) => void {
   };
 }
 
-const threw = (error: unknown): string =>
-  `threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+const threw = (error: unknown): string => `threw: ${stackOf(error)}`;

@@ -86,7 +86,7 @@ describe("the hub of the streams", () => {
     const wishes = { overview: true, findings: false, lastEventId: undefined };
     hub.add(new StreamClient(hub, response as unknown as ServerResponse, wishes), []);
     const warnings = () => warned.mock.calls.map(([message]) => String(message));
-    await soon(warnings).toContain("the streams got nothing: Error: cannot count");
+    await soon(warnings).toContain("the streams got nothing: cannot count");
     collector.figures = () => collector.locks();
     await soon(() => String(response.read() ?? "")).toContain("event: overview");
   });

@@ -1,3 +1,4 @@
+import { messageOf } from "@holdfast/core/internal";
 import type { CollectorEvent } from "../observe/collector.js";
 import { Warnings } from "./warnings.js";
 
@@ -23,7 +24,7 @@ export class Listeners {
       try {
         listener(event);
       } catch (error) {
-        this.#warnings.warn(`a listener of a collector threw: ${String(error)}`);
+        this.#warnings.warn(`a listener of a collector threw: ${messageOf(error)}`);
       }
     }
   }

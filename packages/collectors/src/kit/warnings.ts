@@ -1,3 +1,5 @@
+import { messageOf } from "@holdfast/core/internal";
+
 /** The most different texts that one object reports. */
 const most = 100;
 
@@ -16,6 +18,6 @@ export class Warnings {
 
   /** Reports the failure of work that nothing awaits. `what` says what the failure means. */
   watch(what: string, work: Promise<unknown>): void {
-    work.catch((error: unknown) => this.warn(`${what}: ${String(error)}`));
+    work.catch((error: unknown) => this.warn(`${what}: ${messageOf(error)}`));
   }
 }

@@ -226,8 +226,8 @@ export type CollectorEvent =
   | {
       /**
        * The collector no longer watches a hold, which may go on. On ZooKeeper its root has grown over `maxNodes`, or it lies
-       * below a node that may no longer be listed. On Redis its key may no longer be read, or is no longer that of a lock.
-       * No `released` follows.
+       * below a node that may no longer be listed. On Redis its key may no longer be read, or is no longer that of a lock,
+       * or only a part of its many readers was read: then the hold may be `found` again. No `released` follows.
        */
       readonly type: "unwatched";
       /** `LockFigures.key`. */

@@ -88,7 +88,7 @@ export interface LockFigures {
   readonly kind: PrimitiveKind | null;
   /** `"contended"`: there are waiters. `"idle"`: there is neither holder nor waiter. */
   readonly state: "held" | "contended" | "idle";
-  /** The number of holders. */
+  /** The number of holders; of those that were read, where a lock on Redis has several hundred readers. */
   readonly holderCount: number;
   /** The number of waiters, in units of `waiterUnit`. */
   readonly waiterCount: number;

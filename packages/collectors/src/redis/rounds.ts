@@ -1,4 +1,5 @@
 import type { Millis, Runtime } from "@holdfast/core";
+import { messageOf } from "@holdfast/core/internal";
 import { parseOwner } from "@holdfast/redis-recipes/internal";
 import type { Attention } from "../kit/attention.js";
 import type { Book } from "./book.js";
@@ -84,7 +85,7 @@ export class Rounds {
     const turn = async (): Promise<void> => {
       this.#cancels.delete(cancel);
       await round().catch((error: unknown) => {
-        process.emitWarning(`a collector's round failed: ${String(error)}`, { type: "HoldfastWarning" });
+        process.emitWarning(`a collector's round failed: ${messageOf(error)}`, { type: "HoldfastWarning" });
       });
       if (this.#closed) return;
       cancel = runtime.setTimer(everyMs, () => void turn());

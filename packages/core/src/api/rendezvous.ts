@@ -53,7 +53,8 @@ export interface CountDownLatch {
  *
  * When the answer to a `shut()` or `open()` was lost, the gate is looked at. If it is not as it was to be, and does not show
  * that the request was not applied, the call rejects with a `BackendError` that is not retryable: another client may have shut
- * or opened the gate since, and to repeat the request would undo that.
+ * or opened the gate since, and to repeat the request would undo that. On ZooKeeper it also rejects so where its session has ended
+ * here meanwhile, whatever the gate shows.
  *
  * @example
  * ```ts

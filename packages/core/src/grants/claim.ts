@@ -102,7 +102,7 @@ export async function claimBeside(write: Hold, spec: AcquireSpec): Promise<Handl
 class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   /** `null` unless granted. */
   handles: readonly Handle[] | null = null;
-  /** When the backend answered that a request without a limit has to wait; otherwise `Infinity`. */
+  /** When the backend answered that a request without a limit has to wait, or refused it again; otherwise `Infinity`. */
   queuedMs: Millis = Infinity;
   /** What is in the way of the request, if it is no hold of another client. */
   blockedBy: Error | undefined;
@@ -552,9 +552,12 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       return;
     }
     this.#phase = "resting";
-    // A failure that comes again and again is what a wait without an answer waits for.
-    if (!this.#answered) this.blockedBy = error;
-    this.#countLongWait();
+    // A single failure may be an outage, which has a limit of its own. A failure that comes again is what the call waits for,
+    // until the backend answers that it has to wait for a holder.
+    if (this.#retries > 1) {
+      this.blockedBy = error;
+      this.#countLongWait();
+    }
     waitAlarms.set(this, nowMs + delayMs);
   }
 

@@ -96,7 +96,7 @@ export class LongWaits extends Alarm {
     const { blockedBy } = wait;
     const { kind, name } = wait.spec;
     if (blockedBy !== undefined) {
-      const why = `no hold of another client is in the way, but this: ${blockedBy.message}`;
+      const why = `no hold of another client is known to be in the way, but this: ${blockedBy.message}`;
       const message = `acquire of "${name}" waits for more than ${hopelessMs} ms; ${why}`;
       this.#tell(wait, "HF_BLOCKED_WAIT", message);
     } else if (own !== undefined && own.grantedAtMs <= wait.queuedMs) {

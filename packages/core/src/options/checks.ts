@@ -42,17 +42,17 @@ export function checkChoice(what: string, value: unknown, choices: readonly stri
 
 /** The message of an error, whatever was thrown. Its message need not be a text, and not everything can be made one. */
 export function messageOf(error: unknown): string {
-  return textOf(error instanceof Error ? error.message : error);
+  return textOf(() => (error instanceof Error ? error.message : error));
 }
 
 /** The stack of an error, or its message, whatever was thrown. */
 export function stackOf(error: unknown): string {
-  return error instanceof Error ? textOf(error.stack ?? error.message) : textOf(error);
+  return textOf(() => (error instanceof Error ? (error.stack ?? error.message) : error));
 }
 
-function textOf(value: unknown): string {
+function textOf(value: () => unknown): string {
   try {
-    return String(value);
+    return String(value());
   } catch {
     return "an error without a text";
   }

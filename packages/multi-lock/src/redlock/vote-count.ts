@@ -103,6 +103,9 @@ function judge(reply: VoteAnswer): Pick<NodeVote, "vote" | "error"> {
     case "late":
       return { vote: "late" };
     case "conflict":
-      return { vote: "error", error: new Error(`something else is there: ${reply.found}`) };
+      return {
+        vote: "error",
+        error: new LayoutConflictError(`something else is there: ${reply.found}`, { backend: "redlock" }),
+      };
   }
 }

@@ -412,7 +412,7 @@ it("a wait without a limit whose majorities are never in time, or never get a to
     const scene = new Scene(3);
     const stop = new AbortController();
     const waiting = failed(scene.process(options).locks.mutex("a").acquire({ signal: stop.signal }));
-    await scene.pass(16_000);
+    await scene.pass(26_000);
     expect(told.mock.calls.map(([message, given]) => [String(message), given])).toEqual([
       [expect.stringMatching(reason), expect.objectContaining({ code: "HF_BLOCKED_WAIT" })],
     ]);

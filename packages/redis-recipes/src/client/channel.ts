@@ -1,3 +1,5 @@
+import { stackOf } from "@holdfast/core/internal";
+
 /** A channel that has listeners in this process; it also knows whether the server has the subscription. */
 export class Channel {
   readonly name: string;
@@ -50,8 +52,7 @@ export class Channel {
       try {
         listener(message);
       } catch (error) {
-        const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-        process.emitWarning(`a listener of the channel ${this.name} threw: ${told}`, {
+        process.emitWarning(`a listener of the channel ${this.name} threw: ${stackOf(error)}`, {
           type: "HoldfastWarning",
         });
       }

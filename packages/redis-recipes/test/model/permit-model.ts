@@ -100,6 +100,7 @@ export class PermitModel extends Wire<PermitKeys> {
       free = args.limit - held;
       this.#tell(args, args.limit);
     }
+    if (found === null && !changed) free = -1 - held;
     return { status: "counted", serverMs, changed, free, held, publishError: "" };
   }
 

@@ -9,7 +9,7 @@ import {
   refusalOf,
 } from "../recipes/requests/retrying-requests.js";
 import type { FoundNode } from "../recipes/requests/watched-node.js";
-import { isLost, saysNodeExists } from "../session/errors.js";
+import { isLost, NotConnectedError, saysNodeExists } from "../session/errors.js";
 import type { Outcome } from "../session/types.js";
 import {
   absentSince,
@@ -21,6 +21,8 @@ import {
   unknown,
 } from "../values/conditional-write.js";
 import { GateNode } from "./gate-node.js";
+
+const notSent: Outcome<never> = { ok: false, error: new NotConnectedError("a change of a barrier") };
 
 /**
  * Curator's `DistributedBarrier`: shut while the node at its path is there, whichever client made it. The node is
@@ -48,6 +50,7 @@ export class ZooKeeperBarrier implements BarrierStore {
     const node = { path, data: this.#data, ephemeral: false };
     await this.#calls.repeat<unknown>(this.#call, async (context) => {
       const sent = await nowOf(context, path);
+      if (context.over) return notSent;
       const made = await this.#calls.create(context, this.#call, node);
       if (made.ok) return made;
       const lost = isLost(made.error);
@@ -64,6 +67,7 @@ export class ZooKeeperBarrier implements BarrierStore {
     const request = { path: this.#call.path, version: -1 };
     await this.#calls.repeat<unknown>(this.#call, async (context) => {
       const sent = await nowOf(context, this.#call.path);
+      if (context.over) return notSent;
       const opened = orAbsent(await outcomeOf(context.session, "delete", request));
       if (opened.ok) return opened;
       if (refusalOf(opened.error)?.code === errorCodes.NotEmpty) throw this.#conflict();

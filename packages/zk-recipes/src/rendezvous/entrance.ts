@@ -116,9 +116,9 @@ export class Entrance implements Watched<boolean> {
     const context = this.#asked;
     if (context === null || context.over) return false;
     // Other members may have counted our node although the answer to its create has not come yet.
-    if (this.#place === null) await inContact(context, this.#looking);
+    if (this.#place === null) await inContact(context, () => this.#looking);
     const place = this.#place;
-    if (place !== null && (await inContact(place.context, this.#marked(place))) === true) return true;
+    if (place !== null && (await inContact(place.context, () => this.#marked(place))) === true) return true;
     const left = { key: this.#parent, name: this.#lockName };
     await takenBack(this.#calls.engine, left, this.#leaveNothing(context));
     return false;
@@ -324,14 +324,14 @@ export class Entrance implements Watched<boolean> {
  * What `work` gives, once the server has answered, but not through an outage. `null` where contact breaks before, the provider is
  * closed, or the server refuses for good.
  */
-async function inContact<T>({ session }: SessionContext, work: Promise<T>): Promise<T | null> {
+async function inContact<T>({ session }: SessionContext, work: () => Promise<T>): Promise<T | null> {
   if (session.state !== "connected") return null;
   let forget = (): void => {};
   const broken = new Promise<null>((resolve) => {
     forget = session.onState(() => resolve(null));
   });
   try {
-    return await Promise.race([work, broken]);
+    return await Promise.race([work(), broken]);
   } catch {
     return null;
   } finally {

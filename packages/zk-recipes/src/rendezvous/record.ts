@@ -48,6 +48,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
           if (found !== null) checkLasting(call, found.stat);
           const context = await calls.connected(call);
           const sent = await nowOf(context, path);
+          if (context.over) continue;
           const outcome =
             found === null
               ? await calls.create(context, call, { path, data, ephemeral: false })

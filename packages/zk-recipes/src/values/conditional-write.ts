@@ -137,6 +137,7 @@ export async function conditionalWrite(
   for (let tries = 1; ; tries++) {
     const context = await calls.connected(call);
     const lost = { seen, ...(await nowOf(context, call.path)) };
+    if (context.over) continue;
     const outcome = await send(calls, context, call, seen, data);
     if (outcome.ok) return outcome.value;
     const { error } = outcome;
@@ -214,7 +215,7 @@ export function isCondition(code: number): boolean {
 /**
  * Writes `data` whatever the node has, and makes the node if there is none. `known`: the last state that the caller has
  * seen, `null` if it has seen none. After a lost answer nothing but that, or a node that has been absent ever since, can
- * prove that nothing was applied. If the node then has exactly `data`, that is as good as an answer.
+ * prove that nothing was applied. If the node then has exactly `data`, that is as good as an answer, unless the write may still come.
  */
 export async function forcedWrite(
   calls: RetryingRequests,
@@ -228,6 +229,7 @@ export async function forcedWrite(
     const context = await calls.connected(call);
     const { path } = call;
     const lost = { seen: absent ? null : known, ...(await nowOf(context, path)) };
+    if (context.over) continue;
     const outcome = absent
       ? await calls.create(context, call, { path, data, ephemeral: false })
       : await outcomeOf(context.session, "setData", { path, data, version: -1 });
@@ -237,7 +239,8 @@ export async function forcedWrite(
     if (refusal === null) {
       if (!isLost(error)) continue;
       const now = await inDoubt(calls, call, "set", calls.readSynced(call));
-      if (now?.data != null && Buffer.compare(now.data, data) === 0) return now.stat;
+      const isThere = now?.data != null && Buffer.compare(now.data, data) === 0;
+      if (isThere && !mayStillCome(lost)) return now.stat;
       // The node may have had our data before another client deleted it. It must not come back then.
       const verdict = await inDoubt(calls, call, "set", judgeLost(calls, call, lost, now, data));
       // This write has no condition, so it would be applied over whatever is there when it comes.

@@ -1,7 +1,7 @@
 import { AcquireTimeoutError, InvalidArgumentError, LayoutConflictError } from "@holdfast/core";
 import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import { Perms } from "@holdfast/zk-protocol";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
 
 let server: EmbeddedZooKeeper;
@@ -397,4 +397,31 @@ test("close() names a double barrier whose member could not be taken back as the
   await expect(provider.doubleBarrier("b", 2).enter({ waitMs: 100 })).rejects.toThrow(AcquireTimeoutError);
   expect((await provider.close({ releaseTimeoutMs: 100 })).unconfirmed).toEqual(["b"]);
   held.release();
+});
+
+test("a member of a double barrier that is given up or closed during an outage leaves no unhandled rejection", async () => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  onTestFinished(() => void process.off("unhandledRejection", unhandled));
+  const provider = await connected(server.connectString, 3_000);
+  const abort = new AbortController();
+  const reason = new Error("given up");
+  const enter = (name: string, signal?: AbortSignal) =>
+    provider.doubleBarrier(name, 2).enter(signal === undefined ? {} : { signal });
+  const entering = [enter("/one", abort.signal), enter("/two")];
+  const ended = Promise.allSettled(entering);
+  const outage = new Promise<void>((resolve) => {
+    provider.events.on("session-state", ({ state }) => state === "suspended" && resolve());
+  });
+  await eventually(() => server.operator.exists("/one") !== null && server.operator.exists("/two") !== null, {
+    what: "both members",
+  });
+  server.pause();
+  await outage;
+  abort.abort(reason);
+  await provider.close({ releaseTimeoutMs: 100 });
+  expect((await ended).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(unhandled).not.toHaveBeenCalled();
+  server.resume();
 });

@@ -44,7 +44,7 @@ export class RetryingRequests {
 
   /**
    * Retries as `options.retry` says. Rejects with the last error once `connectTimeoutMs` has passed, and at once with an error
-   * that will not pass.
+   * that will not pass. A look has the same time once more.
    */
   async run<R extends { readonly serverMs: number }>(
     script: Script<R>,

@@ -29,8 +29,8 @@ export interface DoubleBarrierAnswer {
  *
  * Keys: full, members. Arguments: action, member, parties, alive window ms, not after (us, 0 for none), channel of changes.
  * Answer: status, server time, whether full, members, publish error. Both keys expire ten alive windows after the last `enter` or
- * `stay`. No request shortens their time, since other members may have longer windows, to less than ten minutes. More than that
- * shows that the server's clock was set back, and dead members would stay for as long. Redisson has no double barrier.
+ * `stay`. No request shortens their time below ten minutes, since other members may have longer windows. A longer time may come from
+ * a server's clock that was set back, and dead members would stay for as long. Redisson has no double barrier.
  */
 const mostKeptMs = 600_000;
 

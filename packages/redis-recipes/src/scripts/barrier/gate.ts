@@ -26,7 +26,8 @@ const readGate = answerReader<GateAnswer>("barrier-gate", {
 });
 
 /**
- * All requests to a barrier. Safe to send again.
+ * All requests to a barrier. Only `read` is safe to send again: a repeat of the others could undo what another client has done
+ * since.
  *
  * Keys: the gate. Arguments: action, not after (us, 0 for none), channel of changes. Answer: done (whether changed, whether shut,
  * publish error) / late; server time in each. The gate has no TTL: it stays shut until a client opens it. Redisson has no

@@ -1,7 +1,7 @@
 /**
  * `tellOwner(owner, message)` sends a message to an owner of ours. ACL rules may refuse a publish after the first write, and an
  * error there would leave the script half done. So failures are caught, and the text of the first one is left in `mute`, which
- * every script that publishes returns. `channelOf(owner)` is nil for owners that are not ours.
+ * the scripts that wake waiters return. `channelOf(owner)` is nil for owners that are not ours.
  */
 export const messages = `
 local mute = ''

@@ -48,7 +48,8 @@ const readSet = answerReader<PermitSetAnswer>("permit-set", {
  * As Redisson's `setPermits` and `trySetPermits`: the difference is added to the free permits, and the number of all permits is
  * published. Unlike Redisson's: where the number is missing while permits are held, those count towards the wanted number, so
  * that no more than this number is ever held. Expired permits are given back first, at most 1,000 of them, so that no call blocks
- * the server. The others count as held, and the number of all permits is the same. A look leaves a missing number missing.
+ * the server. The others count as held, and the number of all permits is the same. A look leaves a missing number missing,
+ * and answers a number of all permits that is below zero then.
  */
 export const permitSet: CallScript<PermitSetArgs, PermitSetAnswer> = {
   name: "permit-set",
@@ -69,6 +70,7 @@ if ARGV[1] ~= '' and (not free or ARGV[2] == '0') then
     tellPermits(ARGV[3], ARGV[4], wanted)
   end
 end
+if not free and changed == 0 then now = -1 - held end
 return {'counted', nowUs, changed, now, held, mute}
 `,
   args: (given) => [

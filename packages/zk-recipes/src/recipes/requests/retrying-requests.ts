@@ -81,8 +81,8 @@ export class RetryingRequests {
   }
 
   /**
-   * Runs `attempt` until the server has answered it. The attempt sends its requests before it yields; all that it sends
-   * may be sent again. Rejects with a `HoldfastError` when the server refuses for good.
+   * Runs `attempt` until the server has answered it. The attempt may be made again as a whole; what must not be sent twice
+   * it looks for itself. Rejects with a `HoldfastError` when the server refuses for good.
    */
   async repeat<T>(call: CallInfo, attempt: (context: SessionContext) => Promise<Outcome<T>>): Promise<T> {
     const startedMs = this.runtime.nowMs();
