@@ -97,7 +97,8 @@ export interface DoubleBarrier {
    * Waits until `parties` members have entered, this one included. `waitMs` defaults to the provider's `defaultWaitMs`. When
    * it rejects, its place is given up. On ZooKeeper it resolves instead of rejecting when the round has already begun, since
    * the other members count on this one. To find that out it waits for the server beyond `waitMs` and `signal`, as long as
-   * there is contact. While contact is broken it rejects also then. A round that is too large for one transaction of
+   * there is contact. While contact is broken it rejects also then, and where the server has not answered its first request
+   * half a second after the call was over. A round that is too large for one transaction of
    * ZooKeeper, from some thousands of members on, is an `InvalidArgumentError`.
    *
    * @example

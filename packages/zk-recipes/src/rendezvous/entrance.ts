@@ -1,5 +1,5 @@
-import { InvalidArgumentError } from "@holdfast/core";
-import { takenBack, type Watched } from "@holdfast/core/internal";
+import { InvalidArgumentError, type Millis } from "@holdfast/core";
+import { settledWithin, takenBack, type Watched } from "@holdfast/core/internal";
 import {
   baseName,
   CreateFlags,
@@ -45,6 +45,12 @@ interface Look {
 
 /** What the transaction that begins a round may need besides its checks, in bytes. */
 const spareBytes = 65_536;
+
+/**
+ * How long a member that gives up waits for the answer to the create of its node: long enough for a slow disk, and short
+ * enough that a frozen server does not hold a caller whose time is over.
+ */
+const answeredWithinMs: Millis = 500;
 
 /**
  * The way into a double barrier. Each look makes an entry if there is none of ours, and finds out whether the round is
@@ -116,7 +122,8 @@ export class Entrance implements Watched<boolean> {
     const context = this.#asked;
     if (context === null || context.over) return false;
     // Other members may have counted our node although the answer to its create has not come yet.
-    if (this.#place === null) await inContact(context, () => this.#looking);
+    if (this.#place === null)
+      await settledWithin(this.#calls.runtime, this.#looking, answeredWithinMs, { ref: true });
     const place = this.#place;
     if (place !== null && (await inContact(place.context, () => this.#marked(place))) === true) return true;
     const left = { key: this.#parent, name: this.#lockName };

@@ -61,7 +61,7 @@ test("a member of a double barrier that enters again while the server is silent 
   const path = "/barriers/silent";
   server.operator.create("/barriers");
   server.operator.create(path);
-  const barrier = (await connected(server.connectString, 3_000)).doubleBarrier(path, 2);
+  const barrier = (await connected()).doubleBarrier(path, 2);
   server.pause();
   await expect(barrier.enter({ waitMs: 100 })).rejects.toMatchObject({ code: "HF_BACKEND" });
   const again = expect(barrier.enter({ waitMs: 1_000 })).rejects.toThrow(AcquireTimeoutError);
@@ -143,7 +143,7 @@ describe("the last member of a double barrier", () => {
     await held.reached();
     await locks.doubleBarrier(path, 2).enter({ waitMs: 10_000 });
     abort.abort(new Error("given up"));
-    setTimeout(() => held.release(), 400);
+    setTimeout(() => held.release(), 250);
     expect((await waiting).lost.aborted).toBe(false);
   });
 
