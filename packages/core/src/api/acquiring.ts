@@ -21,8 +21,9 @@ export interface AcquireOptions {
   waitMs?: Millis;
 
   /**
-   * Ends the wait: the promise rejects with `signal.reason` at once, whatever the server does. Has no effect once the lock
-   * is granted. Default: none.
+   * Ends the wait: the promise rejects with `signal.reason` at once, whatever the server does. Once the lock is granted it has
+   * no effect on the hold, and the body of a scope (`withLock`) gets the abort by its own `signal`. So a time-out that is
+   * meant for the wait alone belongs into `waitMs`. Default: none.
    */
   signal?: AbortSignal;
 
