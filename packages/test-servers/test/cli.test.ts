@@ -44,7 +44,7 @@ test("--help prints the usage, for each command too", async () => {
     const { code, out, err } = await cli(args);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toContain(
-      "holdfast-servers ensure [--only java,javac,zookeeper,curator,python3,kazoo,redis,postgresql,pgbouncer,chromium,promtool,compose-schema]",
+      "holdfast-servers ensure [--only java,javac,maven,zookeeper,curator,python3,kazoo,redis,postgresql,pgbouncer,chromium,promtool,compose-schema,iproute2]",
     );
   }
 });
@@ -56,7 +56,7 @@ test.each([
   [["ensure", "zookeeper"], "zookeeper"],
   [
     ["ensure", "--only", "zookeeper,mysql"],
-    '"mysql" is none of java, javac, zookeeper, curator, python3, kazoo, redis, postgresql, pgbouncer, chromium, promtool, compose-schema',
+    '"mysql" is none of java, javac, maven, zookeeper, curator, python3, kazoo, redis, postgresql, pgbouncer, chromium, promtool, compose-schema, iproute2',
   ],
   [["ensure", "--only", ""], '"" is none of'],
   [["zookeeper", "--nodes", "0"], '--nodes: "0" is not a whole number from 1 to 9'],

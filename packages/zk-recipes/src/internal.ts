@@ -19,9 +19,9 @@ export {
   writeBase,
 } from "./layout/queue-order.js";
 export { familyOf, isKazooName, kindOf } from "./layout/recognise.js";
-export { recogniseTree } from "./layout/recognise-tree.js";
+export { blockersOf, recogniseTree } from "./layout/recognise-tree.js";
 export type * from "./layout/tree.js";
-export { listTree, readPeople } from "./recipes/inspect/inspect-tree.js";
+export { listTree, readPeople, withBlockers } from "./recipes/inspect/inspect-tree.js";
 export { type ConnectString, parseConnectString } from "./session/connect-string.js";
 export { NotConnectedError, OutcomeUnknownError, SessionLostError, saysNoNode } from "./session/errors.js";
 export { openSession } from "./session/open-session.js";

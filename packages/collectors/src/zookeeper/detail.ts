@@ -74,7 +74,8 @@ async function readOnce(
   const wanted = [...names.holders.slice(0, maxHolders), ...names.waiters.slice(0, maxWaiters)];
   const paths = wanted.map((person) => person.path).filter((each) => each !== path);
   const tree = await readPeople(session, { ...listed, data }, paths, signal);
-  return { tree, found: recogniseTree(tree) };
+  const whole = await withBlockers(session, tree, names.findings);
+  return { tree: whole, found: recogniseTree(whole) };
 }
 
 /** Whether this is a lock, or the empty place of one. Any other node of the tree is neither shown nor acted upon. */

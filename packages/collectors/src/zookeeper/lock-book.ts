@@ -1,6 +1,8 @@
 import type { Runtime } from "@holdfast/core";
 import { baseName, joinPath, parentOf, type Stat } from "@holdfast/zk-protocol";
 import {
+  blockersOf,
+  familyOf,
   isKazooName,
   type LayoutFinding,
   parseProtectedName,
@@ -195,6 +197,7 @@ export class LockBook implements MirrorListener {
     place.dirty = false;
     place.row = null;
     if (this.mirror.get(place.path) !== place) return;
+    this.#forgetParts(place);
     const lone = loneContender(this.mirror, place);
     const found = lone === null ? recognisePlace(this.mirror, place) : null;
     const known = found !== null && isLockKind(found);
@@ -209,7 +212,8 @@ export class LockBook implements MirrorListener {
     else this.contended.delete(place);
     this.#findings(place, known ? found.findings : []);
     if (place.size === 0) place.emptySinceMs ??= this.#context.runtime.wallMs();
-    if (place.waiters > 0 || place.attended || this.#hasStrangers(place)) this.#context.want(place);
+    const isAsked = place.attended || place.findings !== null || this.#hasStrangers(place);
+    if (place.waiters > 0 || isAsked) this.#context.want(place);
     if (place.size === 0 && place.self === null && !place.denied && (!place.wasLock || place.attended)) {
       this.#context.wantSelf(place);
     }
@@ -224,7 +228,7 @@ export class LockBook implements MirrorListener {
     const found = recognisePlace(this.mirror, place);
     if (found === null) return place.size === 0 && place.self === null ? [nodeToRead(place, place.path)] : [];
     const most = { holders: shownHolders, waiters: place.attended ? shownWaiters : 1 };
-    return nodePaths(found, most)
+    return [...nodePaths(found, most), ...blockersOf(place.path, found.findings)]
       .filter((path) => path !== place.path && place.known?.has(baseName(path)) !== true)
       .map((path) => nodeToRead(place, path));
   }
@@ -242,8 +246,9 @@ export class LockBook implements MirrorListener {
     place.known.set(this.#shared.node(node));
     this.#compareToken(place, node);
     this.#identify(place, name);
-    // Only the stats of nodes show that a read waits behind the write of its own session.
-    if (place.waiters > 0) this.#mark(place);
+    // Only the stats of nodes show that a read waits behind the write of its own session, and that a foreign child is older than
+    // the first contender.
+    if (place.waiters > 0 || familyOf(name) === null) this.#mark(place);
     place.row = null;
     if (place.isLock) this.#context.emit({ type: "changed", key: place.path });
   }
@@ -416,6 +421,12 @@ export class LockBook implements MirrorListener {
     place.tokenRegressed = place.lastToken !== null && token < place.lastToken;
     if (place.tokenRegressed) this.suspicious.add(place);
     else place.lastToken = token;
+  }
+
+  /** The nodes of a semaphore are children of its parts, so their ends do not reach what is known of the place itself. */
+  #forgetParts(place: Place): void {
+    if (place.known === null || !place.others.has("leases")) return;
+    for (const { name } of place.known.values()) if (!this.#isThere(place, name)) place.known.delete(name);
   }
 
   #isThere(place: Place, name: string): boolean {

@@ -18,6 +18,7 @@ export interface NodeReadsContext {
   setTimer(delayMs: number, fn: () => void): () => void;
 }
 
+/** The most nodes in one batch. */
 const perRead = 500;
 /**
  * A parent gets its first child right after it is made, and then need not be read. So the read of a place without children
@@ -32,6 +33,11 @@ export class NodeReads {
   readonly #wanted = new Set<Place>();
   readonly #leaves = new Set<Place>();
   #busy = false;
+  /**
+   * How many nodes the next batch may have. The answer to a batch of large nodes is larger than a frame may be, which ends the
+   * connection. So after a failure fewer are asked for.
+   */
+  #most = perRead;
   #leafTimer: (() => void) | null = null;
   #retry: (() => void) | null = null;
   #stopped = false;
@@ -92,12 +98,14 @@ export class NodeReads {
 
   #done(): void {
     this.#busy = false;
+    this.#most = Math.min(perRead, 2 * this.#most);
     this.#go();
   }
 
   /** The unread nodes are asked for again after a while. */
   #failed(unread: readonly NodeToRead[]): void {
     this.#busy = false;
+    this.#most = Math.max(1, Math.floor(this.#most / 8));
     for (const { place, name } of unread) (name === null ? this.#leaves : this.#wanted).add(place);
     this.#retry = this.#context.setTimer(retryMs, () => {
       this.#retry = null;
@@ -108,13 +116,13 @@ export class NodeReads {
   #nextNodes(): NodeToRead[] {
     const nodes: NodeToRead[] = [];
     for (const place of this.#wanted) {
-      if (nodes.length >= perRead) return nodes;
+      if (nodes.length >= this.#most) return nodes;
       this.#wanted.delete(place);
       nodes.push(...this.#context.nodesToRead(place));
     }
     if (this.#leafTimer !== null) return nodes;
     for (const place of this.#leaves) {
-      if (nodes.length >= perRead) return nodes;
+      if (nodes.length >= this.#most) return nodes;
       this.#leaves.delete(place);
       if (place.size === 0 && place.self === null) nodes.push({ place, path: place.path, name: null });
     }

@@ -104,6 +104,11 @@ export class RootWatch {
   restart(why: ResyncReason | null): void {
     if (why !== null) this.#context.emit({ type: "resync", reason: why });
     this.stopTimers();
+    if (why === "new-session") {
+      // The servers may have been upgraded, and what looked like an old server may have been a bad line.
+      this.#old = false;
+      this.#cuts = 0;
+    }
     const generation = ++this.#generation;
     this.#knowsNew = false;
     this.#synced = false;

@@ -27,6 +27,7 @@ import { type UnpackedFile, unpack } from "./unpack.js";
 export const componentNames = [
   "java",
   "javac",
+  "maven",
   "zookeeper",
   "curator",
   "python3",
@@ -37,6 +38,7 @@ export const componentNames = [
   "chromium",
   "promtool",
   "compose-schema",
+  "iproute2",
 ] as const;
 /** One of the components that `holdfast-servers ensure` can install. */
 export type ComponentName = (typeof componentNames)[number];
@@ -54,6 +56,11 @@ interface Component {
 const components: Readonly<Record<ComponentName, Component>> = {
   java: { what: "a Java runtime, 11 or later", found: findJava, packages: ["default-jre-headless"] },
   javac: { what: "a Java compiler, 11 or later", found: findJavac, packages: ["default-jdk-headless"] },
+  maven: {
+    what: "Maven, which fetches Java libraries",
+    found: () => findProgram("mvn"),
+    packages: ["maven"],
+  },
   zookeeper: {
     what: "an Apache ZooKeeper server",
     found: findZooKeeper,
@@ -117,6 +124,11 @@ const components: Readonly<Record<ComponentName, Component>> = {
       path: "usr/lib/python3/dist-packages/compose/config/compose_spec.json",
       mode: 0o644,
     },
+  },
+  iproute2: {
+    what: "ip and tc, which make networks of their own",
+    found: () => findProgram("ip") && findProgram("tc"),
+    packages: ["iproute2"],
   },
 };
 

@@ -98,6 +98,20 @@ function isExclusive({ mode }: TreeParticipant): boolean {
   return mode === "exclusive";
 }
 
+/** The most foreign children of one lock whose age is looked at. */
+const mostBlockers = 100;
+
+/** The paths of the foreign children of `path` that stand in front of contenders. */
+export function blockersOf(path: string, findings: readonly LayoutFinding[]): string[] {
+  return findings
+    .flatMap((each) =>
+      each.type === "foreign-child" && each.effect === "blocks" && each.path === path
+        ? [joinPath(path, each.child)]
+        : [],
+    )
+    .slice(0, mostBlockers);
+}
+
 /** Whether the head was never granted: a foreign child sorts before it and is older than it. */
 function neverGranted(head: TreeNode, blocking: readonly (TreeNode | undefined)[]): boolean {
   if (head.name.includes(readBase)) return false;

@@ -1,5 +1,7 @@
 import type { PrimitiveKind } from "@holdfast/core";
-import { joinPath, type ResponseOf } from "@holdfast/zk-protocol";
+import { baseName, joinPath, type ResponseOf, type Stat } from "@holdfast/zk-protocol";
+import type { LayoutFinding } from "../../layout/layout-finding.js";
+import { blockersOf } from "../../layout/recognise-tree.js";
 import type { BareTree, TreeBranch, TreeNode } from "../../layout/tree.js";
 import type { ZooKeeperSession } from "../../session/types.js";
 import { orNone } from "../session/failures.js";
@@ -66,6 +68,28 @@ export async function readPeople(
     ...(locks === undefined ? {} : { locks: filled(joinPath(tree.path, "locks"), locks) }),
     ...(leases === undefined ? {} : { leases: filled(joinPath(tree.path, "leases"), leases) }),
   };
+}
+
+/**
+ * The same tree, with the stats of the foreign children that stand in front of contenders: one that is older than the first
+ * contender shows that this contender was never granted. `exists` needs no right to read them.
+ */
+export async function withBlockers(
+  session: ZooKeeperSession,
+  tree: BareTree,
+  findings: readonly LayoutFinding[],
+): Promise<BareTree> {
+  const stats = new Map<string, Stat>();
+  await Promise.all(
+    blockersOf(tree.path, findings).map(async (path) => {
+      const asked = session.request("exists", { path, watch: false });
+      const found = await orNone(asked, `inspecting ${path}`, session, undefined);
+      if (found !== null) stats.set(baseName(path), found.stat);
+    }),
+  );
+  if (stats.size === 0) return tree;
+  const children = tree.children.map((node) => ({ ...node, stat: stats.get(node.name) ?? node.stat }));
+  return { ...tree, children };
 }
 
 /** Lists the children of all `paths` in one write. */

@@ -3,7 +3,7 @@ import { recogniseTree } from "../../layout/recognise-tree.js";
 import type { TreeHints, TreeParticipant } from "../../layout/tree.js";
 import type { SessionContext } from "../session-context.js";
 import { holdInfo, participantInfo } from "./inspect-people.js";
-import { type LockPlace, listTree, readPeople } from "./inspect-tree.js";
+import { type LockPlace, listTree, readPeople, withBlockers } from "./inspect-tree.js";
 
 const defaultMaxPending = 1_000;
 
@@ -32,9 +32,12 @@ export async function inspectPath(
   for (let look = 1; ; look++) {
     const listed = await listTree(session, spec);
     const names = recogniseTree(listed, hints);
-    const shown = [...names.holders, ...names.waiters.slice(0, options.maxPending ?? defaultMaxPending)];
-    const wanted = shown.map((person) => person.path);
-    const found = recogniseTree(await readPeople(session, listed, wanted, options.signal), hints);
+    const { maxPending = defaultMaxPending } = options;
+    // The first waiter of a semaphore is read in any case: a lease of its session is no hold yet.
+    const people = [...names.holders, ...names.waiters.slice(0, Math.max(1, maxPending))];
+    const wanted = people.map((person) => person.path);
+    const read = await readPeople(session, listed, wanted, options.signal);
+    const found = recogniseTree(await withBlockers(session, read, names.findings), hints);
     const takenAt = new Date(runtime.wallMs());
     const wasRead = new Set(wanted);
     const isShown = (person: TreeParticipant): boolean => person.session !== null && wasRead.has(person.path);
@@ -45,6 +48,7 @@ export async function inspectPath(
       held: found.holders.filter(isShown).map((person) => holdInfo(context, person, takenAt)),
       pending: found.waiters
         .filter(isShown)
+        .slice(0, maxPending)
         .map((person, position) => ({ ...participantInfo(person, takenAt), position })),
       // The waiters of a naive mutex have no nodes. Only the server knows them, and it does not list them.
       pendingTotal: (found.kind ?? kind) === "naive-mutex" ? null : found.waiters.length,

@@ -1,9 +1,9 @@
 import { revokeMessage } from "../../layout/node-data.js";
 import { serves } from "../../layout/recognise.js";
-import { recogniseTree } from "../../layout/recognise-tree.js";
+import { blockersOf, recogniseTree } from "../../layout/recognise-tree.js";
 import type { ZooKeeperSession } from "../../session/types.js";
 import { orNone } from "../session/failures.js";
-import { type LockPlace, listTree } from "./inspect-tree.js";
+import { type LockPlace, listTree, readPeople, withBlockers } from "./inspect-tree.js";
 
 /**
  * Writes Curator's message into the node of each holder, as `Revoker.attemptRevoke` does: of all readers, of all permits.
@@ -13,7 +13,16 @@ import { type LockPlace, listTree } from "./inspect-tree.js";
  */
 export async function requestRevoke(session: ZooKeeperSession, place: LockPlace): Promise<boolean> {
   const { kind, lockName } = place;
-  const { family, kind: found, holders } = recogniseTree(await listTree(session, place), { kind });
+  const tree = await listTree(session, place);
+  const names = recogniseTree(tree, { kind });
+  const head = names.holders.slice(0, 1).map(({ path }) => path);
+  const isBlocked = blockersOf(tree.path, names.findings).length > 0;
+  const read = isBlocked ? await readPeople(session, tree, head, undefined) : tree;
+  const {
+    family,
+    kind: found,
+    holders,
+  } = recogniseTree(await withBlockers(session, read, names.findings), { kind });
   const fits = family === null ? found === kind : serves(family, kind);
   if (!fits) return false;
   // `null` stands for a node that has gone.

@@ -46,6 +46,15 @@ describe("a look at a lock", () => {
     expect(pendingTotal).toBe(2);
   });
 
+  it("does not take a waiter for a holder that an older child of no recipe blocks", async () => {
+    const looking = inspect();
+    await list("0-note", lock(1));
+    await read(lock(1), 7n);
+    await expect.poll(() => session.has("exists", "0-note")).toBe(true);
+    session.answer(session.pending("exists", "0-note"), { stat: stat(3n, 0n) });
+    expect(await looking).toMatchObject({ held: [], pending: [{ backendId: `/l/${lock(1)}` }] });
+  });
+
   it("leaves out a waiter that went before it was read", async () => {
     const looking = inspect();
     await list(lock(1), lock(2), lock(3));
