@@ -24,7 +24,7 @@ export async function withPriceList(locks, cache, rebuild, body) {
     if (list !== undefined) return await body(list);
   } finally {
     // Released before the write is asked for: two readers that both wait to write would wait for each other.
-    await read.release();
+    await read.release().catch(console.error);
   }
 
   const write = await lock.write.acquire({ waitMs: 5_000 }); // alone
@@ -34,13 +34,14 @@ export async function withPriceList(locks, cache, rebuild, body) {
     let list = cache.get("price-list"); // another client may have rebuilt it while this one waited
     if (list === undefined) {
       list = await rebuild(write.lost);
+      write.assertHeld(); // another client may have rebuilt the list since, if this one has lost the lock
       cache.set("price-list", list);
     }
     // From here on other readers may enter. No other writer came in between.
     held = await write.downgrade();
     return await body(list);
   } finally {
-    await held.release();
+    await held.release().catch(console.error);
   }
 }
 

@@ -15,14 +15,13 @@ import { redisLocks } from "@holdfast/redis-recipes";
 export async function runNightly(locks, job) {
   // The first replica may be done before the last one asks. So the lock stays taken for a minute after its grant. A minute is
   // longer than the clocks differ, and shorter than the time between two runs.
-  const lock = await locks.mutex("nightly-report").tryAcquire({ holdAtLeastMs: 60_000 });
-  if (lock === null) return false; // another replica runs the job, or has just run it
-  try {
-    await job(lock.lost); // aborts when the lock is lost: stop then
-    return true;
-  } finally {
-    await lock.release(); // resolves to "still-held" at once
-  }
+  const made = await locks
+    .mutex("nightly-report")
+    .tryWithLock({ holdAtLeastMs: 60_000 }, async ({ lost }) => {
+      await job(lost); // aborts when the lock is lost: stop then
+      return true;
+    });
+  return made !== null; // null: another replica runs the job, or has just run it
 }
 
 // Three replicas, whose clocks differ by 120 ms. The job takes 30 ms.

@@ -27,9 +27,11 @@ export async function withBothLocks({ client, locks }, name, body) {
   });
   await old.acquire();
   try {
-    return await locks
+    const value = await locks
       .mutex(name)
       .withLock({ waitMs: 10_000, signal: lost.signal }, (lock, { signal }) => body(lock, signal));
+    lost.signal.throwIfAborted(); // the old lock was lost while the body ran
+    return value;
   } finally {
     await old.release();
   }

@@ -14,7 +14,7 @@ export class RedBook {
   add(reds) {
     this.redRuns += 1;
     for (const red of reds) {
-      const key = `${red.file}\n${red.test ?? ""}`;
+      const key = `${red.project}\n${red.file}\n${red.test ?? ""}`;
       this.byTest.set(key, [...(this.byTest.get(key) ?? []), red]);
     }
   }

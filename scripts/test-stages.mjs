@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { runStage } from "./stage.mjs";
-import { judge, readReport, redsOf } from "./vitest-report.mjs";
+import { choosesTests, judge, readReport, redsOf } from "./vitest-report.mjs";
 
 /**
  * The projects of vitest.config.ts in the order in which a mistake is cheapest to find. `limitMinutes` is more than twice what
@@ -57,6 +57,6 @@ export async function runTests(stage, options) {
   );
   const report = await readReport(file);
   const outsideErrors = (await readReport(outside)) ?? [];
-  const verdict = judge(report, result.failure, filters.length > 0, outsideErrors);
+  const verdict = judge(report, result.failure, choosesTests(filters), outsideErrors);
   return { ...verdict, reds: redsOf(report, outsideErrors), tookMs: result.tookMs };
 }

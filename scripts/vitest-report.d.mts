@@ -24,3 +24,5 @@ export interface Red {
 }
 export function redsOf(report: VitestReport | null, outsideErrors?: readonly OutsideError[]): Red[];
 export function readReport(file: string): Promise<VitestReport | null>;
+
+export function choosesTests(filters: readonly string[]): boolean;

@@ -54,7 +54,17 @@ export function judge(report, runFailure, filtered, outsideErrors = []) {
   return verdict;
 }
 
-/** @typedef {{ file: string, test: string | null, error: string }} Red `test` is null if the file failed as a whole */
+/**
+ * Whether filters choose tests inside of files, so that the others are left out. Paths choose whole files.
+ *
+ * @param {readonly string[]} filters
+ */
+export const choosesTests = (filters) => filters.some((each) => /^(-t|--testNamePattern)\b|:\d+$/.test(each));
+
+/**
+ * @typedef {{ file: string, test: string | null, error: string }} Red `test` is null if the file failed as a whole; `file` is empty
+ *   for an error outside of any test
+ */
 
 /**
  * The tests that failed, the files that failed as a whole, and the errors that belong to no test.
@@ -72,7 +82,7 @@ export function redsOf(report, outsideErrors = []) {
     return [{ file: file.name, test: null, error: file.message ?? "" }];
   });
   const outside = outsideErrors.map(({ message, stack }) => ({
-    file: "outside of any test",
+    file: "",
     test: null,
     error: `${message}\n${stack ?? ""}`,
   }));

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { describeReds, RedBook, type SeenRed, seedsIn } from "../../scripts/flake-report.mjs";
+import { redsOf } from "../../scripts/vitest-report.mjs";
 
 const red: SeenRed = {
   file: "e2e/some.test.ts",
@@ -32,6 +33,15 @@ it("the report of repeated runs names an error outside of any test by its stage 
     { ...red, file: "", test: null, error: "vitest ended with 1 although no test failed", seeds: [] },
   ]);
   expect(describeReds(book)).toContain("1 x outside of any test of servers\n    vitest ended with 1");
+});
+
+it("the report of repeated runs tells errors outside of any test of two stages apart, and has no line to run them again", () => {
+  const book = new RedBook();
+  const [outside] = redsOf(null, [{ message: "socket closed" }]);
+  for (const project of ["servers", "redis"]) book.add([{ ...red, ...outside, project, seeds: [] }]);
+  const text = describeReds(book);
+  for (const project of ["servers", "redis"]) expect(text).toContain(`1 x outside of any test of ${project}`);
+  expect(text).not.toContain("again:");
 });
 
 it("the report of repeated runs says so when every run was green", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { judge, redsOf, type VitestReport } from "../../scripts/vitest-report.mjs";
+import { choosesTests, judge, redsOf, type VitestReport } from "../../scripts/vitest-report.mjs";
 
 const file = (status: string, ...tests: string[]): VitestReport["testResults"][number] => ({
   name: "some.test.ts",
@@ -75,3 +75,14 @@ it("the red tests of a report are those that failed, and the files that failed a
   ]);
   expect(redsOf(null)).toEqual([]);
 });
+
+it.each([
+  ["paths", ["e2e/redis", "packages/core/test/hold.test.ts"], false],
+  ["a pattern of titles", ["e2e/redis", "-t", "never both"], true],
+  ["a line of a file", ["e2e/some.test.ts:12"], true],
+])(
+  "a test that did not run is a failure unless the filter chooses tests inside of files: %s",
+  (_what, filters, is) => {
+    expect(choosesTests(filters)).toBe(is);
+  },
+);

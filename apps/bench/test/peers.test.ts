@@ -273,6 +273,8 @@ describe("the report", () => {
     expect(page).toContain("- `bench` on 2026-01-02 at commit `abc`");
     expect(page).toContain("- `again` on");
     expect(page).not.toContain("Other work ran");
+    expect(page).toContain("`redis-semaphore` does not queue");
+    expect(page).not.toMatch(/Curator runs|Redisson|redlock/);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { peers } from "../src/peers/peers.js";
-import { guessMs, Progress, stepsOf } from "../src/peers/schedule.js";
+import { guessMs, orderOf, Progress, stepsOf } from "../src/peers/schedule.js";
 import { durationText } from "../src/peers/text.js";
 import { type Workload, workloads } from "../src/peers/workloads.js";
 
@@ -10,6 +10,19 @@ const steps = stepsOf({
   peers: peers.filter(({ name }) => ["holdfast", "holdfast+keepMs", "Curator"].includes(name)),
   workloads: [of("pair"), of("pair-kept")],
   wanted: (backend, { name }) => backend === "zookeeper" || name === "pair",
+});
+
+it("over five rounds each of five peers begins once, and none has the same one before it more than three times", () => {
+  const orders = [1, 2, 3, 4, 5].map((round) => orderOf(round, ["a", "b", "c", "d", "e"]));
+  const before = new Map<string, number>();
+  for (const order of orders) {
+    expect([...order].sort()).toEqual(["a", "b", "c", "d", "e"]);
+    for (const [at, each] of order.entries()) {
+      const pair = `${order[at - 1] ?? "-"}${each}`;
+      before.set(pair, (before.get(pair) ?? 0) + 1);
+    }
+  }
+  expect(Math.max(...before.values())).toBeLessThanOrEqual(3);
 });
 
 describe("the steps", () => {

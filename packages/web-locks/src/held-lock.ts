@@ -1,4 +1,5 @@
 import type { LockHandle, LockMode } from "@holdfast/core";
+import { Handle } from "@holdfast/core/internal";
 import type { WebLock } from "./api.js";
 
 /** One granted lock, until its callback has settled or it was stolen or lost before. */
@@ -26,7 +27,8 @@ export class HeldLock {
 
   /**
    * Settles as the callback does, after the lock was given back. When the lock is stolen or lost, it does not wait for the
-   * callback. The callback of a lock that was stolen or lost between its grant and this call is not called.
+   * callback. Where only the release finds that the lock was gone, it rejects too. The callback of a lock that was stolen or
+   * lost between its grant and this call is not called.
    */
   async settle<T>(body: () => T | PromiseLike<T>): Promise<T> {
     const lost = this.#over.signal;
@@ -34,7 +36,12 @@ export class HeldLock {
       lost.throwIfAborted();
       // Listens before the body runs, which may lose the lock in its first step.
       const over = new Promise<never>((_, reject) => whenAborted(lost, reject));
-      return await Promise.race([(async () => body())(), over]);
+      const value = await Promise.race([(async () => body())(), over]);
+      await this.#release();
+      const handle = this.#handle;
+      if (handle instanceof Handle && Handle.foundGone(handle))
+        throw Handle.holdOf(handle).lossError({ value });
+      return value;
     } finally {
       await this.#release();
     }

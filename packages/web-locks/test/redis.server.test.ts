@@ -1,6 +1,7 @@
 import { redisLocks } from "@holdfast/redis-recipes";
 import { type RedisNode, startRedis } from "@holdfast/test-servers";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { webLocks } from "../src/index.js";
 import { standard } from "./standard.js";
 
 let server: RedisNode;
@@ -13,4 +14,14 @@ standard("Redis", async () => {
   const locks = redisLocks({ url: server.url });
   await locks.ready();
   return locks;
+});
+
+it("a request whose lock is found gone only when it is given back rejects, although its callback has fulfilled", async () => {
+  const locks = redisLocks({ url: server.url });
+  const request = webLocks(locks).request("gone", async () => {
+    await server.command("DEL", "web-locks/gone");
+    return "done";
+  });
+  await expect(request).rejects.toMatchObject({ code: "HF_LOCK_LOST", value: "done" });
+  await locks.close();
 });

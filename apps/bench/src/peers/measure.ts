@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { MissingPeer, PeerProcess } from "./peer-process.js";
 import type { Peer } from "./peers.js";
 import type { Samples } from "./protocol.js";
-import { Progress, type Step } from "./schedule.js";
+import { orderOf, Progress, type Step } from "./schedule.js";
 import { atDistance, type BenchServer, readMeter, startServer } from "./server.js";
 import { type Figures, figuresOfIdling, figuresOfWork, type Measured, type Sample } from "./statistics.js";
 import { durationText, numberText } from "./text.js";
@@ -43,8 +43,8 @@ export interface PeersResult {
 const patienceMs = 180_000;
 
 /**
- * Measures each workload in several rounds. In each round all peers run one after the other on one server. Each round
- * begins with another peer, so that none always comes after the same one.
+ * Measures each workload in several rounds. In each round all peers run one after the other on one server, in another order
+ * (`orderOf`).
  */
 export async function measurePeers(options: PeersOptions): Promise<PeersResult> {
   const stage = new Stage(options);
@@ -110,8 +110,7 @@ class Stage {
   async #rounds(workload: Workload, runners: readonly Runner[]): Promise<void> {
     let taking = runners;
     for (let round = 1; round <= this.#options.rounds; round++) {
-      const first = round % Math.max(1, taking.length);
-      for (const runner of [...taking.slice(first), ...taking.slice(0, first)]) {
+      for (const runner of orderOf(round, taking)) {
         if (this.#options.signal.aborted) return;
         if (!(await this.#round(workload, round, runner))) taking = taking.filter((each) => each !== runner);
       }

@@ -7,6 +7,19 @@ const busyNote = `
 differ by several times. Requests and overtaking are not touched.
 `;
 
+/** How the peers run and wait that were measured. */
+const ways: readonly (readonly [peer: string, how: string])[] = [
+  ["Curator", "Curator runs with one thread for each owner."],
+  ["Redisson", "Redisson runs with one thread for each owner; its clients share connections and threads."],
+  ["redis-semaphore", "`redis-semaphore` does not queue: its waiters ask again each 10 ms."],
+  ["redlock", "`redlock` does not queue: its waiters ask again each 200 ms."],
+];
+
+function waysOf({ samples }: PeersReport): string {
+  const measured = new Set(samples.map(({ peer }) => peer));
+  return ways.map(([peer, how]) => (measured.has(peer) ? `\n${how}` : "")).join("");
+}
+
 /** The text of `docs/performance.md`. */
 export function pageOf(report: PeersReport): string {
   const machines = new Set(report.runs.map(({ machine }) => machine));
@@ -52,9 +65,7 @@ reference peer counts 1: each ratio is taken within a round, so that what slows 
   \`SET NX\` and \`DEL\`; where owners wait, the deletion of the node ahead, or \`BLPOP\` and \`LPUSH\`. It is a floor and not a lock: it loses
   locks, or never gives them back, when a connection or a process dies.
 
-ZooKeeper is one server that waits for the disk at each write; Redis is one server without persistence. Curator and Redisson run
-with one thread for each owner; the clients of Redisson share their threads. \`redis-semaphore\` and \`redlock\` do not queue: their
-waiters ask again each 10 ms, and each 200 ms.
+ZooKeeper is one server that waits for the disk at each write; Redis is one server without persistence.${waysOf(report)}
 
 ## What not to conclude
 

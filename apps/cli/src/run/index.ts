@@ -1,6 +1,7 @@
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LockProvider } from "@holdfast/core";
+import { Handle } from "@holdfast/core/internal";
 import { type Command, exits, type Given, type Io, UsageError } from "../command.js";
 import { openLocks } from "../open-locks.js";
 import { type Hold, obtain, Watch } from "./holding.js";
@@ -83,6 +84,7 @@ async function run(given: Given, io: Io): Promise<number> {
     const hold = await obtain(locks, plan, stop.signal);
     if (hold === null) return plan.conflictExit;
     const grantedAtMs = monotonicMs();
+    let code: number;
     try {
       // Redis first hands a lock over with a short lease; this round trip claims the full lease.
       await hold.confirm({ signal: stop.signal });
@@ -97,15 +99,20 @@ async function run(given: Given, io: Io): Promise<number> {
         guard.signal(name);
       };
       const end = await underLock(hold, locks.events, plan, paces, guard);
-      const code = exitOf(end, hold, plan, io);
+      code = exitOf(end, hold, plan, io);
       // A command that could not be started may run on another host, so the lock is not kept for it. Nor is it kept
       // after SIGINT or SIGTERM: the user does not want to wait.
       if (end.kind === "ended" && !asked)
         await stay(plan.atLeastMs - (monotonicMs() - grantedAtMs), hold, signals);
-      return code;
     } finally {
       await giveBack(hold, plan, io);
     }
+    // The command may have ended before a renewal could find the lock gone.
+    if (code === exits.lost || !(hold instanceof Handle) || !Handle.foundGone(hold)) return code;
+    io.err(
+      `holdfast: the lock ${JSON.stringify(plan.lock)} was gone when it was given back: another client may have had it\n`,
+    );
+    return exits.lost;
   } catch (error) {
     if (interrupted !== undefined) return codeOf(interrupted);
     throw error;
@@ -139,8 +146,12 @@ function exitOf(end: End, hold: Hold, { lock, command }: Plan, io: Io): number {
     return end.code === "ENOENT" ? exits.notFound : exits.notExecutable;
   }
   if (end.limited || state === "lost") {
-    const reason = (hold.lost.reason as { reason?: string } | undefined)?.reason ?? "in doubt for too long";
-    io.err(`holdfast: the lock ${JSON.stringify(lock)} was lost (${reason}), and ${command} has ended\n`);
+    const reason = (hold.lost.reason as { reason?: string } | undefined)?.reason;
+    const what =
+      state === "lost"
+        ? `was lost (${reason}), and ${command} has ended`
+        : `was in doubt, so ${command} was ended; with --kill-after TIME it bears a short doubt`;
+    io.err(`holdfast: the lock ${JSON.stringify(lock)} ${what}\n`);
     return exits.lost;
   }
   if (end.kind === "unsupervised") {

@@ -295,7 +295,7 @@ describe.each(backends)("holdfast run on %s", (kind) => {
     // The command works for slightly more than 3 s.
     const script =
       "trap 'echo term; exit 9' TERM; echo ready; for i in $(seq 60); do sleep 0.05; done; echo done";
-    const doubted = async (options: readonly string[]): Promise<{ code: number | string; out: string }> => {
+    const doubted = async (options: readonly string[]) => {
       const holdfast = started(["run", "--lock", fresh(), "--lease", "9s", ...options, ...sh(script)], env);
       await eventually(() => holdfast.stdout === "ready\n", { what: "the command to begin" });
       const before = proxy.accepted;
@@ -303,10 +303,11 @@ describe.each(backends)("holdfast run on %s", (kind) => {
       // By then the client has found its connection broken, and has been turned away since.
       await eventually(() => proxy.accepted >= before + 2, { what: "attempts to connect again" });
       await proxy.setMode("ok");
-      return { code: await holdfast.ended(), out: holdfast.stdout };
+      return { code: await holdfast.ended(), out: holdfast.stdout, said: holdfast.stderr };
     };
-    expect(await doubted([])).toEqual({ code: 124, out: "ready\nterm\n" });
-    expect(await doubted(["--kill-after", "1s"])).toEqual({ code: 0, out: "ready\ndone\n" });
+    const said = expect.stringMatching(/was in doubt, so sh was ended/);
+    expect(await doubted([])).toEqual({ code: 124, out: "ready\nterm\n", said });
+    expect(await doubted(["--kill-after", "1s"])).toEqual({ code: 0, out: "ready\ndone\n", said: "" });
   });
 
   it("a machine on which both processes of holdfast stand still overlaps with the next holder, and the token refuses it", async () => {
@@ -372,4 +373,14 @@ it("holdfast run starts another supervisor for the command when the first one wa
   await eventually(() => children(holdfast.pid) === "", { what: "the end of the supervisor to be noticed" });
   proof.release();
   expect(await holdfast.ended(), holdfast.stderr).toBe(7);
+});
+
+it("holdfast run ends with 124 when only the release finds that the lock was gone", async () => {
+  const lock = `lock-${++locks}`;
+  const command = ["sh", "-c", "echo ready; sleep 1"];
+  const holdfast = started(["run", "--lock", lock, "--", ...command], { HOLDFAST_REDIS: redis.url });
+  await eventually(() => holdfast.stdout === "ready\n", { what: "the command to begin" });
+  await redis.command("DEL", lock);
+  expect(await holdfast.ended()).toBe(124);
+  expect(holdfast.stderr).toContain("was gone when it was given back");
 });
