@@ -13,7 +13,7 @@ import { readFile } from "node:fs/promises";
  *
  * @param {{ testResults: FileReport[] } | null} report `null` if there is none
  * @param {string | null} runFailure how vitest ended; `null` if it ended well
- * @param {boolean} filtered true if a filter was given: then tests that did not run are only mentioned
+ * @param {boolean} filtered true if the filters choose tests inside of files (`choosesTests`): then tests that did not run are only mentioned
  * @param {readonly OutsideError[]} outsideErrors
  * @returns {{ passed: number, failed: number, remarks: string[] }}
  */

@@ -56,7 +56,7 @@ describe("the verdict of a test run", () => {
     expect(verdict).toMatchObject({ passed: 1, failed: 1 });
     expect(verdict.remarks).toEqual([expect.stringContaining("outside of any test: Error: socket closed")]);
     expect(redsOf(report(file("passed", "passed")), outside)).toEqual([
-      { file: "outside of any test", test: null, error: expect.stringContaining("socket closed") },
+      { file: "", test: null, error: expect.stringContaining("socket closed") },
     ]);
   });
 

@@ -22,6 +22,7 @@ it("over five rounds each of five peers begins once, and none has the same one b
       before.set(pair, (before.get(pair) ?? 0) + 1);
     }
   }
+  expect(new Set(orders.map(([first]) => first)).size).toBe(5);
   expect(Math.max(...before.values())).toBeLessThanOrEqual(3);
 });
 

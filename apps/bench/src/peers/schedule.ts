@@ -115,11 +115,11 @@ function keyOf(backend: Backend, workload: string, peer: string): string {
 }
 
 /**
- * The order of the peers in a round, from 1 on. Each round begins with another one, and every second round is turned round: what
- * a peer leaves behind at the server must not always fall on the same one.
+ * The order of the peers in a round, from 1 on. Each round begins with another one, and in every second round the others follow in
+ * the opposite order: what a peer leaves behind at the server must not always fall on the same one.
  */
 export function orderOf<T>(round: number, peers: readonly T[]): T[] {
   const first = round % Math.max(1, peers.length);
   const order = [...peers.slice(first), ...peers.slice(0, first)];
-  return round % 2 === 0 ? order.reverse() : order;
+  return round % 2 === 0 ? [...order.slice(0, 1), ...order.slice(1).reverse()] : order;
 }

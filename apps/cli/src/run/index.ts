@@ -85,6 +85,7 @@ async function run(given: Given, io: Io): Promise<number> {
     if (hold === null) return plan.conflictExit;
     const grantedAtMs = monotonicMs();
     let code: number;
+    let worked = false;
     try {
       // Redis first hands a lock over with a short lease; this round trip claims the full lease.
       await hold.confirm({ signal: stop.signal });
@@ -102,13 +103,14 @@ async function run(given: Given, io: Io): Promise<number> {
       code = exitOf(end, hold, plan, io);
       // A command that could not be started may run on another host, so the lock is not kept for it. Nor is it kept
       // after SIGINT or SIGTERM: the user does not want to wait.
-      if (end.kind === "ended" && !asked)
-        await stay(plan.atLeastMs - (monotonicMs() - grantedAtMs), hold, signals);
+      const restMs = plan.atLeastMs - (monotonicMs() - grantedAtMs);
+      worked = end.kind === "ended" && (asked || restMs <= 0);
+      if (end.kind === "ended" && !asked) await stay(restMs, hold, signals);
     } finally {
       await giveBack(hold, plan, io);
     }
     // The command may have ended before a renewal could find the lock gone.
-    if (code === exits.lost || !(hold instanceof Handle) || !Handle.foundGone(hold)) return code;
+    if (!worked || code === exits.lost || !(hold instanceof Handle) || !Handle.foundGone(hold)) return code;
     io.err(
       `holdfast: the lock ${JSON.stringify(plan.lock)} was gone when it was given back: another client may have had it\n`,
     );
@@ -139,7 +141,7 @@ async function underLock(
 }
 
 /** The exit code of `holdfast`. Prints a message if something other than the command caused the end. */
-function exitOf(end: End, hold: Hold, { lock, command }: Plan, io: Io): number {
+function exitOf(end: End, hold: Hold, { lock, command, killAfterMs }: Plan, io: Io): number {
   const { state } = hold;
   if (end.kind === "refused") {
     io.err(`holdfast: ${command} cannot be started: ${end.message}\n`);
@@ -150,7 +152,7 @@ function exitOf(end: End, hold: Hold, { lock, command }: Plan, io: Io): number {
     const what =
       state === "lost"
         ? `was lost (${reason}), and ${command} has ended`
-        : `was in doubt, so ${command} was ended; with --kill-after TIME it bears a short doubt`;
+        : `was in doubt, so ${command} was ended${killAfterMs === undefined ? "; with --kill-after TIME a short doubt does not end it" : ""}`;
     io.err(`holdfast: the lock ${JSON.stringify(lock)} ${what}\n`);
     return exits.lost;
   }

@@ -5,6 +5,7 @@ import {
   type RecognisedTree,
   readPeople,
   recogniseTree,
+  withBlockers,
   type ZooKeeperSession,
 } from "@holdfast/zk-recipes/internal";
 import type { ObservedLockDetail } from "../observe/observed-lock.js";

@@ -212,7 +212,8 @@ export class LockBook implements MirrorListener {
     else this.contended.delete(place);
     this.#findings(place, known ? found.findings : []);
     if (place.size === 0) place.emptySinceMs ??= this.#context.runtime.wallMs();
-    const isAsked = place.attended || place.findings !== null || this.#hasStrangers(place);
+    const isBlocked = blockersOf(place.path, place.findings ?? []).length > 0;
+    const isAsked = place.attended || isBlocked || this.#hasStrangers(place);
     if (place.waiters > 0 || isAsked) this.#context.want(place);
     if (place.size === 0 && place.self === null && !place.denied && (!place.wasLock || place.attended)) {
       this.#context.wantSelf(place);
@@ -234,7 +235,15 @@ export class LockBook implements MirrorListener {
   }
 
   got({ place, name }: NodeToRead, node: TreeNode | null): void {
-    if (this.mirror.get(place.path) !== place || node === null) return;
+    if (this.mirror.get(place.path) !== place) return;
+    if (node === null) {
+      // A foreign child that cannot be read is not asked for again at each change.
+      if (name !== null && familyOf(name) === null && this.#isThere(place, name)) {
+        place.known ??= new KnownNodes();
+        place.known.set({ name, stat: null, data: null });
+      }
+      return;
+    }
     if (name === null) {
       if (place.size > 0) return;
       place.self = node;

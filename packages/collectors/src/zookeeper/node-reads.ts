@@ -33,6 +33,8 @@ export class NodeReads {
   readonly #wanted = new Set<Place>();
   readonly #leaves = new Set<Place>();
   #busy = false;
+  /** What did not fit into the last batch. */
+  #rest: NodeToRead[] = [];
   /**
    * How many nodes the next batch may have. The answer to a batch of large nodes is larger than a frame may be, which ends the
    * connection. So after a failure fewer are asked for.
@@ -75,7 +77,9 @@ export class NodeReads {
 
   #go(): void {
     if (this.#busy || this.#stopped || this.#retry !== null) return;
-    const nodes = this.#nextNodes();
+    const all = this.#nextNodes();
+    const nodes = all.slice(0, this.#most);
+    this.#rest = all.slice(this.#most);
     if (nodes.length === 0) return;
     this.#busy = true;
     this.asked += nodes.length;
@@ -114,7 +118,7 @@ export class NodeReads {
   }
 
   #nextNodes(): NodeToRead[] {
-    const nodes: NodeToRead[] = [];
+    const nodes: NodeToRead[] = [...this.#rest];
     for (const place of this.#wanted) {
       if (nodes.length >= this.#most) return nodes;
       this.#wanted.delete(place);

@@ -23,7 +23,7 @@ export interface AcquireOptions {
   /**
    * Ends the wait: the promise rejects with `signal.reason` at once, whatever the server does. Once the lock is granted it has
    * no effect on the hold, and the body of a scope (`withLock`) gets the abort by its own `signal`. So a time-out that is
-   * meant for the wait alone belongs into `waitMs`. Default: none.
+   * meant for the wait alone belongs in `waitMs`. Default: none.
    */
   signal?: AbortSignal;
 

@@ -1,4 +1,5 @@
 import type { LockMode } from "@holdfast/core";
+import { joinPath } from "@holdfast/zk-protocol";
 import { foreignChildren, kazooNames, mixedKinds, oldDowngrades, sequenceHigh } from "./findings.js";
 import type { LayoutFinding } from "./layout-finding.js";
 import { isContender, leaseBase, readBase, writeBase } from "./queue-order.js";
