@@ -329,7 +329,7 @@ const killOf: Readonly<Record<Family, Pick<PlannedFault, "fault" | "target">>> =
 const oneOfThreeForgets: Trial = {
   topology: { kind: "masters", count: 5, persistence: "none" },
   groups: [
-    { name: "a", count: 1, holdMs: [2_500, 2_500], pauseMs: [20, 50], proxied: true },
+    { name: "a", count: 1, holdMs: [4_000, 4_000], pauseMs: [20, 50], proxied: true },
     // The rest is longer than the 200 ms after which redlock asks again, so that A gets its turns, too. Two rivals would leave votes
     // of lost rounds behind, which keep A out for most of the run.
     { name: "b", count: 1, holdMs: [5, 20], pauseMs: [300, 600] },
@@ -341,11 +341,11 @@ const oneOfThreeForgets: Trial = {
       target: "redis3",
       after: "begun(redis.unreach)",
       atMs: 100,
-      forMs: 3_000,
+      forMs: 4_500,
       options: { group: "a" },
     },
   ],
-  runMs: 3_000,
+  runMs: 4_500,
   check: few,
 };
 
