@@ -25,7 +25,7 @@ export function decide(
   const verdicts = new Map(results.map((result) => [result.checker, result]));
   const [odds] = disorder;
   const shown = new Set<string>(expect.violation);
-  // A conviction that is only reported is one of the client too, unless the servers may have done it.
+  // A conviction that is only reported changes no outcome, unless the servers may have done it: then it is set aside as well.
   const reported = new Set<string>(odds === undefined ? expect.report : []);
   const convicted = results.filter(
     ({ checker, verdict }) => verdict === "violation" && !shown.has(checker) && !reported.has(checker),

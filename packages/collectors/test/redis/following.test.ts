@@ -1,4 +1,4 @@
-import { expect, it, test } from "vitest";
+import { expect, test } from "vitest";
 import type { CollectorEvent } from "../../src/index.js";
 import { Book } from "../../src/redis/book.js";
 import { followHolders } from "../../src/redis/following.js";
@@ -46,7 +46,7 @@ function releaseOf(
     | undefined;
 }
 
-it("where readings have a part of the readers each, none that is not in the part is reported as ended, or as granted later", () => {
+test("where readings have a part of the readers each, none that is not in the part is reported as ended, or as granted later", () => {
   const record = new LockRecord("k", null);
   const events: CollectorEvent[] = [];
   const [early, late] = [holder, holder.replace(/1$/, "2")];

@@ -4,7 +4,7 @@ import { Alarm } from "../clock/alarm-clock.js";
 import type { GrantBooks, HoldRecord } from "./hold-record.js";
 import { holderOf } from "./holder-of.js";
 
-/** An acquire without a limit of time, after the backend has answered that it has to wait, or has refused it for the first time. */
+/** An acquire without a limit of time, after the backend has answered that it has to wait, or has refused it again. */
 export interface LongWait {
   readonly spec: { readonly kind: PrimitiveKind; readonly name: string };
   /** When the backend answered so, or refused. Monotonic. */

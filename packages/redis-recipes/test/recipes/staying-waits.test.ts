@@ -1,5 +1,5 @@
 import { simulatedRuntime } from "@holdfast/core/testing";
-import { expect, it, test } from "vitest";
+import { expect, test } from "vitest";
 import { stayingRounds } from "../../src/recipes/queue/staying-waits.js";
 import type { Requests } from "../../src/recipes/requests/requests.js";
 import { settings } from "./simulated-client.js";
@@ -33,7 +33,7 @@ test.each([1, 200, 1_504, 3_200])(
   },
 );
 
-it("a waiter looks for a dead first waiter in each four periods", async () => {
+test("a waiter looks for a dead first waiter in each four periods", async () => {
   const runtime = simulatedRuntime(1);
   const seen: string[] = [];
   const line = {

@@ -124,11 +124,28 @@ export class Entrance implements Watched<boolean> {
     // Other members may have counted our node although the answer to its create has not come yet.
     if (this.#place === null)
       await settledWithin(this.#calls.runtime, this.#looking, answeredWithinMs, { ref: true });
-    const place = this.#place;
-    if (place !== null && (await inContact(place.context, () => this.#marked(place))) === true) return true;
+    if (await this.#begun()) return true;
     const left = { key: this.#parent, name: this.#lockName };
     await takenBack(this.#calls.engine, left, this.#leaveNothing(context));
     return false;
+  }
+
+  /** Whether the round has begun with this member. Waits for the server's answer, but not through an outage. */
+  async #begun(): Promise<boolean> {
+    const place = this.#place;
+    const session = place?.context.session;
+    if (place === null || session?.state !== "connected") return false;
+    let forget = (): void => {};
+    const broken = new Promise<false>((resolve) => {
+      forget = session.onState(() => resolve(false));
+    });
+    try {
+      return await Promise.race([this.#marked(place), broken]);
+    } catch {
+      return false; // the provider is closed, or the server refuses for good
+    } finally {
+      forget();
+    }
   }
 
   /** Writes our node, so that it does not count any more, and finds out whether it has counted before. */
@@ -324,25 +341,6 @@ export class Entrance implements Watched<boolean> {
       `${this.#lockName}: parties = ${this.#parties} do not fit into one transaction of ZooKeeper, which takes ${maxRequestBytes} bytes and checks all members of a round: ask for ${most} at most`,
       { lockName: this.#lockName, backend: "zookeeper" },
     );
-  }
-}
-
-/**
- * What `work` gives, once the server has answered, but not through an outage. `null` where contact breaks before, the provider is
- * closed, or the server refuses for good.
- */
-async function inContact<T>({ session }: SessionContext, work: () => Promise<T>): Promise<T | null> {
-  if (session.state !== "connected") return null;
-  let forget = (): void => {};
-  const broken = new Promise<null>((resolve) => {
-    forget = session.onState(() => resolve(null));
-  });
-  try {
-    return await Promise.race([work(), broken]);
-  } catch {
-    return null;
-  } finally {
-    forget();
   }
 }
 

@@ -215,7 +215,8 @@ export function isCondition(code: number): boolean {
 /**
  * Writes `data` whatever the node has, and makes the node if there is none. `known`: the last state that the caller has
  * seen, `null` if it has seen none. After a lost answer nothing but that, or a node that has been absent ever since, can
- * prove that nothing was applied. If the node then has exactly `data`, that is as good as an answer, unless the write may still come.
+ * prove that nothing was applied. If the node then has exactly `data`, that is as good as an answer. Where the write may still
+ * come, nothing proves it.
  */
 export async function forcedWrite(
   calls: RetryingRequests,
@@ -239,12 +240,12 @@ export async function forcedWrite(
     if (refusal === null) {
       if (!isLost(error)) continue;
       const now = await inDoubt(calls, call, "set", calls.readSynced(call));
-      const isThere = now?.data != null && Buffer.compare(now.data, data) === 0;
-      if (isThere && !mayStillCome(lost)) return now.stat;
+      // This write has no condition, so it would be applied over whatever is there when it comes.
+      if (mayStillCome(lost)) throw unknown(calls, call, "set");
+      if (now?.data != null && Buffer.compare(now.data, data) === 0) return now.stat;
       // The node may have had our data before another client deleted it. It must not come back then.
       const verdict = await inDoubt(calls, call, "set", judgeLost(calls, call, lost, now, data));
-      // This write has no condition, so it would be applied over whatever is there when it comes.
-      if (verdict === "unknown" || mayStillCome(lost)) throw unknown(calls, call, "set");
+      if (verdict === "unknown") throw unknown(calls, call, "set");
       if (tries === 1) continue;
     } else if (refusal.code === errorCodes.NoNode || refusal.code === errorCodes.NodeExists) {
       absent = refusal.code === errorCodes.NoNode;

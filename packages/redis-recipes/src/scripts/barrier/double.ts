@@ -24,6 +24,9 @@ export interface DoubleBarrierAnswer {
   readonly publishError: string;
 }
 
+/** No longer than this does a request keep the time that the keys have already. */
+const mostKeptMs = 600_000;
+
 /**
  * All requests to a double barrier. Safe to send again.
  *
@@ -32,8 +35,6 @@ export interface DoubleBarrierAnswer {
  * `stay`. No request shortens their time below ten minutes, since other members may have longer windows. A longer time may come from
  * a server's clock that was set back, and dead members would stay for as long. Redisson has no double barrier.
  */
-const mostKeptMs = 600_000;
-
 export const doubleBarrier: CallScript<DoubleBarrierArgs, DoubleBarrierAnswer> = {
   name: "double-barrier",
   keyCount: 2,
