@@ -1,6 +1,13 @@
-import { BackendError, LockLostError, type LockProvider, NotHeldError } from "@holdfast/core";
+import {
+  BackendError,
+  type LockHandle,
+  LockLostError,
+  type LockProvider,
+  memoryLocks,
+  NotHeldError,
+} from "@holdfast/core";
 import { Handle } from "@holdfast/core/internal";
-import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
+import { memoryControls, type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import { describe, expect, it, vi } from "vitest";
 import { ScriptedGrant, scripted } from "./scripted-driver.js";
 
@@ -175,6 +182,35 @@ describe("a hold", () => {
     expect(await release).toBe("unconfirmed");
   });
 
+  it("that a listener of `uncertain` releases while its alarm rings leaves the alarms of other holds alone", async () => {
+    const runtime = simulatedRuntime(20);
+    const { provider, last } = scripted(runtime, "ttl", { leaseMs: 3_000 });
+    const take = async (name: string) => {
+      const grant = new ScriptedGrant(runtime.nowMs() + 3_000);
+      const acquired = provider.mutex(name).acquire();
+      last().granted.resolve(grant);
+      return { grant, handle: await acquired };
+    };
+    const first = await take("a");
+    await runtime.advance(1);
+    const second = await take("b");
+    first.grant.releaseAnswer = undefined;
+    provider.events.on("uncertain", () => void first.handle.release());
+    await runtime.advance(990);
+    // A driver may report doubt only when the deadline is read.
+    let unheard = true;
+    vi.spyOn(first.grant, "validUntilMs").mockImplementation(() => {
+      if (unheard) {
+        unheard = false;
+        first.grant.listener({ type: "uncertain" });
+      }
+      return first.grant.untilMs;
+    });
+    await runtime.advance(100);
+    expect(first.grant.releases).toHaveLength(1);
+    expect(second.grant.renewals).toHaveLength(1);
+  });
+
   it("stays lost when contact comes back after its deadline", async () => {
     const { runtime, grant, handle, provider } = await held("session");
     const recovered = recorded(provider, "recovered");
@@ -299,6 +335,57 @@ describe("a release", () => {
     grant.listener({ type: "lost", reason: "session-expired" });
     expect(await release).toBe("lost");
     expect(lost.aborted).toBe(false);
+  });
+
+  it("is judged by its own answer, also where the answer to an earlier confirm() says that the entry is gone", async () => {
+    const { runtime, grant, handle, provider } = await held("session");
+    const released = recorded(provider, "released");
+    grant.releaseAnswer = undefined;
+    const confirmed = handle.confirm();
+    const release = handle.release();
+    await expect(confirmed).rejects.toBeInstanceOf(NotHeldError);
+    grant.renewals[0]?.answer.resolve(null);
+    await runtime.advance(0);
+    grant.releases[0]?.resolve(true);
+    expect(await release).toBe("released");
+    expect(released).toMatchObject([{ outcome: "released" }]);
+  });
+
+  it("that a listener of its own event asks for again is the same release", async () => {
+    const provider = memoryLocks({ keepMs: 1_000 });
+    await provider.mutex("a").withLock(() => {});
+    let handle: LockHandle | undefined;
+    const outcomes: unknown[] = [];
+    provider.events.on("released", ({ name, outcome }) => {
+      outcomes.push([name, outcome]);
+      void handle?.release();
+    });
+    await provider.mutex("a").withLock((lock) => {
+      handle = lock;
+    });
+    handle = await provider.mutex("b").acquire({ holdAtLeastMs: 50 });
+    expect(await handle.release()).toBe("still-held");
+    expect(outcomes).toEqual([
+      ["a", "kept"],
+      ["b", "still-held"],
+    ]);
+    await provider.close();
+  });
+
+  it("by a listener of the loss of another handle on the same hold is that of a lost handle", async () => {
+    const provider = memoryLocks();
+    const outer = await provider.reentrantMutex("a").acquire();
+    const { owner } = outer;
+    const inner = await provider.reentrantMutex("a").acquire({ owner });
+    const [lost, released] = [recorded(provider, "lost"), recorded(provider, "released")];
+    const outcomes: unknown[] = [];
+    outer.lost.addEventListener("abort", () => {
+      outcomes.push(inner.release(), inner.state);
+    });
+    memoryControls(provider).steal("a");
+    expect(await Promise.all(outcomes)).toEqual(["lost", "lost"]);
+    expect([lost, released]).toMatchObject([[{ reason: "stolen" }], []]);
+    await provider.close();
   });
 
   it("settles as lost at the local deadline", async () => {

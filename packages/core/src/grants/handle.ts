@@ -18,6 +18,8 @@ export class Handle implements LockHandle {
   readonly #hold: Hold;
   readonly #revocable: boolean;
   #released: Promise<ReleaseOutcome> | undefined;
+  /** Set when the release begins. Events of the release come before there is its promise. */
+  #leaving = false;
   /** Whether this was the last handle of the hold: its release is the release of the hold. */
   #last = false;
   #lost: LateSignal | undefined;
@@ -127,7 +129,11 @@ export class Handle implements LockHandle {
     }
     const { signal, keep } = options ?? {};
     if (signal !== undefined && this.#last) this.#hold.addReleaseSignal(signal);
-    this.#released ??= this.#release(signal, keep);
+    if (this.#released !== undefined) return this.#released;
+    // A listener of an event of this very release calls it again.
+    if (this.#leaving) return Promise.resolve().then(() => this.release(options));
+    this.#leaving = true;
+    this.#released = this.#release(signal, keep);
     return this.#released;
   }
 
@@ -197,6 +203,8 @@ export class Handle implements LockHandle {
     // Reads the clock: a hold whose time is over is lost, even if no timer has run yet.
     hold.check();
     const left = hold.leave(this);
+    // A listener of another handle's loss may release this handle before it has been notified.
+    this.#lostBeforeRelease ||= hold.isLost;
     if (this.#lostBeforeRelease) return Promise.resolve("lost");
     if (left === "still-held") return Promise.resolve("still-held");
     this.#last = true;

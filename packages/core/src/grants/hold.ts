@@ -68,6 +68,11 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     this.startAlarm(this.lent);
   }
 
+  /** Whether the hold is lost. It may be so before each of its handles has been notified. Does not read the clock. */
+  get isLost(): boolean {
+    return this.status === "lost";
+  }
+
   enter(handle: OpenHandle): void {
     this.open = this.open.length === 0 ? [handle] : [...this.open, handle];
   }
@@ -167,7 +172,8 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   }
 
   #armRelease({ untilMs }: PendingRelease): void {
-    if (this.status === "releasing") this.engine.waitAlarms.set(this, Math.min(untilMs, this.deadlineMs()));
+    const atMs = Math.min(untilMs, this.deadlineMs());
+    if (this.status === "releasing") this.engine.waitAlarms.set(this, atMs);
   }
 
   #answered(confirmed: boolean): void {
@@ -278,13 +284,13 @@ export class Hold extends Lease implements GrantState, HoldRecord {
   }
 
   ring(): void {
-    const release = this.#release;
     const nowMs = this.engine.runtime.nowMs();
     if (this.status === "staying" && nowMs >= this.stayUntilMs) void this.#endStay();
+    // The check may emit `uncertain`, and a listener may release the hold.
     else if (!this.check()) return;
-    else if (release === undefined) this.ringLease();
-    else if (nowMs >= release.untilMs) this.abandonRelease();
-    else this.#armRelease(release);
+    else if (this.#release === undefined) this.ringLease();
+    else if (nowMs >= this.#release.untilMs) this.abandonRelease();
+    else this.#armRelease(this.#release);
   }
 
   #ended(): void {

@@ -227,7 +227,8 @@ export abstract class Lease extends Alarm implements HoldIdentity {
       return false;
     }
     if (validUntilMs === null) {
-      this.lose(this.missingReason);
+      // Of a hold that is being released the answer to the release says whether it was still there.
+      if (this.status !== "releasing") this.lose(this.missingReason);
       return false;
     }
     this.#proven(validUntilMs, epoch);
@@ -294,6 +295,8 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   #arm(): void {
     const endMs = this.status === "staying" ? this.stayUntilMs : this.deadlineMs();
     const atMs = Math.min(endMs, this.#renewAtMs);
+    // To read the deadline may emit `uncertain`, and a listener may have released the hold. Its alarm is then in another clock.
+    if (this.status !== "held" && this.status !== "staying") return;
     if (atMs < foreverMs) this.engine.alarms.set(this, atMs);
   }
 
