@@ -242,7 +242,8 @@ export class HeldTogether implements MultiHandle {
         continue;
       }
       if (weight[end.value] > weight[outcome]) outcome = end.value;
-      if (end.value === "lost") this.#foundGone ??= this.#wholeLost(partLossError(parts[i] as LockHandle));
+      const part = parts[i] as LockHandle;
+      if (end.value === "lost" && wasGone(part)) this.#foundGone ??= this.#wholeLost(partLossError(part));
     }
     if (refusals.length > 0) throw this.#refused(refusals);
     return outcome;
@@ -282,6 +283,15 @@ export class HeldTogether implements MultiHandle {
     const { name } = this;
     throw new NotHeldError(`the locks of "${name}" were released`, { lockName: name });
   }
+}
+
+/**
+ * Whether a part whose release said "lost" had gone before that release. A part that was held then, and whose time ran out
+ * before the answer came, had not: the body of a scope ran under it to the end.
+ */
+function wasGone(part: LockHandle): boolean {
+  if (part instanceof Handle) return Handle.foundGone(part);
+  return !(part instanceof HeldTogether) || HeldTogether.foundGone(part);
 }
 
 /** The whole answers with the worst outcome of its parts: that with the highest weight. */

@@ -553,6 +553,20 @@ describe("the handle of several locks", () => {
     expect(entries("b")).toBe(0);
   });
 
+  it("fulfils a scope of which a part ends with its session after the body, before its release is answered", async () => {
+    refuseReleases(["a"], () => {
+      setImmediate(() => memoryControls(locks).expire());
+      return new Promise(() => {});
+    });
+    const outcomes: unknown[] = [];
+    locks.events.on("released", ({ name, outcome }) => outcomes.push([name, outcome]));
+    expect(await multiLock(mutexes("ab")).withLock({}, () => "done")).toBe("done");
+    expect(outcomes).toEqual([
+      ["b", "released"],
+      ["a", "lost"],
+    ]);
+  });
+
   it("shows a scope that a part had gone when only its release finds that out", async () => {
     const driver = viewPartsOf(locks.mutex("any"))?.engine.driver;
     if (driver === undefined) throw new Error("not a view of core's");

@@ -80,6 +80,9 @@ export interface OncePerOptions {
 export interface Schedule extends AsyncDisposable {
   /** The name of the schedule. */
   readonly name: string;
-  /** Begins no more runs. Resolves once a run that is under way has ended. */
+  /**
+   * Begins no more runs. Resolves once a run that is under way has ended. Does not abort the `signal` of that run, and does not
+   * close the provider.
+   */
   stop(): Promise<void>;
 }

@@ -46,16 +46,17 @@ const mostWaitsUnclaimed = 6;
  * ends when its `signal` aborts.
  *
  * Throws `InvalidArgumentError` for wrong options. After trouble with the backend, the schedule tries again until it is
- * stopped. It ends when its provider is closed.
+ * stopped. It ends when its provider is closed; a run that is under way then has the `graceMs` of the close.
  *
  * @example
  * ```ts
+ * import { closeOnSignals } from "@holdfast/core";
  * import { oncePer } from "@holdfast/schedules";
  *
- * const nightly = oncePer(locks, "nightly-report", { every: 24 * 3_600_000 }, async ({ signal }) => {
+ * oncePer(locks, "nightly-report", { every: 24 * 3_600_000 }, async ({ signal }) => {
  *   await makeReport(signal);
  * });
- * process.once("SIGTERM", () => nightly.stop());
+ * closeOnSignals(locks, { graceMs: 20_000 });
  * ```
  */
 export function oncePer(locks: LockProvider, name: string, options: OncePerOptions, job: Job): Schedule {
@@ -273,7 +274,8 @@ class DueRuns {
     } catch (error) {
       failure = { error };
     }
-    const lost = lock.lost.aborted;
+    // `state` reads the clock. After a stop of the process the job may end before any timer has aborted the signal.
+    const lost = lock.state === "lost";
     const ended = new Date(this.runtime.wallMs());
     const outcome = lost ? "lost" : failure === undefined ? "done" : "failed";
     const report: RunReport = { name, due, attempt, outcome, ...failure, began, ended };

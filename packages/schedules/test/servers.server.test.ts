@@ -4,9 +4,9 @@ import { seededRandom } from "@holdfast/core/testing";
 import { redisLocks } from "@holdfast/redis-recipes";
 import { eventually, startEmbeddedZooKeeper, startRedis, startRedisProxy } from "@holdfast/test-servers";
 import { zookeeperLocks } from "@holdfast/zk-recipes";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { share } from "../../../e2e/support/share.js";
-import { oncePer, type Schedule } from "../src/index.js";
+import { oncePer, runDue, type Schedule } from "../src/index.js";
 
 const replicaCount = 20;
 const everyMs = 250;
@@ -96,3 +96,14 @@ describe.each(Object.keys(worlds))(
     });
   },
 );
+
+it("a job that ends after the lease of its lock, before any timer could run, is reported as one that lost its lock", async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const locks = redisLocks({ url: server.url, leaseMs: 500 });
+  onTestFinished(async () => void (await locks.close()));
+  await locks.ready();
+  const blocked = (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+  const report = await runDue(locks, "late-job", { every: 60_000, catchUp: "all" }, blocked);
+  expect(report).toMatchObject({ outcome: "lost" });
+});

@@ -38,6 +38,8 @@ export class HeldLock {
       const over = new Promise<never>((_, reject) => whenAborted(lost, reject));
       const value = await Promise.race([(async () => body())(), over]);
       await this.#release();
+      // The release reads the clock: the time of the hold may have run out before any timer could say so.
+      lost.throwIfAborted();
       const handle = this.#handle;
       if (handle instanceof Handle && Handle.foundGone(handle))
         throw Handle.holdOf(handle).lossError({ value });

@@ -25,3 +25,12 @@ it("a request whose lock is found gone only when it is given back rejects, altho
   await expect(request).rejects.toMatchObject({ code: "HF_LOCK_LOST", value: "done" });
   await locks.close();
 });
+
+it("a request whose callback ends after the lease of its lock, before any timer could run, rejects", async () => {
+  const locks = redisLocks({ url: server.url, leaseMs: 200 });
+  await locks.ready();
+  const blocked = (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+  const request = webLocks(locks).request("late", blocked);
+  await expect(request).rejects.toMatchObject({ code: "HF_LOCK_LOST", reason: "lease-expired" });
+  await locks.close();
+});
