@@ -127,7 +127,8 @@ export class Deletions {
 
   #sendOrLook(deletion: Deletion): void {
     const { path, shared } = deletion;
-    if (shared === null || (shared.watched && !deletion.unanswered)) return this.#send(deletion);
+    // The watch speaks for the first sending alone: its listener is gone by then, and an outage may have begun before.
+    if (shared === null || (shared.watched && deletion.sentOn === 0)) return this.#send(deletion);
     deletion.sentOn = this.#session.connection;
     const sync = sendSync(this.#session);
     this.#session.send("exists", { path, watch: false }, (outcome) => {

@@ -269,6 +269,20 @@ describe("a naive mutex whose create got no answer", () => {
 });
 
 describe("the release of a naive mutex", () => {
+  it("that is given back while contact is broken never deletes the node of the next holder", async () => {
+    const attempt = ask();
+    made(9n);
+    const held = await holdOf(attempt);
+    session.answer(session.pending("getData"), { data: new Uint8Array(0), stat: stat(9n, session.id) });
+    session.cut();
+    const released = held.release();
+    session.mend();
+    expect(session.has("delete")).toBe(false);
+    session.answer(session.pending("sync"), undefined);
+    seen(10n, 0x99n);
+    expect(await released).toBe(false);
+  });
+
   async function releaseUnheard(): Promise<Promise<boolean>> {
     const attempt = ask();
     made(9n);
