@@ -117,9 +117,11 @@ export const alertRules: readonly AlertRule[] = [
   },
   {
     alert: "QueueNotAdvancing",
+    // While the dashboard cannot read a cluster at all, it remembers the waiters and sees no grants.
     expr:
       "sum by (cluster, lock_group) (holdfast_dashboard_lock_waiters) > 0\n" +
-      "unless on (cluster, lock_group) sum by (cluster, lock_group) (rate(holdfast_dashboard_observed_grants_total[10m])) > 0",
+      "unless on (cluster, lock_group) sum by (cluster, lock_group) (rate(holdfast_dashboard_observed_grants_total[10m])) > 0\n" +
+      'unless on (cluster) max by (cluster) (holdfast_dashboard_collector_up{source=~"watch.*|scan|pubsub"}) == 0',
     for: "10m",
     severity: "page",
     summary:

@@ -5,7 +5,7 @@ import type { ActionAnswer, ActionBody, AuditRow } from "../contract/api.js";
 import { within } from "../core/bounded.js";
 import { roleOfAction } from "../core/lock-detail.js";
 import type { Observatory } from "../core/observatory.js";
-import { messageOf, ProblemError } from "../core/problems.js";
+import { backendFailed, messageOf, ProblemError } from "../core/problems.js";
 import { rowOf } from "../core/rows.js";
 import type { AuditLog } from "./audit-log.js";
 
@@ -93,6 +93,11 @@ export class OperatorActions {
     );
     const { outcome, effects, before, after, endedHolds = [] } = result;
     if (outcome === "denied") throw await this.#deny(row, body.action, "denied", effects.join(" "));
+    if (outcome === "unread") {
+      await this.#end(row);
+      this.#count(row, body.action, "error");
+      throw backendFailed(cluster.name, effects.join(" "));
+    }
     if (endedHolds.length > 0) {
       observatory.forced(cluster.name, endedHolds.length);
       this.#parts.onForced?.(cluster.name, key, endedHolds);

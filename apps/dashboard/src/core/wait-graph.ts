@@ -149,8 +149,11 @@ export class WaitGraph {
         } catch {
           // The sources of the cluster report why its backend does not answer. Here only one lock is missing.
         }
-        if (read === undefined)
+        if (read === undefined) {
           blind.push({ cluster: cluster.name, message: `${cluster.name} ${lock.key}: could not be read` });
+          // The row still looks as it did at the last reading, so nothing shows that a wait has ended.
+          if (known?.look === look) locks.push({ cluster: cluster.name, lock: known.lock });
+        }
         if (!read) continue;
         this.#read.set(id, { look, readMs: nowMs, lock: read });
         locks.push({ cluster: cluster.name, lock: read });

@@ -92,7 +92,7 @@ export class HistoryFeed {
         this.#forced.delete(nameOf(event.key, event.entry));
         this.#history.add({
           ...{ type: "begun", ...this.#address(event.key, event.entry), found: false },
-          ...{ sinceMs: event.atMs, exact: true, waitedMs: event.waitedMs ?? null },
+          ...{ sinceMs: event.atMs, exact: event.exact === true, waitedMs: event.waitedMs ?? null },
           owner: ownerOf(event.owner),
         });
         this.#met(event.owner);

@@ -12,6 +12,7 @@ const holdsShare = 0.5;
 const holdBytes = 200;
 
 const oldestHolds = "DELETE FROM hold WHERE id IN (SELECT id FROM hold ORDER BY id LIMIT ?)";
+const outdatedHolds = `${oldestHolds} AND end_ms < ?`;
 const oldestStretches = `DELETE FROM stat WHERE (level, start, subject) IN
   (SELECT level, start, subject FROM stat WHERE level = ? AND start < ? ORDER BY start, subject LIMIT ?)`;
 /** Deletes subjects of which nothing else is kept and that have no open hold. */
@@ -34,7 +35,8 @@ export function trimStep(opened: OpenedDatabase, nowMs: number): "rows" | "subje
   if (stretches(0, nowMs - shortKeptMs) || stretches(1, nowMs - monthMs) || stretches(2, nowMs - monthMs))
     return "rows";
   const oldestHoldMs = numberOf(db, "SELECT end_ms FROM hold ORDER BY id LIMIT 1");
-  if (oldestHoldMs !== 0 && oldestHoldMs < nowMs - monthMs && run(oldestHolds, rowsAtOnce)) return "rows";
+  if (oldestHoldMs !== 0 && oldestHoldMs < nowMs - monthMs && run(outdatedHolds, rowsAtOnce, nowMs - monthMs))
+    return "rows";
   // A name is deleted after the last of its rows.
   if (run(goneSubjects, nowMs - monthMs, rowsAtOnce)) return "subjects";
   if (usedPages(db) <= full * mostPages) {

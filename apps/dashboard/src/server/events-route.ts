@@ -10,8 +10,6 @@ import type { StreamRights } from "./stream-rights.js";
 const mostRows = 500;
 const mostClients = 2_000;
 
-/** How long data that was written before the caller lost its right may still take to arrive. */
-const lastWordsMs = 2_000;
 /** The most pages one caller may have open at once. */
 const usualPerCaller = 20;
 
@@ -87,8 +85,6 @@ export function serveEvents(root: FastifyInstance, hub: StreamHub, limits: Strea
           `a stream is ended: ${why}`,
         );
         client.close();
-        // Data that was written before may still be on its way to a client that reads it.
-        setTimeout(() => response.destroy(), lastWordsMs).unref();
       });
       response.once("close", unwatch);
       hub.add(client, [...ids]);

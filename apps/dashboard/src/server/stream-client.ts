@@ -5,6 +5,8 @@ import type { StreamHub } from "./stream-hub.js";
 
 /** A client that has read nothing for so long is gone or stuck. It comes back and gets everything anew. */
 export const undrainedMs = 30_000;
+/** How long data that was written before the end of a stream may still take to arrive. */
+const lastWordsMs = 2_000;
 
 export interface StreamWishes {
   readonly overview: boolean;
@@ -93,9 +95,14 @@ export class StreamClient implements StreamViewer<Flush> {
     if (response.writableNeedDrain) this.#stuckSinceMs = performance.now();
   }
 
+  /**
+   * Ends the stream. What was written before may still be on its way to a client that reads it; a client that takes nothing
+   * would keep the connection, and the server's end, for as long as TCP allows.
+   */
   close(): void {
     this.#end(false);
     this.#response.end();
+    setTimeout(() => this.#response.destroy(), lastWordsMs).unref();
   }
 
   #due(flush: Flush, beatMs: number): (string | Buffer)[] {

@@ -101,6 +101,20 @@ describe("waits and deadlocks", () => {
     expect(scene.findings()).toMatchObject([{ severity: "critical" }]);
   });
 
+  it("a certain one stands on, since the same moment, while its locks cannot be read", async () => {
+    using scene = new Scene();
+    scene.contend(scene.red, "r1", threadOf("u", 1), threadOf("v", 2));
+    scene.contend(scene.red, "r2", threadOf("v", 2), threadOf("u", 1));
+    await scene.look();
+    const [before] = scene.observatory.findings.rows();
+    scene.red.failure = new Error("BUSY");
+    await scene.look();
+    expect(scene.observatory.findings.rows()).toEqual([before]);
+    const { cycles, blind } = await scene.observatory.waits();
+    expect(cycles).toMatchObject([{ certainty: "certain" }]);
+    expect(blind).toHaveLength(2);
+  });
+
   it("a lock that was read before the clock of this process was set back is read again, since the age of that reading is not known", async () => {
     using scene = new Scene();
     scene.contend(scene.red, "r1", a, b);

@@ -40,6 +40,7 @@ function hold(): void {
     atMs: Date.now(),
     token: null,
     heldMs: null,
+    exact: true,
     owner,
   });
 }
@@ -108,6 +109,19 @@ it("an end that was forced from here stays one, though its session lives on", as
   await vi.advanceTimersByTimeAsync(40_000);
   expect(changes.filter(({ type }) => type === "ended").at(-1)).toMatchObject({ reason: "forced" });
   expect(changes.some((each) => each.type === "explained" && each.reason === "released")).toBe(false);
+});
+
+it("a grant that was only found by a reading is not exact in the history", () => {
+  hold();
+  collector.emit({
+    ...{ type: "granted", key: "/b", entry: "e1", atMs: Date.now(), token: null, heldMs: null, owner },
+    exact: false,
+  });
+  const begun = changes.filter((each) => each.type === "begun");
+  expect(begun).toMatchObject([
+    { key: "/a", exact: true },
+    { key: "/b", exact: false },
+  ]);
 });
 
 it("holds from before the feed listened are reported, and after them that all holds have been reported", async () => {

@@ -396,6 +396,16 @@ describe("the size of the store", () => {
     expect(JSON.stringify(left)).not.toMatch(/alice|billing/);
   });
 
+  it("loses no newer hold when its oldest one has become 30 days old", () => {
+    using kept = new Kept();
+    kept.record(t0, begun("/old"), ended("/old", t0));
+    const later = t0 + 30 * 24 * hourMs + hourMs;
+    kept.record(later - hourMs / 2, begun("/new", { sinceMs: later - hourMs / 2 }), ended("/new", later));
+    for (let step = 0; step < 10; step++) kept.record(later + step);
+    const left = kept.ledger.db.prepare("SELECT end_ms AS endMs FROM hold").all();
+    expect(left).toMatchObject([{ endMs: later }]);
+  });
+
   it("is never passed by database and log together, however much is written", async () => {
     const maxBytes = 16 * megabyte;
     const batches = 100;

@@ -46,6 +46,7 @@ function turn({ zookeeper }: Serving, key: string, entry = "e1"): void {
     atMs: atMs - 1_000,
     token: null,
     heldMs: null,
+    exact: true,
     waitedMs: 40,
     owner: owner("0x1"),
   });

@@ -248,6 +248,17 @@ export const alertCases: readonly AlertCase[] = [
   },
   {
     alert: "QueueNotAdvancing",
+    when: "grants are not seen because the dashboard cannot read the cluster",
+    series: {
+      [dash("lock_waiters", `${inProd},backend="redis"`)]: "3x240",
+      [dash("observed_grants_total", `${inProd},backend="redis"`)]: "0+1x40 40x200",
+      [dash("collector_up", 'cluster="prod",backend="redis",source="pubsub"')]: "1x40 0x200",
+    },
+    at: "45m",
+    fires: [],
+  },
+  {
+    alert: "QueueNotAdvancing",
     when: "no caller waits",
     series: { [dash("lock_waiters", `${inProd},backend="redis"`)]: "0x100" },
     at: "24m",

@@ -120,6 +120,7 @@ describe("an action that failed", () => {
     [403, "forbidden"],
     [409, "conflict"],
     [503, "audit-unavailable"],
+    [503, "backend-failed"],
     [503, "busy"],
   ])("was not done where the answer is %d %s", (status, code) => {
     expect(refusalOf(new ApiFailure("refused", status, code, "why"))).toBe("Nothing was done. why");

@@ -181,6 +181,17 @@ describe("actions", () => {
     expect((await audit(dashboard))[0]?.outcome).toBe("unknown");
   });
 
+  it("an act on a lock that could not be read was not done, in the audit as in the answer", async () => {
+    await using dashboard = await staged();
+    dashboard.zookeeper.act = async () => ({
+      ...{ outcome: "unread", effects: ["no connection"], before: null, after: null },
+    });
+    const answer = await act(dashboard, "admin");
+    expect(answer).toMatchObject({ status: 503, error: "backend-failed" });
+    expect(answer.message).toContain("could not be read: no connection");
+    expect((await audit(dashboard)).map(({ outcome }) => outcome)).toEqual(["denied"]);
+  });
+
   it("what the collector denies is denied in the audit too, and not taken for something that may have happened", async () => {
     await using dashboard = await staged();
     dashboard.zookeeper.act = async () => ({

@@ -45,6 +45,30 @@ describe("a client of the stream", () => {
   });
 });
 
+describe("a stream that is ended by the server", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("lets its connection go after 2 s, also when its client takes nothing, so that the server's end does not wait for it", () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const observatory = new Observatory([{ name: "zoo", collector: new FakeCollector() }]);
+    const hub = new StreamHub(observatory);
+    onTestFinished(() => observatory.close());
+    const response = new PassThrough({ highWaterMark: 1 });
+    const wishes = { overview: false, findings: false, lastEventId: undefined };
+    const client = new StreamClient(hub, response as unknown as ServerResponse, wishes);
+    hub.add(client, []);
+    client.flush(new Flush(observatory, performance.now(), false, null), 0);
+    expect(response.writableNeedDrain).toBe(true);
+    hub.close();
+    vi.advanceTimersByTime(1_999);
+    expect(response.destroyed).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(response.destroyed).toBe(true);
+  });
+});
+
 describe("the hub of the streams", () => {
   afterEach(() => {
     vi.useRealTimers();

@@ -21,7 +21,12 @@ export interface Act<Lock> {
 
 /** Reads the lock, acts, and reads the lock again if the action was tried. */
 export async function actUpon<Lock>(act: Act<Lock>, request: ActionRequest): Promise<ActionResult> {
-  const lock = await act.read();
+  let lock: Lock | null;
+  try {
+    lock = await act.read();
+  } catch (error) {
+    return { outcome: "unread", effects: [messageOf(error)], before: null, after: null };
+  }
   if (lock === null) return { outcome: "nothing-there", effects: act.gone, before: null, after: null };
   // The next reading may change `lock` in place, so its row is made first.
   const before = act.rowOf(lock);

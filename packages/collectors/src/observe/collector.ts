@@ -197,6 +197,11 @@ export type CollectorEvent =
        * seen.
        */
       readonly waitedMs?: Millis;
+      /**
+       * For a grant: whether `atMs` is the moment of the grant. `false` where a reading found the new holder, which may have
+       * been granted at any moment since the reading before.
+       */
+      readonly exact?: boolean;
     }
   | {
       /**
@@ -290,9 +295,10 @@ export interface ActionResult {
   /**
    * `conflict`: the lock has changed since it was read, and nothing was done. `unsupported`: the holder's library has no
    * means to receive the request. `denied`: the lock lies outside of what the collector watches, or the action needs a
-   * confirmation that was not given; nothing was done.
+   * confirmation that was not given, or the server refuses it; nothing was done. `unread`: the lock could not be read
+   * before the action; nothing was done.
    */
-  readonly outcome: "done" | "would-do" | "conflict" | "nothing-there" | "unsupported" | "denied";
+  readonly outcome: "done" | "would-do" | "conflict" | "nothing-there" | "unsupported" | "denied" | "unread";
   /**
    * What the action does or would do to each holder and waiter concerned: one sentence each, which fits that client's
    * library.

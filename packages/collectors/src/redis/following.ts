@@ -79,6 +79,7 @@ export function followHolders(
         atMs: since.atMs ?? atMs,
         token: owner.token,
         heldMs: null,
+        exact: granted !== null,
         ...(waitedMs === null ? {} : { waitedMs }),
       });
     } else emit({ type: "found", ...told, since });

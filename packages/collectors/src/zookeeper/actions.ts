@@ -47,6 +47,13 @@ type Verdict = Plan | Refusal;
  */
 const mostRead: MostRead = { maxWaiters: 1_000, maxHolders: 5_000 };
 
+/** What the server answers when a node has changed since it was read. */
+const changedSince: ReadonlySet<number> = new Set([
+  errorCodes.NoNode,
+  errorCodes.BadVersion,
+  errorCodes.NotEmpty,
+]);
+
 const plans: Readonly<Record<LockAction, (request: ActionRequest, fresh: FreshLock) => Verdict>> = {
   "request-revoke": revoke,
   "evict-waiter": evict,
@@ -82,9 +89,17 @@ export function actOn(
           "denied",
           "No known library has made it, so it may be no lock: to act all the same takes the word unknown (library).",
         );
-      if (await apply(session, steps)) return { outcome: "done", effects, tried: true, ...ending };
-      const why = "It changed in the moment of the act: nothing was done.";
-      return { outcome: "conflict", effects: [why], tried: true };
+      const failure = multiFailure(await session.request("multi", { ops: steps }));
+      if (failure === undefined) return { outcome: "done", effects, tried: true, ...ending };
+      // A transaction is done as a whole or not at all.
+      if (changedSince.has(failure.code)) {
+        const why = "It changed in the moment of the act: nothing was done.";
+        return { outcome: "conflict", effects: [why], tried: true };
+      }
+      const step = steps[failure.index];
+      const context = step === undefined ? {} : { op: step.op, path: step.request.path };
+      const { message } = new ZooKeeperError(failure.code, context);
+      return refused("denied", `The server refused it, so nothing was done: ${message}`);
     },
   };
 }
@@ -221,17 +236,4 @@ function deletion(nodes: ReadonlyMap<string, TreeNode>, person: TreeParticipant)
 
 function versionOf(nodes: ReadonlyMap<string, TreeNode>, { name }: TreeParticipant): number {
   return nodes.get(name)?.stat?.version ?? -1;
-}
-
-/**
- * Executes all steps or none; `false` when a node has changed since it was read. Rejects with any other refusal, as of a
- * missing right.
- */
-async function apply(session: ZooKeeperSession, ops: readonly MultiOp[]): Promise<boolean> {
-  const failure = multiFailure(await session.request("multi", { ops }));
-  if (failure === undefined) return true;
-  const { NoNode, BadVersion, NotEmpty } = errorCodes;
-  if (failure.code === NoNode || failure.code === BadVersion || failure.code === NotEmpty) return false;
-  const step = ops[failure.index];
-  throw new ZooKeeperError(failure.code, step === undefined ? {} : { op: step.op, path: step.request.path });
 }

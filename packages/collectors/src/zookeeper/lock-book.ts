@@ -358,6 +358,7 @@ export class LockBook implements MirrorListener {
       atMs: nowMs,
       token: owner?.token ?? null,
       heldMs: null,
+      exact: true,
       ...(waitedMs === null ? {} : { waitedMs }),
     });
     const since: Moment = { atMs: nowMs, provenance: "exact" };

@@ -38,10 +38,10 @@ export async function readSessions(
     readonly sessions: ObservedSession[];
   }
 > {
-  const [connections, dumped] = await Promise.all([
-    contacts.read(settings, session),
-    book.size <= mostLocks ? readEphemerals(settings) : null,
-  ]);
+  // One after the other: the first question finds out whether the AdminServer's port is silent, and only then is the second
+  // spared that wait. Both waits together would take longer than the page of the sessions allows.
+  const connections = await contacts.read(settings, session);
+  const dumped = book.size <= mostLocks ? await readEphemerals(settings) : null;
   const owned = new Map<string, Owned>();
   for (const place of book.locks()) {
     for (const node of place.known?.values() ?? []) {

@@ -28,6 +28,25 @@ describe("an act", () => {
   });
 });
 
+describe("an act upon a lock that cannot be read", () => {
+  it("says that the lock was unread, and tries nothing", async () => {
+    let attempts = 0;
+    const act: Act<string> = {
+      gone: [],
+      read: async () => Promise.reject(new Error("away")),
+      rowOf: () => ({}) as never,
+      attempt: async () => {
+        attempts += 1;
+        return { tried: true, outcome: "done", effects: [] };
+      },
+    };
+    const request = { action: "force-release", key: "a", entry: null, expectedVersion: "e1" } as const;
+    const result = await actUpon(act, { ...request, dryRun: false });
+    expect(result).toMatchObject({ outcome: "unread", effects: ["away"] });
+    expect(attempts).toBe(0);
+  });
+});
+
 describe("acts that are tried out", () => {
   it("are answered each for itself where the backend refuses one of them", async () => {
     const act: Act<string> = {

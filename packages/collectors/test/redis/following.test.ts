@@ -193,6 +193,26 @@ test("a grant to the first in the list reports how long it had waited there, and
 
 const ofOurs = "0c1b9c2e-3b0a-8c5d-9e6f-112233445566:1";
 
+test("a grant that a reading finds is not exact, because it may be older; one whose token shows its time is", () => {
+  const atMs = 1_700_000_000_500;
+  const grant = (field: string, token: string | null): CollectorEvent | undefined => {
+    const events: CollectorEvent[] = [];
+    followHolders(
+      new LockRecord("k", null),
+      {
+        ...{ key: "k", atMs, readMs: 0, blurMs: 0, depth: "slim", leftMs: 30_000, token },
+        ...{ denied: null, beside: null },
+        shape: { is: "lock", fields: [{ field, count: 1 }], mode: null },
+      },
+      true,
+      { ...parts, emit: (event) => events.push(event) },
+    );
+    return events[0];
+  };
+  expect(grant(holder, null)).toMatchObject({ type: "granted", atMs, exact: false });
+  expect(grant(ofOurs, "1700000000000123")).toMatchObject({ type: "granted", atMs: atMs - 500, exact: true });
+});
+
 test("a hold that was there before is as old as an earlier process has seen it only where the token is the same", () => {
   const record = new LockRecord("k", null);
   const found = (token: string, earlierToken: string | null) => {

@@ -96,6 +96,18 @@ describe("actions of an operator", () => {
     expect(held.lost.aborted).toBe(false);
   });
 
+  it("force release: is denied, and known not to be done, where the right to delete is missing", async () => {
+    const key = "/locks/undeletable";
+    const allButDelete = [{ perms: 31 & ~8, scheme: "world", id: "anyone" }];
+    server.operator.create(key, { acl: allButDelete });
+    server.operator.create(`${key}/_c_${randomUUID()}-lock-`, { flags: CreateFlags.persistentSequential });
+    await watched.row(key, ({ state }) => state === "held");
+    const answer = await watched.collector.act(await request(key, "force-release"));
+    expect(answer.outcome).toBe("denied");
+    expect(answer.effects.join(" ")).toMatch(/nothing was done: .*NoAuth/);
+    expect((await watched.collector.detail(key, { maxWaiters: 1 }))?.holderCount).toBe(1);
+  });
+
   it("evict: a waiter of ours gives up with EvictedError; one that has become the holder is left alone", async () => {
     const key = "/locks/evicted";
     const held = await locks.mutex(key).acquire();

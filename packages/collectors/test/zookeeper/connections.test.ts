@@ -3,9 +3,11 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
 import { expect, it, onTestFinished } from "vitest";
 import { readConnections, readEphemerals } from "../../src/zookeeper/connections.js";
+import type { LockBook } from "../../src/zookeeper/lock-book.js";
 import { resolveSettings, type Settings } from "../../src/zookeeper/options.js";
 import { readServers } from "../../src/zookeeper/servers.js";
 import { SessionContacts } from "../../src/zookeeper/session-contacts.js";
+import { readSessions } from "../../src/zookeeper/sessions.js";
 
 const notServing = "This ZooKeeper instance is not currently serving requests";
 
@@ -62,6 +64,24 @@ it("an AdminServer's port that is silent, as behind a firewall, is waited for on
   expect((await readConnections(settings)).connections).toHaveLength(1);
   await readEphemerals(settings);
   expect(performance.now() - begunMs).toBeLessThan(2_000);
+});
+
+it("the sessions are read within the time that their page allows, also where the AdminServer's port is silent", async () => {
+  const cons = " /10.1.2.3:5000[1](queued=0,sid=0x10,est=1700000000000,to=9000,lresp=12)\n";
+  const { connect } = await settingsFor(cons, null);
+  const open: Socket[] = [];
+  const adminPort = await listening(createServer((socket) => void open.push(socket.on("error", () => {}))));
+  onTestFinished(() => {
+    for (const socket of open) socket.destroy();
+  });
+  const settings = { ...resolveSettings({ connect: "127.0.0.1", roots: [], adminPort }), connect };
+  const request = async () => ({ data: Buffer.from("server.1=here") });
+  const session = { state: "connected", request } as unknown as ZooKeeperSession;
+  const book = { size: 0, locks: () => [] } as unknown as LockBook;
+  const begunMs = performance.now();
+  const { sessions } = await readSessions(settings, session, book, {} as never, new SessionContacts());
+  expect(sessions).toHaveLength(1);
+  expect(performance.now() - begunMs).toBeLessThan(5_000);
 });
 
 it("the end of a session without a connection is counted from this outage, and not from one that was seen long ago", async () => {

@@ -28,7 +28,12 @@ export class ApiFailure extends Error {
 }
 
 /** The codes of refusals that come before anything is done, besides all that the caller could have known (4xx). */
-const refusedFirst: ReadonlySet<string> = new Set(["audit-unavailable", "mutes-unavailable", "busy"]);
+const refusedFirst: ReadonlySet<string> = new Set([
+  "audit-unavailable",
+  "backend-failed",
+  "mutes-unavailable",
+  "busy",
+]);
 
 /**
  * The sentence that a user reads when a request to change something has failed. If the answer was lost, or if the
