@@ -33,7 +33,8 @@ export async function withBothLocks({ client, locks }, name, body) {
     lost.signal.throwIfAborted(); // the old lock was lost while the body ran
     return value;
   } finally {
-    await old.release();
+    // A failed release must not hide what the body has done. The old lock then ends with its lockTimeout.
+    await old.release().catch(console.error);
   }
 }
 

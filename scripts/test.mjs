@@ -12,7 +12,7 @@ Builds, checks types, packages and style, installs missing test servers where th
 tests: those that need no server, then those against real ones. The last line is "N passed, N failed"; a failed stage
 and a skipped test each count as a failure.
 
-  --full   the full counts instead of a share of them, without a time limit, and then the tests that concern servers
+  --full   the full counts instead of a share of them, without a time limit, and then a share of the tests of servers
            on further releases of ZooKeeper, Redis and Valkey, which it downloads (npm run test:full)
   --help   this text
 

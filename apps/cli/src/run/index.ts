@@ -15,7 +15,8 @@ Waits for a lock, runs the command while it holds it, and ends with the exit cod
 processes of the command are ended before another client can have it.
 
   --lock NAME             default: the name of the command, without its folder
-  --wait TIME             how long to wait for the lock; default: for ever while a server answers, and 10s without one
+  --wait TIME             how long to wait for the lock; default: for ever while a server answers. Without one the wait ends
+                          10s after that is noticed, on ZooKeeper not before the session ends
   --try                   do not wait
   -E, --conflict-exit-code N
                           when it was not obtained in time; default 1

@@ -15,8 +15,9 @@ export interface AcquireOptions {
    * the request is taken back in the background. The next acquire of this name by this provider waits for that, so
    * nothing is granted twice.
    *
-   * `AcquireTimeoutError` means contention. A call in which no server has answered, or that has no connection, rejects with
-   * `BackendError`: after `waitMs` or `connectTimeoutMs`, whichever is shorter.
+   * `AcquireTimeoutError` means contention; its `cause` names anything else that was in the way. A call in which no server has
+   * answered, or that has no connection, rejects with `BackendError` (RedLock: `QuorumError`): after `waitMs` or after the
+   * time that `ProviderOptions.connectTimeoutMs` describes, whichever is shorter.
    */
   waitMs?: Millis;
 
@@ -106,9 +107,9 @@ export interface Acquirable<Token extends AnyToken = AnyToken> {
    *
    * - `AcquireTimeoutError`: `waitMs` has passed, and a server had said that the request has to wait;
    * - `signal.reason`: `signal` aborted before the grant;
-   * - `BackendError`: no server has answered, or there is no connection, within `connectTimeoutMs`, or within
-   *   `waitMs` where that is shorter and not 0; an outage has cost the place in the queue; or the server refuses
-   *   (`retryable` is then `false`);
+   * - `BackendError`: no server has answered, or there is no connection, within the time that
+   *   `ProviderOptions.connectTimeoutMs` describes, or within `waitMs` where that is shorter and not 0; an outage has cost the
+   *   place in the queue; or the server refuses (`retryable` is then `false`);
    * - `QuorumError`: RedLock did not have the answers of a majority of its nodes in time;
    * - `EvictedError`: another client deleted the entry in the queue while our own session lived;
    * - `DeadlockError`: the caller's own scope holds what this call would wait for (see `Mutex` and `ReentrantMutex`);

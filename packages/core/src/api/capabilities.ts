@@ -25,7 +25,10 @@ export interface Capabilities {
   readonly primitives: ReadonlySet<PrimitiveKind>;
 }
 
-/** The kind of a lock, as snapshots, events and metrics name it. */
+/**
+ * The kind of a lock, as snapshots, events and metrics name it: by the method that made its view. On Redis `semaphore()` and
+ * `permitSemaphore()` make a `permit-semaphore`, and `plainSemaphore()` makes a `semaphore`.
+ */
 export type PrimitiveKind =
   | "mutex"
   | "reentrant-mutex"

@@ -32,7 +32,8 @@ export interface LeaderElection<Token extends AnyToken = AnyToken> {
    * `release()` resigns. All other clients see `label` here, so unlike the label of a lock it always leaves the process.
    * Rejects as `Acquirable.acquire()` does.
    *
-   * Curator: `LeaderLatch.start()` and `await()`.
+   * Curator: `LeaderLatch.start()` and `await()`, for one term. After a loss a latch stands for election again, and so does
+   * `lead()`.
    *
    * @example
    * ```ts
@@ -55,7 +56,8 @@ export interface LeaderElection<Token extends AnyToken = AnyToken> {
    *   provider's `ProviderClosedError`;
    * - `AcquireTimeoutError`: one candidacy waited longer than `waitMs`;
    * - `EvictedError`: another client deleted the candidacy;
-   * - `BackendError`: the provider's retry policy has given up;
+   * - `BackendError`: the server refuses or the session of a client of your own is over (`retryable` is then `false`), or the
+   *   provider's retry policy has given up, which the default policy never does;
    * - `LayoutConflictError` and `UnsupportedError`, as `campaign()`;
    * - `InvalidArgumentError`: `signal` or the body is missing, or an option is unknown or wrong.
    *

@@ -22,7 +22,10 @@ export interface ProviderEventBase {
 
 /** What every event about one lock says. */
 export interface LockEventBase extends ProviderEventBase {
-  /** The kind of the lock, by the method that made its view. */
+  /**
+   * The kind of the lock, by the method that made its view. On Redis `semaphore()` and `permitSemaphore()` make a
+   * `permit-semaphore`, and `plainSemaphore()` makes a `semaphore`.
+   */
   readonly kind: PrimitiveKind;
   /** The name of the lock, as it was given to the provider. */
   readonly name: string;

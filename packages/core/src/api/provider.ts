@@ -15,8 +15,9 @@ import type { AnyToken, FenceBy, Millis, SessionState } from "./values.js";
 /** What every provider factory takes besides its connection. */
 export interface ProviderOptions {
   /**
-   * The limit of every wait for a connection, and of the whole of a call that asks once (`waitMs: 0`). Milliseconds; default
-   * 10,000.
+   * How long a call waits for a connection, and the limit of the whole of a call that asks once (`waitMs: 0`). An acquire
+   * whose request was sent already, or that stands in the queue, waits for this time from when the provider notices that
+   * contact is broken, and on ZooKeeper at least until the session is over. Milliseconds; default 10,000.
    */
   connectTimeoutMs?: Millis;
   /** How long a `release()` waits for its answer before it resolves to `unconfirmed`. Milliseconds; default 5,000. */
@@ -69,7 +70,8 @@ export interface ProviderOptions {
   /**
    * What resources compare to refuse late writers. `"token"` (default): the token alone; a lock whose token was read is then
    * lent to no other owner. `"token-and-turn"`: the pair of `handle.token` and `handle.turn`, for all writers of the
-   * resource; a lock is then kept although its token was read.
+   * resource; a lock is then kept although its token was read. On Redis each owner has a token of its own, so a lock is kept
+   * with either value.
    */
   fenceBy?: FenceBy;
   /** Clocks, timers and random numbers. Default: those of the process (`systemRuntime`); simulations give their own. */

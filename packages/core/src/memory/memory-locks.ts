@@ -24,8 +24,9 @@ export interface MemoryParts {
 export const memoryParts: WeakMap<object, MemoryParts> = new WeakMap();
 
 /**
- * Locks inside this process: for tests of code that takes a provider, and for services that run as one process. Locks are
- * granted in arrival order; tokens start at 1 in each space. Throws `InvalidArgumentError` for options that it does not know.
+ * Locks inside this process: for tests of code that takes a provider, and for services that run as one process. Two providers
+ * exclude each other only if both are given the same `space`. Locks are granted in arrival order; tokens start at 1 in each
+ * space. Throws `InvalidArgumentError` for options that it does not know.
  *
  * @example
  * ```ts
