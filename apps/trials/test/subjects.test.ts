@@ -24,6 +24,18 @@ it.each(cells)("$subject.id under $fault.id is a scenario of the runner whose fa
   if (!subject.renews) expect(longest).toBeLessThan(trial.leaseMs ?? 2_000);
 });
 
+it("the group whose grant no replica may hear of has the time for two whole turns", () => {
+  const waits = cells.flatMap(({ trial: { plan, groups } }) =>
+    plan.flatMap(({ options }) => {
+      const own = groups.find(({ name }) => name === options?.group);
+      return own === undefined || options?.waitMs === undefined ? [] : [{ own, waitMs: options.waitMs }];
+    }),
+  );
+  expect(waits.length).toBeGreaterThan(0);
+  for (const { own, waitMs } of waits)
+    expect(Number(waitMs)).toBeGreaterThanOrEqual(2 * (own.holdMs[1] + (own.pauseMs?.[1] ?? 0)));
+});
+
 it("runs of our own locks are distinguished by the lock's code, those of other libraries are not", () => {
   const codes = subjects.filter(({ id }) => id.startsWith("holdfast-")).map((each) => codeOf(each));
   expect(new Set(codes).size).toBe(3);

@@ -17,6 +17,8 @@ interface Belief extends Place {
   /** The deadline that the driver keeps. It is read at the end, when it no longer moves. */
   readonly deadlineMs: () => number;
   releasedMs: number;
+  /** The release found that the hold was gone. Its holder may have heard nothing of that. */
+  foundGone: boolean;
 }
 
 /** How late a timer of this process may be on a busy machine. */
@@ -37,24 +39,26 @@ export class Beliefs {
       hold,
       deadlineMs: deadlineOf(locks, handle),
       releasedMs: Number.POSITIVE_INFINITY,
+      foundGone: false,
     });
     return hold;
   }
 
   /** Ends the belief, and only then sends the request to release. */
-  release(hold: WatchedHold): Promise<unknown> {
+  async release(hold: WatchedHold): Promise<void> {
     const belief = this.#beliefs.find((each) => each.hold === hold);
     if (belief !== undefined) belief.releasedMs = performance.now();
-    return hold.handle.release();
+    const outcome = await hold.handle.release();
+    if (belief !== undefined) belief.foundGone = outcome === "lost";
   }
 
   get count(): number {
     return this.#beliefs.length;
   }
 
-  /** How many holders were notified of a loss. */
+  /** How many holds were lost: their holders were notified, or only the release found it. */
   get lost(): number {
-    return this.#beliefs.filter(({ hold }) => hold.lost).length;
+    return this.#beliefs.filter(({ hold, foundGone }) => hold.lost || foundGone).length;
   }
 
   /**

@@ -1,4 +1,5 @@
 import { setTimeout as pass } from "node:timers/promises";
+import type { RedisLocks } from "@holdfast/redis-recipes";
 import {
   eventually,
   type RedisConnection,
@@ -68,6 +69,16 @@ it("a server that comes back empty: all holders hear of their loss, all who wait
   // A waiter may be granted before the old holder has asked again. But the old holder has been in doubt since the server ended.
   await crew.end("doubt");
   expect(crew.held.every(({ lost }) => lost)).toBe(true);
+});
+
+it("a hold that was taken away and that only its release finds gone counts as lost", async () => {
+  const [locks] = crew.clients as [RedisLocks];
+  const place = { name: `gone-${process.pid}`, capacity: 1, share: 1 };
+  const handle = await locks.mutex(place.name).acquire();
+  const hold = crew.beliefs.begin("its only holder", locks, place, handle);
+  await node.command("DEL", place.name);
+  await crew.beliefs.release(hold);
+  expect(crew.beliefs.lost).toBe(1);
 });
 
 it("replies that are lost at random leave no client stuck and no two holders at once", async () => {

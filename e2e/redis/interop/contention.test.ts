@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { ContentionLog, type LoggedGrant } from "../../interop/contention-log.js";
 import { contendReadWrite, contendSemaphore } from "../../interop/our-contenders.js";
 import { presenceFolder } from "../../interop/presence.js";
+import { grantShares } from "../../support/redisson/grant-shares.js";
 import type { RedissonClient } from "../../support/redisson/redisson-client.js";
 import type { OurProcess } from "../../support/redisson/redisson-contender-process.js";
 import type { RedissonExclusive, TurnsHad } from "../../support/redisson/redisson-contention.js";
@@ -210,19 +211,24 @@ withEachRedisson(
         };
         const withinMs = seconds * 1_000 + 60_000;
         const javaContention = { ...contention, grants: 2 ** 31 - 1 };
-        const had = await Promise.all([
-          ...clients.map((client, at) =>
-            client.contend({ ...javaContention, label: `java-${at}` }, withinMs),
-          ),
-          takeTurns(locks, { ...contention, kind: "plain", label: "ours-0" }),
-          other.contend({ ...contention, kind: "plain", label: "ours-1" }, withinMs),
-        ]);
+        const bout = () =>
+          Promise.all([
+            ...clients.map((client, at) =>
+              client.contend({ ...javaContention, label: `java-${at}` }, withinMs),
+            ),
+            takeTurns(locks, { ...contention, kind: "plain", label: "ours-0" }),
+            other.contend({ ...contention, kind: "plain", label: "ours-1" }, withinMs),
+          ]);
+        const { had, shares, contendedMs } = await grantShares(bout, {
+          boutMs: contention.forMs,
+          sleepMs: leaseMs,
+          leastShare,
+        });
         const total = had.reduce((sum, { grants }) => sum + grants, 0);
         const granted = await log.expectOrderly(total);
-        const shares = had.map(({ grants }) => grants / total);
         const across = acrossKinds(granted);
         console.log(
-          `Redisson ${redisson}: ${total} grants in ${seconds} s, ${across} hand-overs between Java and us; ` +
+          `Redisson ${redisson}: ${total} grants in ${contendedMs / 1_000} s, ${across} hand-overs between Java and us; ` +
             `of Java ${shares.slice(0, 2).map(percent)}, of ours ${shares.slice(2).map(percent)}; ` +
             `longest waits ${had.map(({ longestWaitMs }) => Math.round(longestWaitMs))} ms`,
         );

@@ -11,7 +11,7 @@ interface Highest {
 
 /**
  * Compares tokens with real time. If a grant returned before another was asked for, it must have the lower token. The
- * same applies to a grant whose hold was over before the other grant returned, unless a fault may have delayed that
+ * same applies to a write whose hold was over before the other grant returned, unless a fault may have delayed that
  * answer. No two exclusive holds share a token.
  * A read's token lies above those of all writes before it and below those of all writes after it. A nested hold repeats
  * the token of its outermost hold, and a downgraded read that of its write.
@@ -63,18 +63,20 @@ function orderOf(history: History, about: KeyHistory, examples: Examples): numbe
 }
 
 /**
- * Compares the tokens of writes that were asked for while another write was held. Writes that were asked for after the
- * other's grant are compared above.
+ * Compares the tokens of grants with those of writes that were held and given back while these grants were waited for.
+ * Grants that were asked for after the write's grant are compared above.
  */
 function checkWaiters(history: History, key: string, grants: readonly Hold[], examples: Examples): void {
   const writes = grants.filter(({ mode }) => mode === "write");
   const ended = writes.filter(({ from, to }) => to > from).sort((a, b) => a.to - b.to);
   let highest: Highest | null = null;
   let over = 0;
-  for (const hold of writes) {
+  for (const hold of grants) {
     for (let next = ended[over]; next !== undefined && next.to <= hold.from; next = ended[++over])
       highest = higher(highest, next.token as bigint, next);
-    if (highest === null || (hold.token as bigint) >= highest.token) continue;
+    if (highest === null || (hold.token as bigint) > highest.token) continue;
+    // Two writes with one token are found above.
+    if (hold.mode === "write" && hold.token === highest.token) continue;
     if (highest.hold.from < hold.invokedAt) continue;
     if (faultWithin(history, hold.invokedAt, hold.from) === null) wrong(key, highest, hold, examples);
   }

@@ -118,7 +118,7 @@ export const networkScenarios: readonly Scenario[] = [
     plan: () => [{ ...holderCut, options: { along: true } }],
     expect: {
       pass: [...safe, "fence-effect"],
-      figures: { "lost-notice.lost": { least: 1 }, "lost-notice.smallestMarginMs": { least: 0.001 } },
+      figures: { "lost-notice.judged": { least: 1 }, "lost-notice.smallestMarginMs": { least: 0.001 } },
     },
     check: { minGrants: 4 },
     faults: ["follower and holder cut off"],

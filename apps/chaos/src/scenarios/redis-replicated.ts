@@ -153,7 +153,7 @@ export const replicatedScenarios: readonly Scenario[] = [
         "heal-liveness",
         "leaks",
       ],
-      figures: { "lost-notice.judged": { most: 0 } },
+      figures: { "lost-notice.lost": { most: 0 } },
     },
     check: { minGrants: 10 },
     faults: ["planned failover"],

@@ -66,7 +66,7 @@ export const redisScenarios: readonly Scenario[] = [
         "refusals",
         "cross-wgl",
       ],
-      figures: { "lost-notice.judged": { most: 0 }, "fifo.judged": { least: 10 } },
+      figures: { "lost-notice.lost": { most: 0 }, "fifo.judged": { least: 10 } },
     },
     faults: ["none"],
     mode: "ours",
@@ -250,7 +250,7 @@ export const redisScenarios: readonly Scenario[] = [
     ],
     expect: {
       pass: ["belief", "mutex", "effect", "fence-order", "handover", "heal-liveness", "leaks"],
-      figures: { "lost-notice.judged": { most: 0 } },
+      figures: { "lost-notice.lost": { most: 0 } },
     },
     // Holds last two seconds, so one of two keys may not be asked for within ten seconds.
     check: { minGrants: 4, healLimitMs: 30_000 },
@@ -298,7 +298,7 @@ export const redisScenarios: readonly Scenario[] = [
     ],
     expect: {
       pass: ["belief", "mutex", "effect", "fence-order", "handover", "heal-liveness", "leaks"],
-      figures: { "lost-notice.judged": { most: 0 } },
+      figures: { "lost-notice.lost": { most: 0 } },
     },
     // Faults are on most of the time, but are no excuse here: they only affect the message that wakes a waiter.
     check: { handoverLimitMs: leaseMs + besideLeaseMs, excuses: false },

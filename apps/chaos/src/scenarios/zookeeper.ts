@@ -38,7 +38,7 @@ export const zookeeperScenarios: readonly Scenario[] = [
     expect: {
       pass: [...fencedOff, "effect", "lost-notice"],
       report: ["belief", "advertised", "mutex", "fifo"],
-      figures: { "lost-notice.lost": { least: 1 } },
+      figures: { "lost-notice.judged": { least: 1 } },
     },
     // Measured: the successor is granted 8-11 ms after the end of the session, and the victim is notified after 6 ms. A
     // loaded machine gets 250 ms.
@@ -123,7 +123,7 @@ export const zookeeperScenarios: readonly Scenario[] = [
     plan: () => cuts("link.hole", 3_000),
     expect: {
       pass: [...safe],
-      figures: { "lost-notice.lost": { least: 2 }, "lost-notice.smallestMarginMs": { least: 0 } },
+      figures: { "lost-notice.judged": { least: 2 }, "lost-notice.smallestMarginMs": { least: 0 } },
     },
     check: { minGrants: 4 },
     faults: ["holder cut off"],
@@ -139,7 +139,7 @@ export const zookeeperScenarios: readonly Scenario[] = [
     groups: [ours("h", 3, ["k1"], { holdMs: [3_000, 3_500], proxied: true }), ours("w", 3, ["k2"])],
     runMs: 10_000,
     plan: () => cuts("link.hole-down", 4_500),
-    expect: { pass: [...safe], figures: { "lost-notice.lost": { least: 2 } } },
+    expect: { pass: [...safe], figures: { "lost-notice.judged": { least: 2 } } },
     check: { minGrants: 3 },
     faults: ["holder hears nothing"],
     mode: "ours",

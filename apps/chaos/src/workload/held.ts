@@ -14,10 +14,14 @@ export interface Held {
   forget(): void;
 }
 
-/** The time until which a grant is promised now, by the clock of the run; `undefined` if there is no promise. */
+/**
+ * The time until which a grant is promised now, by the clock of the run; `undefined` if there is no promise. The clock
+ * is read first. So a process that stands still in between records less than it was promised, and never more.
+ */
 export function validUntil(grant: Grant, clock: RunClock): Nanos | undefined {
+  const now = clock.now();
   const leftMs = grant.remainingMs();
-  return leftMs === null || !Number.isFinite(leftMs) ? undefined : clock.now() + leftMs * 1e6;
+  return leftMs === null || !Number.isFinite(leftMs) ? undefined : now + leftMs * 1e6;
 }
 
 /** Reports extensions of promises, for all holds that last long enough for one. */

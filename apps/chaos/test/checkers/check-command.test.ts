@@ -72,6 +72,20 @@ it("convicts a token that is lower than that of an earlier hold, also where both
 });
 
 it.each([
+  { token: 10, verdict: "pass" },
+  { token: 9, verdict: "violation" },
+  { token: 8, verdict: "violation" },
+])("a read with token $token that waited for a write with token 9: $verdict", ({ token, verdict }) => {
+  const script = new Script({ k: { kind: "read-write", fenced: true } });
+  const write = script.grant("w#0", "k", 2, 3, { token: 9, mode: "write" });
+  script.release("w#0", "k", write, 10, 11);
+  const read = script.grant("r#0", "k", 1, 12, { token, mode: "read" });
+  script.release("r#0", "k", read, 20, 21);
+  script.records.sort((one, other) => one.t - other.t);
+  expect(verdicts(script)["fence-order"]).toBe(verdict);
+});
+
+it.each([
   { answers: ["info"], verdict: "unknown" },
   // In one hold another worker was kept out, whatever errors there were in the others.
   { answers: ["info", "fail"], verdict: "pass" },
@@ -315,6 +329,22 @@ it("convicts a loss that was reported after the next grant", () => {
   script.hold("b#0", "k", 50, 60);
   script.lost("a#0", "k", hold, 55);
   expect(verdicts(script)).toMatchObject({ "lost-notice": "violation" });
+});
+
+it.each([
+  { release: "is confirmed", outcome: "ok", told: null, lost: 0 },
+  { release: "has an end that is not known", outcome: "info", told: null, lost: 0 },
+  { release: "finds the hold gone", outcome: "fail", told: null, lost: 1 },
+  { release: "is under way when its holder hears of the loss", outcome: "fail", told: 10.5, lost: 1 },
+] as const)("a hold whose release $release counts as $lost losses, and convicts no client", (row) => {
+  const script = new Script({ k: {} });
+  const hold = script.grant("a#0", "k", 1, 2);
+  script.asks("a#0", "k", 10, { f: "release", hold, outcome: row.outcome, ended: 11 });
+  if (row.told !== null) script.lost("a#0", "k", hold, row.told);
+  script.hold("b#0", "k", 20, 30);
+  script.records.sort((one, other) => one.t - other.t);
+  const [result] = judge(historyOf(script.records), { only: ["lost-notice"], tellsLoss: true });
+  expect(result).toMatchObject({ verdict: "pass", metrics: { lost: row.lost, judged: 0 } });
 });
 
 interface Holder {

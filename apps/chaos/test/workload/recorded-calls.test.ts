@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { RunClock } from "../../src/engine/clock.js";
 import { historyOf } from "../../src/history/read.js";
 import type { HistoryRecord } from "../../src/history/record.js";
-import type { Held } from "../../src/workload/held.js";
+import { type Held, validUntil } from "../../src/workload/held.js";
 import type { FromWorker, WorkerKey } from "../../src/workload/protocol.js";
 import type { Ask, Client, Grant, ReleaseEnd } from "../../src/workload/recipe.js";
 import { RecordedCalls } from "../../src/workload/recorded-calls.js";
@@ -190,6 +190,16 @@ describe("the recorded calls of a worker", () => {
     const before = said.length;
     await vi.advanceTimersByTimeAsync(10_000);
     expect(said.length).toBe(before);
+  });
+
+  it("records no longer promise than was made, although the process stood still while it looked", () => {
+    let now = 5e9;
+    const clock = { now: () => now } as unknown as RunClock;
+    const remainingMs = (): number => {
+      now += 1e9;
+      return 300;
+    };
+    expect(validUntil({ ...client.grant(), remainingMs }, clock)).toBe(5.3e9);
   });
 
   it("makes a history in which a downgraded write ends and a read of the same token begins", async () => {

@@ -116,8 +116,9 @@ const killMaster: FaultKind = {
  * Makes replication lag until a worker of the group `options.group` is granted the key `options.key`, and kills the
  * master before any replica has received that grant. If the group is granted nothing for `options.waitMs`, the master
  * is killed without a grant (default: wait for the whole run).
- * `options.free`: replication is cut at a moment without a holder (default: unless `waitMs` is given). The held-back
- * data is never delivered, because a replica is promoted first.
+ * `options.free`: replication is cut at a moment without a holder (default: unless `waitMs` is given). A grant to the
+ * group whose record came with the cut may be one that no replica has, or not. The fault then fails if none follows it.
+ * The held-back data is never delivered, because a replica is promoted first.
  */
 const killBehind: FaultKind = {
   async begin(context) {
@@ -134,11 +135,13 @@ const killBehind: FaultKind = {
     context.begins(server, heal);
     const replicas = replicaSet.nodes.filter((node) => node !== master);
     try {
-      await cutWhileFree(replicaSet, replicas, free === true, signal);
+      const cutMs = await cutWhileFree(replicaSet, replicas, free === true, signal);
       // By then the records of the grants before the cut have arrived.
       await new Promise((resolve) => setTimeout(resolve, 100));
-      const known = new Set(tally.holders(String(key)).map(({ id }) => id));
+      const holders = tally.holders(String(key));
+      const known = new Set(holders.map(({ id }) => id));
       const fits = ofGroup(context);
+      const atCut = holders.find((hold) => hold.sinceMs >= cutMs && fits(hold)) ?? null;
       const granted = () => tally.holders(String(key)).find((hold) => !known.has(hold.id) && fits(hold));
       await tally.until(() => granted() !== undefined, {
         signal,
@@ -147,6 +150,9 @@ const killBehind: FaultKind = {
       const hold = granted() ?? null;
       if (hold === null && waitMs === undefined) {
         throw new Error(`${group} was granted nothing while replication lagged`);
+      }
+      if (hold === null && free === true && atCut !== null) {
+        throw new Error(`${atCut.id} was granted just as replication was cut, and ${group} nothing after it`);
       }
       // If the holder has proxies of its own, it is cut off from here on.
       const theirs = hold === null ? undefined : crew.worker(hold.p)?.link;
@@ -159,7 +165,8 @@ const killBehind: FaultKind = {
       }
       await master.kill();
       const next = await replicaSet.untilMaster({ not: master, withinMs: promotedWithinMs, signal });
-      const evidence = { servers: [server], roles, unreplicated: hold?.id ?? null, cutOff };
+      const grants = { unreplicated: hold?.id ?? null, atCut: atCut?.id ?? null };
+      const evidence = { servers: [server], roles, ...grants, cutOff };
       return { target: server, evidence: { ...evidence, promoted: nameOf(context, next) }, heal };
     } finally {
       for (const node of replicas) replicaSet.healReplication(node);
@@ -169,19 +176,21 @@ const killBehind: FaultKind = {
 
 /**
  * Cuts replication. With `free` it does so at a moment at which no replica knows of a holder. The lease of such a
- * holder would keep all others out at the next master.
+ * holder would keep all others out at the next master. Resolves with the time of the cut, on the clock of
+ * `performance.now()`.
  */
 async function cutWhileFree(
   set: RedisReplicaSet,
   replicas: readonly RedisNode[],
   free: boolean,
   signal: AbortSignal,
-): Promise<void> {
-  await eventually(
+): Promise<number> {
+  return await eventually(
     async () => {
+      const cutMs = performance.now();
       for (const node of replicas) set.cutReplication(node);
       const held = await Promise.all(replicas.map((node) => node.command("KEYS", "chaos-*")));
-      if (!free || held.flat().length === 0) return true;
+      if (!free || held.flat().length === 0) return cutMs;
       for (const node of replicas) set.healReplication(node);
       return false;
     },
