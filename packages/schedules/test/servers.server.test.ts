@@ -6,7 +6,7 @@ import { eventually, startEmbeddedZooKeeper, startRedis, startRedisProxy } from 
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { share } from "../../../e2e/support/share.js";
-import { oncePer, runDue, type Schedule } from "../src/index.js";
+import { oncePer, type RunReport, runDue, type Schedule } from "../src/index.js";
 
 const replicaCount = 20;
 const everyMs = 250;
@@ -104,6 +104,8 @@ it("a job that ends after the lease of its lock, before any timer could run, is 
   onTestFinished(async () => void (await locks.close()));
   await locks.ready();
   const blocked = (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
-  const report = await runDue(locks, "late-job", { every: 60_000, catchUp: "all" }, blocked);
+  let report: RunReport | null = null;
+  // The first call makes the record, from which on due times count.
+  while (report === null) report = await runDue(locks, "late-job", { every: 100 }, blocked);
   expect(report).toMatchObject({ outcome: "lost" });
 });
