@@ -18,8 +18,9 @@ export interface SharedRecord {
    * was lost. Clients that must not take each other's writes for their own put something into the text that no other client has.
    *
    * When the answer was lost and other clients have written since, this text may have been there in between. On ZooKeeper the
-   * call then rejects with a `BackendError` that is not retryable, unless the node proves that this text was never there.
-   * Redis keeps no count of writes, so there the result is `false`.
+   * call then rejects with a `BackendError` that is not retryable, unless the node proves that this text was never there. Redis
+   * keeps no count of writes. There the call rejects in the same way if it finds the text `seen`, which shows nothing: no client
+   * may have written, or another one may have written that text anew. If it finds a third text, the result is `false`.
    *
    * @example
    * ```ts

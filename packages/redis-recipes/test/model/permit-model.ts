@@ -33,12 +33,13 @@ export class PermitModel extends Wire<PermitKeys> {
       return { status: "limit", serverMs, limit: (free as number) + grants.size };
     }
     if (free === null && grants.size === 0) return { status: "unset", serverMs };
-    const now = (free ?? 0) + this.#reap(args.ids.length, args);
+    const missing = args.ids.length - (free ?? 0);
+    const now = (free ?? 0) + this.#reap(Math.max(args.ids.length, Math.min(1_000, missing)), args);
     if (now < args.ids.length) {
       const all = now + grants.size;
       if (all < args.ids.length) return { status: "beyond", serverMs, limit: all };
       const first = Math.min(...space.zset(keys.grants).values());
-      const leaseLeftMs = first < neverExpiresMs ? first - space.nowMs : -1;
+      const leaseLeftMs = first < neverExpiresMs ? Math.max(0, first - space.nowMs) : -1;
       return { status: "busy", serverMs, free: now, leaseLeftMs };
     }
     const till = args.leaseMs === null ? neverExpiresMs : space.nowMs + args.leaseMs;

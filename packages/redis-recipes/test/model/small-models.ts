@@ -106,11 +106,12 @@ export function doubleBarrierModel(
     space.expire(keys.members, keepMs);
   }
   if (swept !== first || seen() !== swept) space.publish(args.changes, "1");
+  const lists = args.action === "leave" || args.action === "read";
   return {
     status,
     serverMs: space.nowUs / 1000,
     full: space.type(keys.full) !== "none",
-    members: [...members().keys()].sort(),
+    members: [...members().keys()].filter((each) => lists || each === args.member).sort(),
     publishError: "",
   };
 }

@@ -102,3 +102,42 @@ test("setLimit() whose answer was lost does not undo the limit that another clie
     expect(limit).toBe(theirs);
   }
 });
+
+test.each([
+  ["off", { retryable: false }],
+  ["on", true],
+  ["broken", false],
+] as const)(
+  "replace() of a record whose answer was lost leaves alone what is there since: %s",
+  async (since, outcome) => {
+    let text = "off";
+    const { scene, provider } = losingFirst(([action, , seen, next], times) => {
+      if (action === "replace" && text === seen) text = String(next);
+      const reply = { status: "done", text };
+      if (times === 1) text = since;
+      return reply;
+    });
+    const replaced = await scene
+      .settle(provider.record("switch").replace("off", "on"))
+      .catch((error: unknown) => error);
+    if (typeof outcome === "boolean") expect(replaced).toBe(outcome);
+    else expect(replaced).toMatchObject(outcome);
+    expect(text).toBe(since);
+  },
+);
+
+test("replace() of a record has a date, so that a late copy of it changes nothing", async () => {
+  const scene = new Scene();
+  const { line, provider } = scene.client();
+  const aheadUs: number[] = [];
+  line.run = async (_script, _keys, args) => {
+    aheadUs.push(Number(args[1]) - scene.redis.nowUs);
+    const reply = { status: "done", serverMs: scene.redis.nowUs / 1_000, text: "on" } as never;
+    const nowMs = scene.runtime.nowMs();
+    return { reply, sentMs: nowMs, answeredMs: nowMs, runId: scene.redis.runId, acknowledged: null };
+  };
+  // The first answer shows the server's clock.
+  await scene.settle(provider.record("switch").read());
+  expect(await scene.settle(provider.record("switch").replace("off", "on"))).toBe(true);
+  expect(aheadUs[1]).toBeGreaterThan(0);
+});

@@ -14,6 +14,8 @@ class Hold implements Renewable {
   /** Whether the server no longer has the hold. */
   missing = false;
   toldGone = 0;
+  /** How many others it has looked at. */
+  looks = 0;
   readonly #runtime: SimulatedRuntime;
   readonly slot: number | null;
   readonly #all: Hold[];
@@ -47,7 +49,11 @@ class Hold implements Renewable {
   }
 
   *besides(): Iterable<DueRenewals> {
-    for (const each of this.#all) if (each !== this && each.slot === this.slot) yield each.renewals;
+    for (const each of this.#all) {
+      if (each === this || each.slot !== this.slot) continue;
+      this.looks++;
+      yield each.renewals;
+    }
   }
 }
 
@@ -61,11 +67,17 @@ describe("due renewals", () => {
     await runtime.advance(leaseMs / 4);
     return await renewal;
   };
+  /** Each of them has its first renewal. */
+  const begin = async (runtime: SimulatedRuntime, ...holds: readonly Hold[]) => {
+    const renewals = holds.map((each) => each.renewals.due(leaseMs));
+    await runtime.advance(leaseMs / 4);
+    await Promise.all(renewals);
+  };
 
   it("that go along report the loss to a holder whose entry is gone", async () => {
     const { runtime, hold } = scene();
     const [one, other] = [hold(0), hold(0)];
-    await settle(runtime, other.renewals.due(leaseMs));
+    await begin(runtime, one, other);
     await runtime.advance(leaseMs / 3);
     other.missing = true;
     await settle(runtime, one.renewals.due(leaseMs));
@@ -75,13 +87,25 @@ describe("due renewals", () => {
   it("of one slot go together, and a hold that went along is not due when its own turn comes", async () => {
     const { runtime, hold } = scene();
     const [one, other] = [hold(0), hold(0)];
-    await settle(runtime, other.renewals.due(leaseMs));
+    await begin(runtime, one, other);
     await runtime.advance(1_000);
     await settle(runtime, one.renewals.due(leaseMs));
     expect(other.sentMs).toHaveLength(2);
-    expect(other.sentMs[1]).toBe(one.sentMs[0]);
+    expect(other.sentMs[1]).toBe(one.sentMs[1]);
     const untilMs = other.validUntilMs();
     await expect(other.renewals.due(leaseMs)).resolves.toBe(untilMs);
+  });
+
+  it("of a crowd in one slot go together, and look at the others once in a period and not each at all others", async () => {
+    const { runtime, hold } = scene();
+    const crowd = Array.from({ length: 200 }, () => hold(0));
+    for (let period = 0; period < 3; period++) {
+      const renewals = crowd.map((each) => each.renewals.due(leaseMs));
+      await runtime.advance(leaseMs / 3);
+      await Promise.all(renewals);
+    }
+    expect(new Set(crowd.flatMap(({ sentMs }) => sentMs)).size).toBe(3);
+    expect(crowd.reduce((sum, { looks }) => sum + looks, 0)).toBeLessThanOrEqual(3 * 200);
   });
 
   it("are asked for by themselves where the slot's last one was too long ago", async () => {
@@ -96,11 +120,12 @@ describe("due renewals", () => {
   it("never take a hold along that is not renewed by the clock, that has ended, or that is of another slot", async () => {
     const { runtime, hold } = scene();
     const [one, once, over, elsewhere] = [hold(0), hold(0), hold(0), hold(1)];
-    await settle(runtime, over.renewals.due(leaseMs));
-    await settle(runtime, elsewhere.renewals.due(leaseMs));
+    await begin(runtime, one, over, elsewhere);
+    await runtime.advance(1_000);
     over.ended = true;
     const before = [over.sentMs.length, elsewhere.sentMs.length];
     await settle(runtime, one.renewals.due(leaseMs));
+    expect(one.sentMs).toHaveLength(2);
     expect(once.sentMs).toEqual([]);
     expect([over.sentMs.length, elsewhere.sentMs.length]).toEqual(before);
   });
@@ -123,7 +148,7 @@ describe("due renewals", () => {
   it("that fail along with another are tried again when their own turn comes", async () => {
     const { runtime, hold } = scene();
     const [one, other] = [hold(0), hold(0)];
-    await settle(runtime, other.renewals.due(leaseMs));
+    await begin(runtime, one, other);
     await runtime.advance(leaseMs / 4);
     other.fails = true;
     await settle(runtime, one.renewals.due(leaseMs));

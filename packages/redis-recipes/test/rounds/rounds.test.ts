@@ -68,6 +68,16 @@ describe("rounds", () => {
     expect(own).toEqual(others);
   });
 
+  it("give those of one slot one turn in a period, whether they are all of ten thousand or half of them", async () => {
+    for (const every of [1, 2]) {
+      const scene = new Scene();
+      for (let id = 0; id < 10_000; id++) scene.add(id, id % every === 0 ? 7 : 100 + id);
+      await scene.runtime.advance(5 * periodMs + 1);
+      const counts = new Set([...scene.turns.values()].map(({ length }) => length));
+      expect({ every, counts }).toEqual({ every, counts: new Set([5]) });
+    }
+  });
+
   it("leave no member without a turn for longer than a period, while members come and go", async () => {
     const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 2 ** 31);
     console.log(`seed ${seed} (HOLDFAST_SEED)`);

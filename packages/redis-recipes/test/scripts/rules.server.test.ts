@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { redissonChannels } from "../../src/layout/channels.js";
 import {
+  doubleBarrierKeys,
   electionKeys,
   fairKeyList,
   fairKeys,
@@ -11,7 +12,9 @@ import {
   readHoldKey,
   readHoldKeyList,
   readWriteKeys,
+  recordKeys,
 } from "../../src/layout/keys.js";
+import { doubleBarrier } from "../../src/scripts/barrier/double.js";
 import { electionLabel } from "../../src/scripts/election/label.js";
 import { fairAcquire } from "../../src/scripts/fair/acquire.js";
 import { fairInspect } from "../../src/scripts/inspect/fair.js";
@@ -25,6 +28,7 @@ import { permitSet } from "../../src/scripts/permit/set.js";
 import { permitTake } from "../../src/scripts/permit/take.js";
 import { readAcquire } from "../../src/scripts/read-write/read-acquire.js";
 import { readRelease } from "../../src/scripts/read-write/read-release.js";
+import { recordText } from "../../src/scripts/record/text.js";
 import { javaOwners, ourOwners, stage } from "../model/stage.js";
 
 const on = stage();
@@ -146,6 +150,18 @@ test("a request after its date does nothing", async () => {
   expect(await on.server.redis.keys("*")).toEqual([]);
 });
 
+test("a record is replaced only where the text is the one that was seen, and never after the date", async () => {
+  const { text: key } = recordKeys(name);
+  const replace = (seen: string, text: string, notAfterMs: number | null = null) =>
+    on.server.run(recordText, [key], recordText.args({ change: { seen, text }, notAfterMs }));
+  expect(await replace("", "one")).toMatchObject({ status: "done", text: "one" });
+  expect(await replace("", "two")).toMatchObject({ status: "done", text: "one" });
+  expect((await replace("one", "two", Date.now() - 60_000)).status).toBe("late");
+  const look = recordText.args({ change: null, notAfterMs: Date.now() + 60_000 });
+  expect(await on.server.run(recordText, [key], look)).toMatchObject({ status: "done", text: "one" });
+  expect(await replace("one", "two", Date.now() + 60_000)).toMatchObject({ status: "done", text: "two" });
+});
+
 test("where publishing is forbidden the hand-over stands, and the answer says why no message was sent", async () => {
   await on.server.redis.call("ACL", "SETUSER", "quiet", "on", ">secret", "~*", "+@all", "resetchannels");
   await take(anna);
@@ -225,6 +241,21 @@ test("everything of ours goes ten windows after the last client was heard", asyn
     expect(left).toBeGreaterThan(34_000);
     expect(left).toBeLessThanOrEqual(35_000);
   }
+});
+
+test("a member of a double barrier that enters or stays is told of itself alone, and one that leaves of all others", async () => {
+  const { full, members } = doubleBarrierKeys(name);
+  const others = Array.from({ length: 1_000 }, (_, place) => `member ${place}`);
+  await on.server.redis.zadd(members, ...others.flatMap((each) => [Date.now() + 60_000, each]));
+  const ask = async (action: "enter" | "stay" | "leave" | "read") => {
+    const given = { action, member: "own", parties: 2_000, aliveMs: 3_500, notAfterMs: null, changes: "c" };
+    return await on.server.run(doubleBarrier, [full, members], doubleBarrier.args(given));
+  };
+  expect(await ask("stay")).toMatchObject({ status: "gone", members: [] });
+  expect(await ask("enter")).toMatchObject({ status: "done", members: ["own"] });
+  expect(await ask("stay")).toMatchObject({ status: "done", members: ["own"] });
+  expect((await ask("read")).members).toHaveLength(1_001);
+  expect(new Set((await ask("leave")).members)).toEqual(new Set(others));
 });
 
 test("a label costs as few commands among a thousand candidates, and labels of those that are gone are forgotten", async () => {
@@ -384,6 +415,36 @@ test("a limit gives a thousand permits back that are over, and counts the others
   const answer = await on.server.run(permitSet, permitKeyList(permit), permitSet.args(args));
   expect(answer).toMatchObject({ status: "counted", changed: true, free: 1_500, held: 500 });
 });
+
+test.each([
+  [5, ["granted"]],
+  [2_500, ["busy 0", "busy 0", "granted"]],
+])(
+  "where the limit was set below %i permits that are over by now, a take gives back what it needs, a thousand in each try",
+  async (held, expected) => {
+    const permit = permitKeys(name);
+    const { redis } = on.server;
+    await redis.set(permit.permits, String(1 - held));
+    await redis.zadd(permit.grants, ...Array.from({ length: held }, (_, n) => [1, `permit ${n}`]).flat());
+    const args = {
+      ids: ["0a".repeat(16)],
+      leaseMs: 30_000,
+      limit: null,
+      notAfterMs: null,
+      tokenTtlMs: 0,
+      floor: 0n,
+      publish: "none" as const,
+      channel: "",
+    };
+    const answers: string[] = [];
+    for (let tries = 0; tries < expected.length; tries++) {
+      const answer = await on.server.run(permitTake, permitKeyList(permit), permitTake.args(args));
+      answers.push(answer.status === "busy" ? `busy ${answer.leaseLeftMs}` : answer.status);
+    }
+    expect(answers).toEqual(expected);
+    expect(await redis.get(permit.permits)).toBe("0");
+  },
+);
 
 test("setting the number of permits where only the number is lost counts the held ones towards it", async () => {
   const permit = permitKeys(name);

@@ -18,6 +18,8 @@ import type { RedisClientState } from "./client-state.js";
 
 /** How long a last request is repeated for a hold that does not end by itself. */
 const patienceMs: Millis = 600_000;
+/** Up to this many other holds of a shared lock are asked about before each grant, and more than these once in a heartbeat. */
+const fewHolds = 20;
 
 /** A lock of a kind that has no queue of ours. */
 export interface PolledLock {
@@ -288,9 +290,13 @@ export class PolledAttempt implements Attempt {
       askedByChannel ? revokeChannels.listen(this.#key) : grantChannel.subscribed();
     const listens = this.#request.revocable ? [listening()] : [];
     // The permits that became free may be those that another handle of this process has lost. Check those handles first, so that
-    // their holders are notified of the loss before this grant is delivered.
+    // their holders are notified of the loss before this grant is delivered. In a large pool each grant would renew all permits of
+    // this process, so handles that were proven within a heartbeat are left out there.
     const others = sharing === "any" && contended ? holds.on(this.#key) : [];
-    return [...listens, ...others.map((other) => other.recheck())];
+    const { runtime, settings } = this.#requests;
+    const fromMs = others.length > fewHolds ? runtime.nowMs() - settings.heartbeatMs : Infinity;
+    const unproven = others.filter((other) => other.provenMs() < fromMs);
+    return [...listens, ...unproven.map((other) => other.recheck())];
   }
 
   /**

@@ -32,7 +32,8 @@ const freshShare = 1 / 4;
 
 /**
  * The renewals of one hold that core asks for by the clock. In a cluster the first hold of a slot that is due takes the others of
- * its slot along, so that each slot costs one call in a period.
+ * its slot along, so that each slot costs one call in a period. The first renewal of a hold takes none along: those of a crowd are
+ * due together and share calls anyway, and if each looked at all others, a crowd in one slot would stop the process.
  */
 export class DueRenewals {
   readonly #hold: Renewable;
@@ -62,7 +63,7 @@ export class DueRenewals {
       return hold.validUntilMs();
     const withinMs = Math.min(togetherMs, leaseMs * togetherShare) + (first ? spreadMs(slot, leaseMs) : 0);
     const renewal = this.#renew(leaseMs, withinMs);
-    if (slot !== null) for (const each of hold.besides()) each.#goAlong(withinMs);
+    if (slot !== null && !first) for (const each of hold.besides()) each.#goAlong(withinMs);
     return renewal;
   }
 

@@ -47,6 +47,8 @@ export interface Held extends Pick<Renewable, "slot" | "ended" | "validUntilMs">
   readonly renewals: DueRenewals;
   /** Run id of the master that confirmed the hold last. */
   readonly runId: string;
+  /** When the request was sent whose answer has shown last that the hold stands; `-Infinity` while that is in doubt. */
+  provenMs(): Millis;
   /** Asks the server whether the hold still stands. Resolves when the first answer or failure has come; never rejects. */
   recheck(): Promise<void>;
   /** Sets the full lease if the hold was handed over. Never rejects. */

@@ -146,6 +146,13 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
     return this.#validUntilMs;
   }
 
+  provenMs(): Millis {
+    this.hear();
+    const { lock, found } = this.spec;
+    if (this.#state.doubted || this.runId !== this.#requests.line.masterOf(lock.key)) return -Infinity;
+    return Math.max(this.confirmedSentMs, found.askedMs);
+  }
+
   leaseUntilMs(): Millis {
     const { claimed, leaseMs, found } = this.spec;
     return claimed ? this.#learntMs + leaseMs - marginMs(leaseMs) : found.untilMs;

@@ -17,8 +17,8 @@ export interface RetriedCall<R> {
   /** Whether executing it twice has the effect of once. If not, only a call that was not sent is sent again. */
   readonly repeatable: boolean;
   /**
-   * For a call that is not repeatable: the arguments of the same script for a look, and whether what the look finds is what the
-   * call was to bring about. Then a call whose answer was lost counts as done.
+   * For a call that is not repeatable: the arguments of the same script for a look, and whether what the look finds shows that the
+   * call needs no repeat. Then the answer to the look counts as that of a call whose answer was lost.
    */
   readonly look?: { args(): readonly (string | number)[]; isDone(found: Exclude<R, Late>): boolean };
   /** Whether the call sits an outage out by the rule for calls that wait; otherwise by the rule for calls that only ask. */

@@ -27,6 +27,9 @@ export class Rounds<T extends object> {
   /** Each member with the time of its last turn: the member whose turn was longest ago is first. */
   readonly #order = new Map<T, Millis>();
   readonly #bySlot = new Groups<number, T>();
+  /** When the last turn was, and how many members had it. */
+  #turnMs: Millis = -Infinity;
+  #turnSize = 0;
   readonly #timer: EarliestTimer;
 
   constructor(parts: RoundsParts<T>) {
@@ -58,8 +61,11 @@ export class Rounds<T extends object> {
     const [oldestMs] = this.#order.values();
     if (oldestMs === undefined) return;
     const { runtime, periodMs } = this.#parts;
+    // Members that share a slot may be more than one part, and their turn uses up that much more of the period.
+    const usedMs = (periodMs * this.#turnSize) / this.#order.size;
+    const soonMs = Math.max(runtime.nowMs() + periodMs / this.#partCount(), this.#turnMs + usedMs);
     // If many members have left, the parts of the others are longer, and the oldest member decides when the timer rings.
-    this.#timer.ringBy(Math.min(runtime.nowMs() + periodMs / this.#partCount(), oldestMs + periodMs));
+    this.#timer.ringBy(Math.min(soonMs, oldestMs + periodMs));
   }
 
   #tick(): void {
@@ -76,6 +82,8 @@ export class Rounds<T extends object> {
       this.#order.delete(each);
       this.#order.set(each, nowMs);
     }
+    this.#turnMs = nowMs;
+    this.#turnSize = those.size;
     this.#arm();
     if (those.size > 0) this.#parts.turn([...those]);
   }

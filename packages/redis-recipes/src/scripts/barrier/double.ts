@@ -19,7 +19,7 @@ export interface DoubleBarrierAnswer {
   readonly serverMs: number;
   /** Once the barrier was full, this stays `true` until the last member has left. */
   readonly full: boolean;
-  /** The members that are in now, without dead ones. */
+  /** The members that are in now, without dead ones. Of the answers to `enter` and `stay`: the member alone, if it is in. */
   readonly members: readonly string[];
   readonly publishError: string;
 }
@@ -33,7 +33,8 @@ const mostKeptMs = 600_000;
  * Keys: full, members. Arguments: action, member, parties, alive window ms, not after (us, 0 for none), channel of changes.
  * Answer: status, server time, whether full, members, publish error. Both keys expire ten alive windows after the last `enter` or
  * `stay`. No request shortens their time below ten minutes, since other members may have longer windows. A longer time may come from
- * a server's clock that was set back, and dead members would stay for as long. Redisson has no double barrier.
+ * a server's clock that was set back, and dead members would stay for as long. Members are not listed for `enter` and `stay`, which
+ * each of them sends all the time. Redisson has no double barrier.
  */
 export const doubleBarrier: CallScript<DoubleBarrierArgs, DoubleBarrierAnswer> = {
   name: "double-barrier",
@@ -61,8 +62,13 @@ elseif action == 'enter' or action == 'stay' then
   redis.call('PEXPIRE', KEYS[2], keepMs)
 end
 if changed then say('PUBLISH', ARGV[6], '1') end
-local members = redis.call('ZRANGE', KEYS[2], 0, -1)
-table.sort(members)
+local members = {}
+if action == 'leave' or action == 'read' then
+  members = redis.call('ZRANGE', KEYS[2], 0, -1)
+  table.sort(members)
+elseif redis.call('ZSCORE', KEYS[2], member) then
+  members = {member}
+end
 return {status, nowUs, redis.call('EXISTS', KEYS[1]), members, mute}
 `,
   args: (given) => [

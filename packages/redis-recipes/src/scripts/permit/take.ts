@@ -29,7 +29,7 @@ export type PermitTakeAnswer =
       readonly status: "busy";
       readonly serverMs: number;
       readonly free: number;
-      /** Time until the next permit expires; -1 when none will expire. */
+      /** Time until the next permit expires, 0 when one is over already; -1 when none will expire. */
       readonly leaseLeftMs: number;
     }
   /** More permits are asked for than there are in all. */
@@ -58,9 +58,10 @@ const readTake = answerReader<PermitTakeAnswer>("permit-take", {
  * floor, how to publish, Redisson's channel, then the ids as hex. Answer: granted (token, what is left of the lease, free) / busy (free, ms until one
  * expires) / beyond (how many there are in all) / unset / limit (the one there is) / late / conflict; server time in each.
  *
- * As Redisson's: expired permits are given back first, as many as are asked for; each grant is a member of 16 raw bytes with its
- * end as score; a TTL of the number is also set on the grants. Unlike Redisson's: server time; a second request with the same ids
- * extends nothing.
+ * As Redisson's: expired permits are given back first; each grant is a member of 16 raw bytes with its end as score; a TTL of the
+ * number is also set on the grants. Unlike Redisson's: server time; a second request with the same ids extends nothing. Redisson
+ * gives back as many as are asked for, which is not enough where the limit was set below the number of held ones. This gives back
+ * as many as are missing, at most 1,000 where fewer are asked for. Where that is not enough, it answers busy with 0 ms.
  */
 export const permitTake: CallScript<PermitTakeArgs, PermitTakeAnswer> = {
   name: "permit-take",
@@ -87,12 +88,13 @@ if ARGV[2] ~= '' then
   end
 end
 if not free and redis.call('ZCARD', k.grants) == 0 then return {'unset', nowUs} end
-free = (free or 0) + reap(k, wanted, how, channel)
+free = free or 0
+free = free + reap(k, math.max(wanted, math.min(1000, wanted - free)), how, channel)
 if free < wanted then
   local all = free + redis.call('ZCARD', k.grants)
   if all < wanted then return {'beyond', nowUs, all} end
   local first = redis.call('ZRANGE', k.grants, 0, 0, 'WITHSCORES')[2]
-  local left = first and tonumber(first) < never and tonumber(first) - nowMs or -1
+  local left = first and tonumber(first) < never and math.max(0, tonumber(first) - nowMs) or -1
   return {'busy', nowUs, free, left}
 end
 local till = tonumber(ARGV[1]) < 0 and never or nowMs + tonumber(ARGV[1])
