@@ -19,7 +19,7 @@ export interface IncomingListener {
   /** The answer to one credential: 0 when it is accepted. */
   credentials(code: number): void;
   event(event: WatcherEvent): void;
-  /** The first request on this connection is about to be answered. */
+  /** The first request on this connection was answered, and the connection goes on. */
   served(): void;
   /** The bytes make no sense, and the connection is of no use any more. The listener calls `reset()` from within. */
   nonsense(reason: string): void;
@@ -108,13 +108,18 @@ export class Incoming {
     if (expected !== header.xid) {
       return this.#listener.nonsense(`an answer out of turn: xid ${header.xid}, not ${expected}`);
     }
-    if (!this.#served) {
-      this.#served = true;
-      this.#listener.served();
-    }
     // Only values over 0 are zxids. Copied byte by byte, because `copy` would make a view of the frame first.
     if (header.zxid > 0n) for (let i = 0; i < 8; i++) this.#manager.zxid[i] = frame[4 + i] as number;
-    if (!(head instanceof Packet)) return this.#library.answer(head, header, frame);
+    const reader = this.#reader;
+    if (head instanceof Packet) this.#answer(head, header, frame);
+    else this.#library.answer(head, header, frame);
+    // An answer that makes the connection useless has ended it by now, and was no service.
+    if (this.#served || reader !== this.#reader) return;
+    this.#served = true;
+    this.#listener.served();
+  }
+
+  #answer(head: Packet, header: ReplyHeader, frame: Buffer): void {
     this.#pending.shift();
     try {
       head.answered(header, frame);

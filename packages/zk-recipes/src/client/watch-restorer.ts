@@ -1,11 +1,12 @@
 import type { Runtime } from "@holdfast/core";
 import { inSlices } from "@holdfast/core/internal";
 import { type ReplyHeader, type SetWatchesRequest, ZooKeeperError } from "@holdfast/zk-protocol";
+import { askAgainMs, isPassingCode } from "./passing.js";
 import { setWatchesPieces, type WatchedPaths } from "./set-watches.js";
 
 /** What the restorer needs of its link. */
 export interface RestoreContext {
-  /** `answered` does not run if the answer never comes: the next connection starts with `reset()`. */
+  /** `answered` does not run if the answer never comes: `reset()` follows before the next connection. */
   setWatches(request: SetWatchesRequest, answered: (header: ReplyHeader) => void): void;
   /** The watches are not in place: the connection is of no use. */
   failed(error: Error): void;
@@ -15,6 +16,9 @@ export interface RestoreContext {
  * Restores the watches of the last connection on a new one. It also knows since which zxid the watches may have missed a
  * change: the last zxid seen while every watch was in place. If the connection breaks between two pieces, that is still
  * the zxid from before the first piece.
+ *
+ * A piece that a busy server refuses is sent again on the same connection. A new connection would only make that server
+ * busier, and would end the requests that are on their way.
  */
 export class WatchRestorer {
   readonly #context: RestoreContext;
@@ -24,9 +28,9 @@ export class WatchRestorer {
   #piecesOut = 0;
   /** Counts the connections. */
   #round = 0;
-  readonly #clock: Pick<Runtime, "nowMs">;
+  readonly #clock: Pick<Runtime, "nowMs" | "setTimer">;
 
-  constructor(context: RestoreContext, clock: Pick<Runtime, "nowMs">) {
+  constructor(context: RestoreContext, clock: Pick<Runtime, "nowMs" | "setTimer">) {
     this.#context = context;
     this.#clock = clock;
   }
@@ -40,10 +44,19 @@ export class WatchRestorer {
     const sinceZxid = this.#missingSince ?? lastZxid;
     this.#missingSince = sinceZxid;
     this.#piecesOut = 1;
+    const ask = (piece: SetWatchesRequest): void => {
+      if (round === this.#round) this.#context.setWatches(piece, (header) => answered(piece, header));
+    };
+    const answered = (piece: SetWatchesRequest, { err }: ReplyHeader): void => {
+      if (err === 0) this.#settled();
+      else if (isPassingCode(err)) this.#clock.setTimer(askAgainMs, () => ask(piece));
+      // Without its watch a waiter would never be woken.
+      else this.#context.failed(new ZooKeeperError(err, { op: "setWatches" }));
+    };
     const send = (piece: SetWatchesRequest): void => {
       if (round !== this.#round) return;
       this.#piecesOut += 1;
-      this.#context.setWatches(piece, (header) => this.#restored(header));
+      ask(piece);
     };
     inSlices(this.#clock, setWatchesPieces(paths, sinceZxid), send, () => {
       if (round !== this.#round) return;
@@ -56,15 +69,6 @@ export class WatchRestorer {
   reset(): void {
     this.#round++;
     this.#piecesOut = 0;
-  }
-
-  #restored({ err }: ReplyHeader): void {
-    if (err !== 0) {
-      // Without its watch a waiter would never be woken.
-      this.#context.failed(new ZooKeeperError(err, { op: "setWatches" }));
-      return;
-    }
-    this.#settled();
   }
 
   #settled(): void {

@@ -2,14 +2,12 @@ import type { Millis, Runtime } from "@holdfast/core";
 import { inSlices } from "@holdfast/core/internal";
 import { type ResponseOf, ZooKeeperError } from "@holdfast/zk-protocol";
 import { guarded } from "../client/guarded.js";
+import { askAgainMs } from "../client/passing.js";
 import { PendingQueue } from "../client/pending-queue.js";
 import type { RequestError, Settle, ZooKeeperSession } from "../session/types.js";
 import { GrantSet } from "./grant/grant-set.js";
 import { Deletions } from "./session/deletions.js";
 import { Lasting } from "./session/lasting.js";
-
-/** A server that is too busy for a request is asked again after this time. */
-const askAgainMs: Millis = 250;
 
 /** A wait that lasts this long, or up to twice as long, reads the node ahead that it watches without having read it. */
 const readAheadMs: Millis = 1_000;

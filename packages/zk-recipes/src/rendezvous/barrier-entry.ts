@@ -20,8 +20,8 @@ import { membersOf, readyName } from "./round-nodes.js";
  * round that has begun meanwhile.
  */
 export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
-  lost: LossReason | null = null;
   answered = false;
+  #lost: LossReason | null = null;
   readonly #calls: RetryingRequests;
   readonly #lockName: string;
   readonly #place: Place;
@@ -46,12 +46,19 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
     this.#ownWatch = new OwnNodeWatch(place.context, place.node, { gone });
     const { context } = place;
     this.#notOver = context.whenOver(() => this.#lose(endOf(context.session)));
+  }
+
+  /** Looks at the session too: where very many wait for its end, the call that reports it comes in a later turn. */
+  get lost(): LossReason | null {
+    const { context } = this.#place;
     if (context.over) this.#lose(endOf(context.session));
+    return this.#lost;
   }
 
   onLost(listener: (reason: LossReason) => void): void {
-    this.#listener = listener;
-    if (this.lost !== null) listener(this.lost);
+    const { lost } = this;
+    if (lost === null) this.#listener = listener;
+    else listener(lost);
   }
 
   watch(): void {
@@ -86,7 +93,7 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
     const ended = this.#ended;
     const over = (): boolean => this.#ended !== ended;
     for (;;) {
-      if (this.lost !== null && this.#others === null) throw this.#lostError(this.lost);
+      this.#checkThere();
       const listing = await this.#calls.repeat(call, async ({ session }) =>
         orAbsent(await outcomeOf(session, "getChildren2", { path: call.path, watch: false })),
       );
@@ -109,10 +116,12 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
    * their node here.
    */
   #step(members: readonly string[]): string | null {
+    // The members may have been listed over the next session.
+    this.#checkThere();
     const own = this.#place.node.name;
     if (!members.includes(own)) {
       this.#lose("stolen");
-      throw this.#lostError("stolen");
+      this.#checkThere();
     }
     const [lowest] = members;
     if (members.length > 1 && lowest === own) return members.at(-1) as string;
@@ -188,16 +197,19 @@ export class ZooKeeperBarrierEntry implements BarrierEntry, Watched<boolean> {
   }
 
   #lose(reason: LossReason): void {
-    if (this.lost !== null || this.#others !== null) return;
-    this.lost = reason;
+    if (this.#lost !== null || this.#others !== null) return;
+    this.#lost = reason;
     this.#ownWatch.stop();
     this.#notOver();
     this.#changed();
     this.#listener(reason);
   }
 
-  #lostError(reason: LossReason): LockLostError {
-    return new LockLostError(`${this.#lockName}: the member's node is gone`, {
+  /** Throws if the entry was lost before it left. */
+  #checkThere(): void {
+    const reason = this.lost;
+    if (reason === null) return;
+    throw new LockLostError(`${this.#lockName}: the member's node is gone`, {
       reason,
       token: null,
       lockName: this.#lockName,

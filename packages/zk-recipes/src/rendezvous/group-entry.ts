@@ -8,6 +8,8 @@ import {
   outcomeOf,
   type RetryingRequests,
 } from "../recipes/requests/retrying-requests.js";
+import type { SharedName } from "../recipes/session/deletions.js";
+import { sendSync } from "../recipes/session/sync.js";
 import type { SessionContext } from "../recipes/session-context.js";
 import { isLost, saysNodeExists } from "../session/errors.js";
 import type { Outcome } from "../session/types.js";
@@ -134,11 +136,12 @@ export class GroupEntry implements AsyncDisposable {
   }
 
   async #leave(): Promise<void> {
+    const watched = this.#context !== null && this.#watch?.trusted === true;
     this.#watch?.stop();
     this.#notOver();
     const { engine } = this.#calls;
     if (engine.closed) return; // the node goes with the session
-    const ended = this.#takeAway().then(
+    const ended = this.#takeAway(watched).then(
       () => {},
       (error) => {
         if (!engine.closed) this.#warn(error);
@@ -150,32 +153,40 @@ export class GroupEntry implements AsyncDisposable {
 
   /**
    * Deletes the node, after the create under way has ended. The second flight of that create, with the missing parents,
-   * could make the node after an earlier delete.
+   * could make the node after an earlier delete. `watched`: see `SharedName`.
    */
-  async #takeAway(): Promise<void> {
+  async #takeAway(watched: boolean): Promise<void> {
     await Promise.allSettled([this.#creating]);
-    const { path } = this.#call;
-    // Also while the node is being put back: what the present session has made there is deleted.
-    const context = this.#context ?? this.#calls.sessions.context;
-    const { session } = context;
-    let certain = this.#context !== null;
+    if (this.#context !== null && this.#czxid !== null) {
+      return this.#delete(this.#context, { czxid: this.#czxid, watched });
+    }
+    // The answer to a create was lost, perhaps of one that was to put the node back. The server that answers now may lag
+    // behind the server that made the node.
     const done: Outcome<unknown> = { ok: true, value: null, zxid: 0n };
-    await this.#calls.repeat<unknown>({ ...this.#call, patient: true }, async (now) => {
-      if (now.session !== session) return done;
-      if (!certain) {
-        // After a lost answer, the name may belong to another client.
-        const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
-        if (!found.ok) return found;
-        const stat = found.value?.stat;
-        // Nor may it delete the node of another entry of this provider.
-        const others = stat !== undefined && stat.czxid !== this.#czxid && now.isClaimed(path, stat.czxid);
-        if (stat?.ephemeralOwner !== session.id || others) return done;
-      }
-      certain = false;
-      return orAbsent(await outcomeOf(session, "delete", { path, version: -1 }));
+    await this.#calls.repeat<unknown>({ ...this.#call, patient: true }, async (context) => {
+      const { session } = context;
+      const { path } = this.#call;
+      if (!this.#sessions.has(session.id)) return done;
+      const sync = sendSync(session);
+      const found = orAbsent(await outcomeOf(session, "exists", { path, watch: false }));
+      if (sync.failure !== null) return { ok: false, error: sync.failure };
+      if (!found.ok) return found;
+      const stat = found.value?.stat;
+      // A node with a claim belongs to another entry of this provider.
+      if (stat?.ephemeralOwner !== session.id || context.isClaimed(path, stat.czxid)) return done;
+      await this.#delete(context, { czxid: stat.czxid, watched: true });
+      return done;
     });
-    // The node was deleted or was not there, or the node of that name is another one.
-    if (this.#czxid !== null) context.unclaim(path, this.#czxid);
+  }
+
+  #delete(context: SessionContext, node: SharedName): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const settled = (_outcome: unknown, error: Error | null): void => {
+        if (error === null) resolve();
+        else reject(this.#calls.failure(this.#call, error));
+      };
+      context.deletions.delete(this.#call.path, settled, node);
+    });
   }
 
   /**

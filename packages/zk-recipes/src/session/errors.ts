@@ -2,11 +2,6 @@ import { BackendError } from "@holdfast/core";
 import type { VainWait } from "@holdfast/core/internal";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
 
-/** Whether a server that answers with `code` may well accept the same request a little later. */
-export function isPassingCode(code: number): boolean {
-  return code === errorCodes.ThrottledOp || code === errorCodes.OperationTimeout;
-}
-
 /** The server's answer that a node, or its parent, does not exist. */
 export function saysNoNode(error: unknown): error is ZooKeeperError {
   return error instanceof ZooKeeperError && error.code === errorCodes.NoNode;

@@ -135,6 +135,7 @@ export class Proofs {
   readonly quorum: boolean;
   #inFlight = 0;
   #sentAtMs: Millis = -Infinity;
+  #answeredAtMs: Millis = -Infinity;
 
   constructor(quorum: boolean) {
     this.quorum = quorum;
@@ -149,17 +150,29 @@ export class Proofs {
     return this.#sentAtMs;
   }
 
+  /** When the last answer to a proof came. */
+  get answeredAtMs(): Millis {
+    return this.#answeredAtMs;
+  }
+
   sent(op: OpName, atMs: Millis): void {
     if (!isProof(op)) return;
     this.#inFlight += 1;
     this.#sentAtMs = atMs;
   }
 
-  /** Whether this answer proves the lease. */
-  answered(op: OpName, header: ReplyHeader): boolean {
+  /** Whether this answer, which came at `atMs`, proves the lease. */
+  answered(op: OpName, header: ReplyHeader, atMs: Millis): boolean {
     if (!isProof(op)) return false;
     this.#inFlight -= 1;
+    this.#answeredAtMs = atMs;
     return op === "sync" ? !this.quorum && header.err === errorCodes.Ok : leaderCodes.has(header.err);
+  }
+
+  /** A new connection begins. Its handshake counts as a proof that was sent and answered at `atMs`. */
+  greeted(atMs: Millis): void {
+    this.#sentAtMs = atMs;
+    this.#answeredAtMs = atMs;
   }
 
   /** The connection ended: proofs on their way will not be answered. */
@@ -178,27 +191,52 @@ function isProof(op: OpName): boolean {
  */
 const reportShare = 1 / 4;
 
-/** Stamps that are closer together than this share of the time-out are kept as one. */
+/** Sendings that are closer together than this share of the time-out are kept as one. */
 const grainShare = 1 / 64;
 
+interface Sending {
+  readonly stamp: Stamp;
+  /** When an answer came that shows that the server had it; `Infinity` before that. */
+  answeredAtMs: Millis;
+}
+
 /**
- * When requests were sent on the present connection. This shows what an answered proof proves.
+ * When requests were sent on the present connection, and when they were answered. This shows what an answered proof
+ * proves.
  *
  * A follower hands a request on to its leader without touching the session there. The leader counts from the follower's
  * last report. An answer that passed through the leader proves that every report before it has arrived. So it proves the
- * activity up to one report interval before the proof was sent, and not the proof itself.
+ * activity that was *answered* one report interval before the proof was sent, and not the proof itself.
+ *
+ * Activity that was only sent so long before does not count: the way to the follower may have stood still, and both may
+ * have reached it together, with no report between them. Answers come in order. So an answer shows that the server has had
+ * everything that was sent before its request, too.
  */
 export class Activity {
-  #sent: Stamp[] = [];
+  #sent: Sending[] = [];
+  /** How many of them were answered. These come first. */
+  #answered = 0;
 
   /** A new connection begins. `greeting`: when its handshake was sent, which counts like a request. */
-  restart(greeting: Stamp | null): void {
-    this.#sent = greeting === null ? [] : [greeting];
+  restart(greeting: Stamp | null, answeredAtMs: Millis): void {
+    this.#sent = greeting === null ? [] : [{ stamp: greeting, answeredAtMs }];
+    this.#answered = this.#sent.length;
   }
 
   sent(stamp: Stamp, timeoutMs: Millis): void {
-    const last = this.#sent.at(-1);
-    if (last === undefined || stamp.atMs - last.atMs >= timeoutMs * grainShare) this.#sent.push(stamp);
+    const last = this.#sent.at(-1)?.stamp;
+    if (last !== undefined && stamp.atMs - last.atMs < timeoutMs * grainShare) return;
+    this.#sent.push({ stamp, answeredAtMs: Infinity });
+  }
+
+  /** At `atMs` the answer came to a request that was sent at `sentAtMs`. */
+  answered(sentAtMs: Millis, atMs: Millis): void {
+    for (;;) {
+      const next = this.#sent[this.#answered];
+      if (next === undefined || next.stamp.atMs > sentAtMs) return;
+      next.answeredAtMs = atMs;
+      this.#answered += 1;
+    }
   }
 
   /**
@@ -207,10 +245,17 @@ export class Activity {
    */
   countedBy(proof: Stamp, timeoutMs: Millis): Stamp | null {
     const limitMs = proof.atMs - timeoutMs * reportShare;
-    const next = this.#sent.findIndex((stamp) => stamp.atMs > limitMs);
-    const last = (next < 0 ? this.#sent.length : next) - 1;
-    if (last < 0) return null;
-    this.#sent.splice(0, last);
-    return this.#sent[0] as Stamp;
+    let counted = 0;
+    while ((this.#sent[counted]?.answeredAtMs ?? Infinity) <= limitMs) counted += 1;
+    if (counted === 0) return null;
+    if (counted > 1) this.#sent.splice(0, counted - 1);
+    this.#answered -= counted - 1;
+    return (this.#sent[0] as Sending).stamp;
+  }
+
+  /** From when on a proof can count more than what was sent at `countedMs`; `Infinity` if that is not known. */
+  countsMoreFromMs(countedMs: Millis, timeoutMs: Millis): Millis {
+    const next = this.#sent.find(({ stamp }) => stamp.atMs > countedMs);
+    return (next?.answeredAtMs ?? Infinity) + timeoutMs * reportShare;
   }
 }

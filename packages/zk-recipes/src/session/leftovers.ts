@@ -1,4 +1,4 @@
-import type { Millis, Runtime } from "@holdfast/core";
+import type { Runtime } from "@holdfast/core";
 import {
   baseName,
   CreateFlags,
@@ -15,16 +15,14 @@ import {
 } from "@holdfast/zk-protocol";
 import type { Link } from "../client/link.js";
 import type { LinkListener } from "../client/link-listener.js";
+import { askAgainMs, isPassingCode } from "../client/passing.js";
 import { PlainPacket } from "../client/pending-queue.js";
 import { noPaths, type WatchedPaths } from "../client/set-watches.js";
 import { parseProtectedName } from "../layout/queue-order.js";
-import { isPassingCode, saysNoNode } from "./errors.js";
+import { saysNoNode } from "./errors.js";
 import type { Settle } from "./types.js";
 
 const sequence = /-?\d{9,10}$/;
-
-/** A server that is too busy is asked again after this time. */
-const askAgainMs: Millis = 250;
 
 /**
  * The ephemeral nodes that are left in the session of an adopted client. When our lease ends first, the client may still

@@ -220,6 +220,9 @@ export class LinkedSession implements ZooKeeperSession {
         get over() {
           return session.#states.over;
         },
+        get heardAtMs() {
+          return session.#watchdog.heardAtMs;
+        },
         sent: (atMs) => session.#watchdog.sent(atMs),
         proven: () => session.#contact.reconsider(),
       },
@@ -296,6 +299,12 @@ export class LinkedSession implements ZooKeeperSession {
       },
       get proofSentAtMs() {
         return session.#sender.proofs.sentAtMs;
+      },
+      get proofAnsweredAtMs() {
+        return session.#sender.proofs.answeredAtMs;
+      },
+      get countsMoreFromMs() {
+        return session.#sender.activity.countsMoreFromMs(session.#lease.provenAtMs, session.#link.timeoutMs);
       },
       serverCount: this.servers.length,
       suspend: () => session.#states.suspend(),

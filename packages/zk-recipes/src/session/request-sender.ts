@@ -48,6 +48,8 @@ export interface SenderParts {
 export interface SenderContext {
   /** The session is lost or closed. */
   readonly over: boolean;
+  /** When the last bytes came. */
+  readonly heardAtMs: Millis;
   /** A request left. */
   sent(atMs: number): void;
   /** The lease was proven anew. */
@@ -98,6 +100,14 @@ export class RequestSender {
     this.#context.sent(sent.atMs);
   }
 
+  /** A new connection begins. `greeting`: when its handshake was sent; `null` if that is not known. */
+  greeted(greeting: Stamp | null): void {
+    const { heardAtMs } = this.#context;
+    this.activity.restart(greeting, heardAtMs);
+    // A handshake that proves the lease by itself counts from its sending. Any other has to be counted by the next proof.
+    this.proofs.greeted(greeting === null || this.proofs.quorum ? heardAtMs : greeting.atMs);
+  }
+
   /** Sends a request whose answer proves the lease. */
   prove(settle: Settle<void>): void {
     const done = (outcome: Outcome<unknown>): void =>
@@ -117,7 +127,9 @@ export class RequestSender {
   /** The server has answered. Called before the outcome is passed on. */
   answered(call: Call<OpName>, header: ReplyHeader): void {
     const { link, lease } = this.#parts;
-    if (!this.proofs.answered(call.op, header) || this.over) return;
+    const { heardAtMs } = this.#context;
+    this.activity.answered(call.sent.atMs, heardAtMs);
+    if (!this.proofs.answered(call.op, header, heardAtMs) || this.over) return;
     const counted = this.activity.countedBy(call.sent, link.timeoutMs);
     if (counted === null) return;
     lease.prove(counted, link.timeoutMs, call.sent);

@@ -165,7 +165,7 @@ export class SessionContact implements LinkListener {
     this.connection += 1;
     // A leader that lost its quorum without noticing still greets an old session, but cannot make a new one.
     const proves = this.#greetingSent !== null && (!sender.proofs.quorum || this.#greetingAsksForNew);
-    sender.activity.restart(this.#greetingSent);
+    sender.greeted(this.#greetingSent);
     if (this.#greetingSent === null) this.#takeUpAnew();
     if (proves) lease.prove(this.#greetingSent as Stamp, link.timeoutMs);
     else lease.shorten(link.timeoutMs);

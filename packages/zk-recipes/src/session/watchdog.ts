@@ -19,7 +19,11 @@ const blockedMs: Millis = 100;
 export interface Guarded {
   /** The number of keep-alives and writes that are on their way. */
   readonly proofsInFlight: number;
+  /** See `Proofs`. */
   readonly proofSentAtMs: Millis;
+  readonly proofAnsweredAtMs: Millis;
+  /** From when on a keep-alive can show that the leader has counted more; `Infinity` if that is not known. */
+  readonly countsMoreFromMs: Millis;
   readonly serverCount: number;
   suspend(): void;
   /** The lease has run out. */
@@ -34,9 +38,10 @@ export interface Guarded {
  * withheld answers, and the end of the lease. The library below has no read time-out at all: it takes a dead server for a
  * quiet one.
  *
- * Times are shares of the session time-out T. A keep-alive is sent T/4 after the last proof was sent, because an answered
- * proof counts the activity of a quarter before it. At 2T/3 after the activity that counts, the session promises nothing
- * more and goes to the next server. That leaves a third to find a server that answers.
+ * Times are shares of the session time-out T. A keep-alive is sent T/4 after the last proof was answered, because it
+ * counts what was answered that long before it. If each answer takes a time L, the activity that counts is up to T/2 + 3L
+ * old. At 2T/3 after that activity, the session promises nothing more and goes to the next server. That leaves a third to
+ * find a server that answers.
  */
 export class Watchdog {
   readonly #session: Guarded;
@@ -138,17 +143,27 @@ export class Watchdog {
     let nextMs = stale ? now + timeoutMs / 12 : provenAtMs + (timeoutMs * 2) / 3;
     if (session.proofsInFlight === 0) {
       // A proof that failed is not repeated at once.
-      const lastMs = Math.max(session.proofSentAtMs, provenAtMs);
-      const dueMs = Math.max(
-        asleep ? now : Math.min(lastMs + timeoutMs / 4, provenAtMs + timeoutMs / 2),
-        session.proofSentAtMs + timeoutMs / 12,
-      );
+      const againMs = session.proofSentAtMs + timeoutMs / 12;
+      const dueMs = Math.max(asleep ? now : this.#keepAliveMs(timeoutMs), againMs);
       if (now >= dueMs) session.prove();
       else nextMs = Math.min(nextMs, dueMs);
     }
     return this.#link.pending.length === 0
       ? nextMs
       : Math.min(nextMs, this.#watchAnswer(now, timeoutMs, stale));
+  }
+
+  /** When the next keep-alive is due. */
+  #keepAliveMs(timeoutMs: Millis): Millis {
+    const { proofSentAtMs, proofAnsweredAtMs, countsMoreFromMs } = this.#session;
+    const { provenAtMs } = this.#lease;
+    return Math.min(
+      proofAnsweredAtMs + timeoutMs / 4,
+      // An answer that came late, such as after a block, shows little: its request was sent long ago.
+      proofSentAtMs + timeoutMs / 2,
+      // The last proof may have failed, or come too early to count more than the one before it.
+      Math.max(provenAtMs + timeoutMs / 2, countsMoreFromMs + timeoutMs / 12),
+    );
   }
 
   /** Watches the oldest unanswered request: answers come in order, so no other request is answered before it. */

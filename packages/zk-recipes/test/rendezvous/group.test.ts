@@ -5,12 +5,17 @@ import { type GroupMember, type ZooKeeperLocks, zookeeperLocks } from "../../src
 let server: EmbeddedZooKeeper;
 let locks: ZooKeeperLocks;
 
+async function connected(): Promise<ZooKeeperLocks> {
+  const provider = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 6_000 });
+  onTestFinished(async () => void (await provider.close({ releaseTimeoutMs: 500 })));
+  await provider.ready();
+  return provider;
+}
+
 beforeEach(async () => {
   server = await startEmbeddedZooKeeper();
   onTestFinished(() => server.stop());
-  locks = zookeeperLocks({ connect: server.connectString, sessionTimeoutMs: 6_000 });
-  onTestFinished(async () => void (await locks.close({ releaseTimeoutMs: 500 })));
-  await locks.ready();
+  locks = await connected();
 });
 
 const idsOf = (members: readonly GroupMember[] | undefined) => members?.map(({ id }) => id);
@@ -66,4 +71,36 @@ test("an observer of a group whose session ends reads all members anew, and hear
     expect(Buffer.from(member?.data ?? []).toString()).toBe(text);
   }
   await members.return?.();
+});
+
+test("a member that leaves during an outage leaves alone the one that has taken its id since", async () => {
+  const [session] = server.sessions();
+  const other = await connected();
+  const group = locks.groupMembership("/g");
+  const member = await group.join("m");
+  await group.members(); // behind the answer to the watch on the member's own node
+  const away = server.faults.refuseConnections();
+  server.dropConnection(session?.id ?? 0n);
+  server.operator.delete("/g/m");
+  await other.groupMembership("/g").join("m");
+  const taken = server.operator.exists("/g/m");
+  const left = member[Symbol.asyncDispose]();
+  away.release();
+  await left;
+  expect(server.operator.exists("/g/m")?.czxid).toBe(taken?.czxid);
+});
+
+test("a member whose create got no answer goes when it leaves, also over a server that shows the node only behind a sync", async () => {
+  const member = await locks.groupMembership("/g").join("m");
+  const lost = server.faults.on({ op: "create2", path: "/g/m" }, { do: "close", when: "applied" });
+  const away = server.faults.refuseConnections();
+  server.operator.delete("/g/m"); // it is put back, and that answer is lost
+  await lost.reached();
+  const looks = { op: "exists", path: "/g/m", times: Number.POSITIVE_INFINITY } as const;
+  const lagging = server.faults.on(looks, { do: "answer", err: "NoNode" });
+  server.faults.on({ op: "sync" }, { do: "run", call: () => lagging.release() });
+  const left = member[Symbol.asyncDispose]();
+  away.release();
+  await left;
+  expect(server.operator.exists("/g/m")).toBeNull();
 });

@@ -1,6 +1,7 @@
-import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "@holdfast/test-servers";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { zookeeperLocks } from "../../src/index.js";
+import { SessionContext } from "../../src/recipes/session-context.js";
 
 let server: EmbeddedZooKeeper;
 const path = "/barriers/rounds";
@@ -47,3 +48,24 @@ test("the delete of a ready node whose answer was lost is not sent again, where 
   await (await barrier?.enter({ waitMs }))?.leave({ waitMs });
   expect(server.operator.getChildren(path)).toEqual([]);
 });
+
+test.each(["before", "while"])(
+  "a member whose session ends %s it leaves a double barrier is lost with it, also before its turn to be told has come",
+  async (when) => {
+    // Where very many wait for the end of a session, some are told in a later turn. Here none is told.
+    vi.spyOn(SessionContext.prototype, "whenOver").mockReturnValue(() => {});
+    onTestFinished(() => void vi.restoreAllMocks());
+    const [barrier] = await barriers(1, 1);
+    const member = await barrier?.enter({ waitMs });
+    const [first] = server.sessions();
+    if (when === "while") server.faults.on({ op: "getChildren2", path }, { do: "expire" });
+    else {
+      server.expireSession(first?.id ?? 0n);
+      await eventually(() => server.sessions().some(({ id }) => id !== first?.id), {
+        what: "the next session",
+      });
+    }
+    await expect(member?.leave({ waitMs })).rejects.toMatchObject({ reason: "session-expired" });
+    expect(member?.lost.aborted).toBe(true);
+  },
+);

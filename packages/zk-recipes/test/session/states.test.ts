@@ -40,14 +40,19 @@ describe("the lease", () => {
     };
   };
 
-  /** Sends a read as activity, and waits until it is old enough for a proof to count it. */
+  /** Sends a read as activity, and waits until its answer is old enough for a proof to count it. */
   const activity = async (session: ZooKeeperSession): Promise<number> => {
     const greetedMs = runtime.nowMs();
     await eventually(() => runtime.nowMs() > greetedMs + 60, { what: "a moment apart from the greeting" });
     const sentMs = runtime.nowMs();
     await outcomeOf(session, "exists", { path: "/a", watch: false });
-    await eventually(() => runtime.nowMs() > sentMs + 510, { what: "a quarter of the time-out" });
+    await quarterPassed();
     return sentMs;
+  };
+
+  const quarterPassed = async (): Promise<void> => {
+    const sinceMs = runtime.nowMs();
+    await eventually(() => runtime.nowMs() > sinceMs + 510, { what: "a quarter of the time-out" });
   };
 
   test("counts the activity of a quarter before an answered proof, as followers report no faster", async () => {
@@ -60,6 +65,25 @@ describe("the lease", () => {
     await eventually(() => session.leaseUntilMs() > first, { what: "the second keep-alive" });
     // The time-out of 2,000 ms, less the margin of 100 ms and a quarter of the time-out.
     expect(session.leaseUntilMs()).toBeLessThanOrEqual(runtime.nowMs() + 1_400);
+  });
+
+  test("does not count what was unanswered a quarter before an answered proof, as both may have arrived together", async () => {
+    const server = await ScriptedServer.start();
+    const held: (() => void)[] = [];
+    server.onRequest = (request, connection) => {
+      if (request.op !== "sync" && request.op !== "delete") return false;
+      held.push(() => server.answer(request, connection));
+      return true;
+    };
+    const session = await connectedTo(server);
+    const first = session.leaseUntilMs();
+    await eventually(() => held.length === 1, { what: "a keep-alive" });
+    await quarterPassed();
+    const write = outcomeOf(session, "delete", { path: "/a", version: -1 });
+    await eventually(() => held.length === 2, { what: "the write" });
+    for (const answer of held) answer();
+    expect((await write).ok).toBe(true);
+    expect(session.leaseUntilMs()).toBe(first);
   });
 
   test("is fed by writes as by sync, never by reads", async () => {
@@ -115,6 +139,25 @@ describe("the lease", () => {
     await eventually(() => server.last.ops.length >= 5, { what: "five keep-alives" });
     // Without a proof it would be suspended after two thirds of the time-out.
     expect(states).toEqual([]);
+  });
+
+  test("is kept up by a sync a quarter of the time-out after the answer to the last one, also where answers are slow", async () => {
+    const server = await ScriptedServer.start();
+    server.onRequest = (request, connection) => {
+      if (request.op !== "sync") return false;
+      setTimeout(() => server.answer(request, connection), 60);
+      return true;
+    };
+    const session = await connectedTo(server);
+    const states = statesOf(session);
+    const sentMs = () => server.last.requests.filter(({ op }) => op === "sync").map(({ atMs }) => atMs);
+    await eventually(() => sentMs().length >= 6, { what: "six keep-alives" });
+    expect(states).toEqual([]);
+    for (const [index, atMs] of sentMs().slice(1).entries()) {
+      const passedMs = atMs - (sentMs()[index] as number);
+      expect(passedMs).toBeGreaterThanOrEqual(555);
+      expect(passedMs).toBeLessThan(650);
+    }
   });
 
   test("suspends at two thirds without an answered proof although pings are answered, and then ends", async () => {
@@ -332,23 +375,29 @@ describe("a client adopted while its handshake is on the way", () => {
 });
 
 describe("a session", () => {
-  test("whose loop was blocked for less than the lease does not take that for the server's silence", async () => {
-    const server = await ScriptedServer.start();
-    server.timeoutMs = 6_000;
-    const loop = blockable();
-    server.onRequest = (request, connection) => {
-      if (request.op !== "exists") return false;
-      connection.reply(request.xid, "exists", { stat: someStat }).flush();
-      // Blocks in a callback of a socket. So timers run first after it, while the answer is still unread.
-      loop.block(4_100);
-      return true;
-    };
-    const session = await connectedTo(server, { runtime: loop.runtime });
-    expect((await outcomeOf(session, "exists", { path: "/a", watch: false })).ok).toBe(true);
-    await eventually(() => session.leaseUntilMs() > loop.runtime.nowMs() + 3_000, { what: "a new proof" });
-    expect(session.state).toBe("connected");
-    expect(session.connection).toBe(1);
-  });
+  test.each([
+    ["a read", "exists", { path: "/a", watch: false }],
+    ["a write", "delete", { path: "/a", version: -1 }],
+  ] as const)(
+    "whose loop was blocked for less than the lease, with %s on its way, does not take that for the server's silence",
+    async (_what, op, asked) => {
+      const server = await ScriptedServer.start();
+      server.timeoutMs = 6_000;
+      const loop = blockable();
+      server.onRequest = (request, connection) => {
+        if (request.op !== op) return false;
+        server.answer(request, connection);
+        // Blocks in a callback of a socket. So timers run first after it, while the answer is still unread.
+        loop.block(4_100);
+        return true;
+      };
+      const session = await connectedTo(server, { runtime: loop.runtime });
+      expect((await outcomeOf(session, op, asked)).ok).toBe(true);
+      await eventually(() => session.leaseUntilMs() > loop.runtime.nowMs() + 3_000, { what: "a new proof" });
+      expect(session.state).toBe("connected");
+      expect(session.connection).toBe(1);
+    },
+  );
 
   test("never says connected when it cannot send", async () => {
     const server = await ScriptedServer.start();
@@ -669,6 +718,44 @@ describe("a new connection", () => {
     });
     await session.request("sync", { path: "/" });
     expect(heard).toEqual(["deleted"]);
+  });
+
+  test("on which a busy server refuses the watches stays, and the watches are sent again", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connectedTo(server);
+    session.watchData("/w", { answered: () => {}, fired: () => {} });
+    await session.request("sync", { path: "/" });
+    let refused = 0;
+    server.onRequest = (request, connection) => {
+      if (request.op !== "setWatches" || refused === 2) return false;
+      refused += 1;
+      connection.refuse(request.xid, errorCodes.ThrottledOp).flush();
+      return true;
+    };
+    server.last.socket.destroy();
+    await eventually(() => server.last.ops.filter((op) => op === "setWatches").length === 3, {
+      what: "the watches to be in place",
+      withinMs: 5_000,
+    });
+    expect(server.connections).toHaveLength(2);
+    expect(session.state).toBe("connected");
+  });
+
+  test("on which the watches are refused again and again follows after pauses that grow", async () => {
+    const server = await ScriptedServer.start();
+    const session = await connectedTo(server);
+    session.watchData("/w", { answered: () => {}, fired: () => {} });
+    await session.request("sync", { path: "/" });
+    server.onRequest = (request, connection) => {
+      if (request.op !== "setWatches") return false;
+      connection.refuse(request.xid, errorCodes.MarshallingError).flush();
+      return true;
+    };
+    server.last.socket.destroy();
+    const cutMs = runtime.nowMs();
+    await eventually(() => runtime.nowMs() > cutMs + 1_000, { what: "a second" });
+    // Pauses of up to 25 ms would make more than twenty.
+    expect(server.connections.length).toBeLessThan(12);
   });
 
   test("on which the watches are refused is given up for another", async () => {

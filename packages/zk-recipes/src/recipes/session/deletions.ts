@@ -14,7 +14,10 @@ export type DeletionOutcome = "deleted" | "gone" | "session-over";
 /** A node whose name other clients may use once the node is gone. */
 export interface SharedName {
   readonly czxid: bigint;
-  /** A watch on the node is armed and has reported nothing. As far as this process can know, the node is still the same one. */
+  /**
+   * A watch on the node is armed and has reported nothing, or a look behind a `sync` has just shown the node. As far as
+   * this process can know, the node is still the same one.
+   */
   readonly watched: boolean;
 }
 

@@ -1,6 +1,7 @@
 import { BackendError, EvictedError, type Millis, UnsupportedError } from "@holdfast/core";
 import { errorCodes, ZooKeeperError } from "@holdfast/zk-protocol";
-import { isPassingCode, saysNoNode } from "../../session/errors.js";
+import { isPassingCode } from "../../client/passing.js";
+import { saysNoNode } from "../../session/errors.js";
 import type { RequestError, ZooKeeperSession } from "../../session/types.js";
 
 const advice: Readonly<Record<number, string>> = {
