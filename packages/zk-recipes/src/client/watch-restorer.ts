@@ -4,6 +4,9 @@ import { type ReplyHeader, type SetWatchesRequest, ZooKeeperError } from "@holdf
 import { askAgainMs, isPassingCode } from "./passing.js";
 import { setWatchesPieces, type WatchedPaths } from "./set-watches.js";
 
+/** How often pieces are sent again on one connection: for five seconds, if there is one piece. */
+const mostAsks = 20;
+
 /** What the restorer needs of its link. */
 export interface RestoreContext {
   /** `answered` does not run if the answer never comes: `reset()` follows before the next connection. */
@@ -18,7 +21,8 @@ export interface RestoreContext {
  * the zxid from before the first piece.
  *
  * A piece that a busy server refuses is sent again on the same connection. A new connection would only make that server
- * busier, and would end the requests that are on their way.
+ * busier, and would end the requests that are on their way. A server that goes on refusing is left, because without its
+ * watches the session misses what it waits for.
  */
 export class WatchRestorer {
   readonly #context: RestoreContext;
@@ -44,12 +48,13 @@ export class WatchRestorer {
     const sinceZxid = this.#missingSince ?? lastZxid;
     this.#missingSince = sinceZxid;
     this.#piecesOut = 1;
+    let asksLeft = mostAsks;
     const ask = (piece: SetWatchesRequest): void => {
       if (round === this.#round) this.#context.setWatches(piece, (header) => answered(piece, header));
     };
     const answered = (piece: SetWatchesRequest, { err }: ReplyHeader): void => {
       if (err === 0) this.#settled();
-      else if (isPassingCode(err)) this.#clock.setTimer(askAgainMs, () => ask(piece));
+      else if (isPassingCode(err) && --asksLeft > 0) this.#clock.setTimer(askAgainMs, () => ask(piece));
       // Without its watch a waiter would never be woken.
       else this.#context.failed(new ZooKeeperError(err, { op: "setWatches" }));
     };

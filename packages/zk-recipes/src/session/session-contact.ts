@@ -130,8 +130,8 @@ export class SessionContact implements LinkListener {
   }
 
   /**
-   * Sets the state to `connected` if all of it is true: there is a connection with accepted credentials, its watches are
-   * in place, and the lease was proven recently. Call it whenever one of these may have become true.
+   * Sets the state to `connected` if all of it is true: there is a connection with accepted credentials, its watches were
+   * sent, and the lease was proven recently. Call it whenever one of these may have become true.
    */
   reconsider(): void {
     const { link, lease, states, waiters } = this.#parts;
@@ -155,7 +155,7 @@ export class SessionContact implements LinkListener {
     this.#parts.watchdog.received();
   }
 
-  /** The watches are put back before all other requests, so that `connected` finds every watch in its place. */
+  /** The watches are sent before all other requests. */
   watched(): WatchedPaths {
     return this.#parts.watches.armedPaths();
   }

@@ -14,6 +14,8 @@ const firstAttemptMs: Millis = 3_000;
 const leastTickMs: Millis = 5;
 /** A timer this late, or bytes handled this long after the timer was due, show that the event loop was blocked. */
 const blockedMs: Millis = 100;
+/** The most keep-alives that are on their way at a time. */
+const mostProofs = 3;
 
 /** What the watchdog needs of its session, and what it makes the session do. */
 export interface Guarded {
@@ -40,7 +42,7 @@ export interface Guarded {
  *
  * Times are shares of the session time-out T. A keep-alive is sent T/4 after the last proof was answered, because it
  * counts what was answered that long before it. If each answer takes a time L, the activity that counts is up to T/2 + 3L
- * old. At 2T/3 after that activity, the session promises nothing more and goes to the next server. That leaves a third to
+ * old. While a keep-alive has no answer, the next one follows after T/8, and so does a third. At 2T/3 after that activity, the session promises nothing more and goes to the next server. That leaves a third to
  * find a server that answers.
  */
 export class Watchdog {
@@ -141,28 +143,34 @@ export class Watchdog {
     if (stale || asleep) session.suspend();
     if (!this.#link.up) return now; // a listener ended the connection
     let nextMs = stale ? now + timeoutMs / 12 : provenAtMs + (timeoutMs * 2) / 3;
-    if (session.proofsInFlight === 0) {
-      // A proof that failed is not repeated at once.
-      const againMs = session.proofSentAtMs + timeoutMs / 12;
-      const dueMs = Math.max(asleep ? now : this.#keepAliveMs(timeoutMs), againMs);
-      if (now >= dueMs) session.prove();
-      else nextMs = Math.min(nextMs, dueMs);
-    }
+    const dueMs = this.#proofDueMs(now, timeoutMs, asleep, stale);
+    if (now >= dueMs) session.prove();
+    else nextMs = Math.min(nextMs, dueMs);
     return this.#link.pending.length === 0
       ? nextMs
       : Math.min(nextMs, this.#watchAnswer(now, timeoutMs, stale));
   }
 
-  /** When the next keep-alive is due. */
-  #keepAliveMs(timeoutMs: Millis): Millis {
+  #proofDueMs(now: Millis, timeoutMs: Millis, asleep: boolean, stale: boolean): Millis {
+    const { proofsInFlight, proofSentAtMs } = this.#session;
+    // A proof that failed is not repeated at once.
+    if (proofsInFlight === 0)
+      return Math.max(asleep ? now : this.#keepAliveMs(timeoutMs, stale), proofSentAtMs + timeoutMs / 12);
+    // The server is slow. If each proof waited for the answer to the one before, the lease would end between them.
+    return proofsInFlight < mostProofs ? proofSentAtMs + timeoutMs / 8 : Number.POSITIVE_INFINITY;
+  }
+
+  /** When the next keep-alive is due, where none is on its way. */
+  #keepAliveMs(timeoutMs: Millis, stale: boolean): Millis {
     const { proofSentAtMs, proofAnsweredAtMs, countsMoreFromMs } = this.#session;
     const { provenAtMs } = this.#lease;
     return Math.min(
       proofAnsweredAtMs + timeoutMs / 4,
       // An answer that came late, such as after a block, shows little: its request was sent long ago.
       proofSentAtMs + timeoutMs / 2,
-      // The last proof may have failed, or come too early to count more than the one before it.
-      Math.max(provenAtMs + timeoutMs / 2, countsMoreFromMs + timeoutMs / 12),
+      // The last proof may have failed, or come too early to count more than the one before it. Where the lease is about to
+      // end, no time is left for a write of the program to come instead.
+      Math.max(provenAtMs + timeoutMs / 2, countsMoreFromMs + (stale ? 0 : timeoutMs / 12)),
     );
   }
 

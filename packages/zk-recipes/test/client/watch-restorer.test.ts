@@ -62,6 +62,17 @@ describe("watches that a server refuses", () => {
   const answer = (err: number): void => sent.at(-1)?.answered({ xid: 1, zxid: 1n, err });
   const zxids = (): bigint[] => sent.map(({ request }) => request.relativeZxid);
 
+  it("again and again cost the connection in the end", () => {
+    restore(7n);
+    for (let i = 0; i < 19; i++) {
+      answer(errorCodes.ThrottledOp);
+      timers.at(-1)?.fn();
+    }
+    expect([sent.length, failures]).toEqual([20, []]);
+    answer(errorCodes.ThrottledOp);
+    expect([sent.length, failures.length]).toEqual([20, 1]);
+  });
+
   it.each(["ThrottledOp", "OperationTimeout"] as const)(
     "for the moment, by %s, are sent again over the same connection after a pause, from the same zxid on",
     (code) => {
