@@ -372,6 +372,15 @@ describe("a release", () => {
     await provider.close();
   });
 
+  it("that a driver's error stopped before it began can be asked for again", async () => {
+    const { grant, handle } = await held("session");
+    vi.spyOn(grant, "validUntilMs").mockImplementationOnce(() => {
+      throw new Error("no clock");
+    });
+    expect(() => handle.release()).toThrow("no clock");
+    expect(await handle.release()).toBe("released");
+  });
+
   it("by a listener of the loss of another handle on the same hold is that of a lost handle", async () => {
     const provider = memoryLocks();
     const outer = await provider.reentrantMutex("a").acquire();

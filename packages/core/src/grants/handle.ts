@@ -18,7 +18,7 @@ export class Handle implements LockHandle {
   readonly #hold: Hold;
   readonly #revocable: boolean;
   #released: Promise<ReleaseOutcome> | undefined;
-  /** Set when the release begins. Events of the release come before there is its promise. */
+  /** Set while the release begins. Events of the release come before there is its promise. */
   #leaving = false;
   /** Whether this was the last handle of the hold: its release is the release of the hold. */
   #last = false;
@@ -133,7 +133,11 @@ export class Handle implements LockHandle {
     // A listener of an event of this very release calls it again.
     if (this.#leaving) return Promise.resolve().then(() => this.release(options));
     this.#leaving = true;
-    this.#released = this.#release(signal, keep);
+    try {
+      this.#released = this.#release(signal, keep);
+    } finally {
+      this.#leaving = false;
+    }
     return this.#released;
   }
 

@@ -293,10 +293,10 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   }
 
   #arm(): void {
-    const endMs = this.status === "staying" ? this.stayUntilMs : this.deadlineMs();
-    const atMs = Math.min(endMs, this.#renewAtMs);
+    const deadlineMs = this.deadlineMs();
     // To read the deadline may emit `uncertain`, and a listener may have released the hold. Its alarm is then in another clock.
     if (this.status !== "held" && this.status !== "staying") return;
+    const atMs = Math.min(this.status === "staying" ? this.stayUntilMs : deadlineMs, this.#renewAtMs);
     if (atMs < foreverMs) this.engine.alarms.set(this, atMs);
   }
 
