@@ -94,14 +94,23 @@ export async function forced(
   dryRun: boolean,
 ): Promise<Forced> {
   const wanted = dryRun ? "would-do" : "done";
-  const act = (entry: string | null, expectedVersion: string): Promise<ActionResult> =>
-    collector.act({ action: "force-release", key: lock.key, entry, expectedVersion, dryRun });
+  let ended = 0;
+  const act = async (entry: string | null, expectedVersion: string): Promise<ActionResult> => {
+    const result = await collector.act({
+      action: "force-release",
+      key: lock.key,
+      entry,
+      expectedVersion,
+      dryRun,
+    });
+    if (result.outcome === "unread" && ended === 0) throw new Error(result.effects.join(" "));
+    return result;
+  };
   if (lock.kind !== "permit-semaphore" || lock.holders.length === 0) {
     const result = await act(null, lock.version);
     return { ...result, ended: result.outcome === wanted ? 1 : 0 };
   }
   const effects: string[] = [];
-  let ended = 0;
   let version = lock.version;
   let last: ActionResult | undefined;
   for (const { entry } of lock.holders) {

@@ -226,6 +226,14 @@ describe("circles of waits", () => {
   });
 });
 
+it("a release of a lock that cannot be read ends as one whose backend is not reached", async () => {
+  const act: LockCollector["act"] = async () => ({
+    ...{ outcome: "unread", effects: ["no connection"], before: null, after: null },
+  });
+  const lock = { key: "a", kind: "mutex", version: "1", holders: [] } as unknown as ObservedLockDetail;
+  await expect(forced({ act }, lock, true)).rejects.toThrow("no connection");
+});
+
 it("a release of several permits that is refused in the middle says how many were given back", async () => {
   const outcomes = ["done", "conflict"] as const;
   let asked = 0;

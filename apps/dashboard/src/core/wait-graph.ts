@@ -151,8 +151,10 @@ export class WaitGraph {
         }
         if (read === undefined) {
           blind.push({ cluster: cluster.name, message: `${cluster.name} ${lock.key}: could not be read` });
-          // The row still looks as it did at the last reading, so nothing shows that a wait has ended.
-          if (known?.look === look) locks.push({ cluster: cluster.name, lock: known.lock });
+          // A certain cycle stands as long as nothing shows its end. Other readings that are old would make cycles of waits
+          // that were never at the same time.
+          if (known?.look === look && circled.has(id))
+            locks.push({ cluster: cluster.name, lock: known.lock });
         }
         if (!read) continue;
         this.#read.set(id, { look, readMs: nowMs, lock: read });

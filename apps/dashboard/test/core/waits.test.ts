@@ -242,6 +242,24 @@ describe("waits and deadlocks", () => {
     expect(scene.findings()[0]?.evidence).toContain("pay (h pid 1) waits for ");
   });
 
+  it("is not made of the last reading of a lock that cannot be read and a newer one of another", async () => {
+    using scene = new Scene();
+    const identity = (pid: number) => ({ identity: { label: "pay", host: "h", pid } });
+    scene.contend(scene.zoo, "/1", { ...a, ...identity(1) }, { ...b, ...identity(2) });
+    await scene.look();
+    scene.zoo.failure = new Error("down");
+    // The reading is used for 30 s without another look, because the row looks the same.
+    scene.nowMs += 31_000;
+    scene.contend(
+      scene.red,
+      "r",
+      { actor: "u:9", session: "u", ...identity(2) },
+      { actor: "v:4", session: "v", ...identity(1) },
+    );
+    await scene.look();
+    expect((await scene.observatory.waits()).cycles).toEqual([]);
+  });
+
   it("across clusters there is none without an identity", async () => {
     using scene = new Scene();
     scene.contend(scene.zoo, "/1", a, b);
