@@ -10,7 +10,8 @@ import { share } from "../support/share.js";
 
 const locks = share("locks in a history that is asked", 10_000, 100_000);
 const changesFor = share("ms of 1,000 changes a second", 3_000, 20_000);
-const boundMs = 300;
+/** About ten times what a ranking takes beside the other tests on a slow machine, 36 to 90 ms. */
+const boundMs = 1_000;
 /**
  * The most of a core that the thread, and the dashboard's work for it, may take. It is ten times what they take on a quiet
  * machine. This process also makes the changes; `bench dashboard` measures what the history alone takes.
@@ -78,7 +79,7 @@ async function tookMs(ask: () => Promise<unknown>): Promise<number> {
 }
 
 describe("a history of many locks", () => {
-  it("ranks them by each figure, and tells the story of one, within 300 ms", async () => {
+  it("ranks them by each figure, and tells the story of one, within a second", async () => {
     const took: Record<string, number> = {};
     for (const sort of ["held", "hold-p99", "wait-p99", "contended"] as const)
       for (const kind of ["lock", "group", "owner"] as const)
