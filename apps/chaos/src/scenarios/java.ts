@@ -102,7 +102,7 @@ export const javaScenarios: readonly Scenario[] = [
         "heal-liveness",
         "leaks",
       ],
-      figures: { "lost-notice.lost": { most: 0 } },
+      figures: { "lost-notice.judged": { most: 0 } },
     },
     check: { handoverLimitMs: leaseMs + 2_500 },
     faults: ["client killed", "scripts forgotten"],

@@ -35,7 +35,7 @@ const workers = (recipe: string, more: Partial<WorkerGroup> = {}): WorkerGroup =
   ...more,
 });
 
-const never = { "lost-notice.lost": { most: 0 } } as const;
+const never = { "lost-notice.judged": { most: 0 } } as const;
 
 /** Faults of the machine: clocks, disks, limits. */
 export const machineScenarios: readonly Scenario[] = [

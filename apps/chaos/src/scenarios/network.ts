@@ -134,7 +134,7 @@ export const networkScenarios: readonly Scenario[] = [
     groups: longHolders,
     runMs: 8_000,
     plan: () => [{ ...holderCut, forMs: 5_000 }],
-    expect: { pass: [...safe, "fence-effect"], figures: { "lost-notice.lost": { most: 0 } } },
+    expect: { pass: [...safe, "fence-effect"], figures: { "lost-notice.judged": { most: 0 } } },
     check: { minGrants: 4 },
     faults: ["follower cut off, holder on it"],
     mode: "ours",

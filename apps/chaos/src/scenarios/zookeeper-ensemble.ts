@@ -28,7 +28,8 @@ export const ensembleScenarios: readonly Scenario[] = [
       })),
     expect: {
       pass: [...safe, "rw", "permits"],
-      figures: { "lost-notice.lost": { most: 0 }, "stats.longestGapMs": { most: 6_000 } },
+      // A release that waits for longer than the lease, because an election took that long, ends as lost. Holders do not.
+      figures: { "lost-notice.judged": { most: 0 }, "stats.longestGapMs": { most: 6_000 } },
     },
     faults: ["leader killed"],
     mode: "ours",
@@ -42,7 +43,7 @@ export const ensembleScenarios: readonly Scenario[] = [
     groups: sharers,
     runMs: 8_000,
     plan: () => [{ fault: "zk.pause", target: "leader", atMs: 1_000, forMs: 5_000 }],
-    expect: { pass: [...safe, "rw", "permits"], figures: { "lost-notice.lost": { most: 0 } } },
+    expect: { pass: [...safe, "rw", "permits"], figures: { "lost-notice.judged": { most: 0 } } },
     faults: ["leader paused"],
     mode: "ours",
   },
