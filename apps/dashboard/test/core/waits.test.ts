@@ -60,6 +60,18 @@ const threadOf = (client: string, thread: number) => ({
   library: "redisson" as const,
 });
 
+const identity = (pid: number) => ({ identity: { label: "pay", host: "h", pid } });
+/** Two processes, each with a session at either cluster: the second one waits for the first at ZooKeeper. */
+const firstForSecond = [
+  { ...a, ...identity(1) },
+  { ...b, ...identity(2) },
+] as const;
+/** The first process waits for the second one at Redis. */
+const secondForFirst = [
+  { actor: "u:9", session: "u", ...identity(2) },
+  { actor: "v:4", session: "v", ...identity(1) },
+] as const;
+
 describe("waits and deadlocks", () => {
   it("two sessions that wait for each other are a possible deadlock after two looks, not after one", async () => {
     using scene = new Scene();
@@ -225,14 +237,8 @@ describe("waits and deadlocks", () => {
 
   it("across clusters it is possible, by what the processes say of themselves", async () => {
     using scene = new Scene();
-    const identity = (pid: number) => ({ identity: { label: "pay", host: "h", pid } });
-    scene.contend(scene.zoo, "/1", { ...a, ...identity(1) }, { ...b, ...identity(2) });
-    scene.contend(
-      scene.red,
-      "r",
-      { actor: "u:9", session: "u", ...identity(2) },
-      { actor: "v:4", session: "v", ...identity(1) },
-    );
+    scene.contend(scene.zoo, "/1", ...firstForSecond);
+    scene.contend(scene.red, "r", ...secondForFirst);
     await scene.look();
     const { cycles, actors } = await scene.observatory.waits();
     expect(cycles).toMatchObject([{ certainty: "possible" }]);
@@ -244,18 +250,12 @@ describe("waits and deadlocks", () => {
 
   it("is not made of the last reading of a lock that cannot be read and a newer one of another", async () => {
     using scene = new Scene();
-    const identity = (pid: number) => ({ identity: { label: "pay", host: "h", pid } });
-    scene.contend(scene.zoo, "/1", { ...a, ...identity(1) }, { ...b, ...identity(2) });
+    scene.contend(scene.zoo, "/1", ...firstForSecond);
     await scene.look();
     scene.zoo.failure = new Error("down");
     // The reading is used for 30 s without another look, because the row looks the same.
     scene.nowMs += 31_000;
-    scene.contend(
-      scene.red,
-      "r",
-      { actor: "u:9", session: "u", ...identity(2) },
-      { actor: "v:4", session: "v", ...identity(1) },
-    );
+    scene.contend(scene.red, "r", ...secondForFirst);
     await scene.look();
     expect((await scene.observatory.waits()).cycles).toEqual([]);
   });

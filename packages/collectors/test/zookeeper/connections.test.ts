@@ -37,6 +37,18 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+/** A server with one connection, which lists it by words. The port of its AdminServer accepts requests and is silent. */
+async function behindFirewall(): Promise<Settings> {
+  const cons = " /10.1.2.3:5000[1](queued=0,sid=0x10,est=1700000000000,to=9000,lresp=12)\n";
+  const { connect } = await settingsFor(cons, null);
+  const open: Socket[] = [];
+  const adminPort = await listening(createServer((socket) => void open.push(socket.on("error", () => {}))));
+  onTestFinished(() => {
+    for (const socket of open) socket.destroy();
+  });
+  return { ...resolveSettings({ connect: "127.0.0.1", roots: [], adminPort }), connect };
+}
+
 it("a server without a quorum reports nothing, neither by words nor by its AdminServer, which is open all the same", async () => {
   const settings = await settingsFor(notServing, `{"command":"connections","error":"${notServing}"}`);
   const { connections, silent, openAdmins } = await readConnections(settings);
@@ -51,14 +63,7 @@ it("a server without a quorum reports nothing, neither by words nor by its Admin
 });
 
 it("an AdminServer's port that is silent, as behind a firewall, is waited for once in a minute", async () => {
-  const cons = " /10.1.2.3:5000[1](queued=0,sid=0x10,est=1700000000000,to=9000,lresp=12)\n";
-  const { connect } = await settingsFor(cons, null);
-  const open: Socket[] = [];
-  const adminPort = await listening(createServer((socket) => void open.push(socket.on("error", () => {}))));
-  onTestFinished(() => {
-    for (const socket of open) socket.destroy();
-  });
-  const settings = { ...resolveSettings({ connect: "127.0.0.1", roots: [], adminPort }), connect };
+  const settings = await behindFirewall();
   expect((await readConnections(settings)).connections).toHaveLength(1);
   const begunMs = performance.now();
   expect((await readConnections(settings)).connections).toHaveLength(1);
@@ -67,14 +72,7 @@ it("an AdminServer's port that is silent, as behind a firewall, is waited for on
 });
 
 it("the sessions are read within the time that their page allows, also where the AdminServer's port is silent", async () => {
-  const cons = " /10.1.2.3:5000[1](queued=0,sid=0x10,est=1700000000000,to=9000,lresp=12)\n";
-  const { connect } = await settingsFor(cons, null);
-  const open: Socket[] = [];
-  const adminPort = await listening(createServer((socket) => void open.push(socket.on("error", () => {}))));
-  onTestFinished(() => {
-    for (const socket of open) socket.destroy();
-  });
-  const settings = { ...resolveSettings({ connect: "127.0.0.1", roots: [], adminPort }), connect };
+  const settings = await behindFirewall();
   const request = async () => ({ data: Buffer.from("server.1=here") });
   const session = { state: "connected", request } as unknown as ZooKeeperSession;
   const book = { size: 0, locks: () => [] } as unknown as LockBook;

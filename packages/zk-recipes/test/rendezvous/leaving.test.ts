@@ -52,7 +52,7 @@ test("the delete of a ready node whose answer was lost is not sent again, where 
 test.each(["before", "while"])(
   "a member whose session ends %s it leaves a double barrier is lost with it, also before its turn to be told has come",
   async (when) => {
-    // Where very many wait for the end of a session, some are told in a later turn. Here none is told.
+    // A session with very many listeners of its end calls some of them in a later turn. Here it calls none.
     vi.spyOn(SessionContext.prototype, "whenOver").mockReturnValue(() => {});
     onTestFinished(() => void vi.restoreAllMocks());
     const [barrier] = await barriers(1, 1);
