@@ -48,7 +48,7 @@ export class Book {
 
   /** Takes over a reading. `null`: nothing at the key is known as a lock. */
   apply(reading: Reading): LockRecord | null {
-    const { key, atMs, readMs, leftMs, token, denied, beside } = reading;
+    const { key, atMs, readMs, token, denied, beside } = reading;
     const known = this.records.get(key);
     // A slim reading cannot distinguish permits from any other text, so the record stays as it is until the key is read in
     // full.
@@ -65,9 +65,7 @@ export class Book {
     const before = known === undefined ? null : lookOf(known);
     const raised = followHolders(record, reading, known !== undefined, this.#parts);
     if (beside !== null) followQueue(record, beside, atMs);
-    record.atMs = atMs;
-    record.orderMs = readMs;
-    record.leftMs = leftMs;
+    record.date(reading);
     record.token = token;
     record.denied = denied;
     this.#judge(record, nothing);

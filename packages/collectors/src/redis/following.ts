@@ -26,7 +26,7 @@ export function followHolders(
   known: boolean,
   { emit, identityOf, contactSinceMs, watchedSinceMs, earlierSight }: FollowingParts,
 ): boolean {
-  const { shape, atMs, leftMs, token } = reading;
+  const { shape, atMs, readMs, leftMs, token } = reading;
   const before = record.followed;
   const fields: readonly HashField[] = shape.is === "lock" ? shape.fields : [];
   const partly = shape.is === "lock" && shape.partly === true;
@@ -38,7 +38,7 @@ export function followHolders(
       emit({ type: "unwatched", key: record.key, entry: gone.field });
       continue;
     }
-    const expired = ranOut(record, gone, atMs);
+    const expired = ranOut(record, gone, readMs);
     // A server that was restarted or took over from another may have lost the key, whatever the holder did.
     const watched = record.atMs >= contactSinceMs(record.key);
     emit({
@@ -49,7 +49,7 @@ export function followHolders(
       token: record.token,
       heldMs: heldForMs(gone.since, atMs),
       ranOut: expired,
-      end: expired ? "expired" : watched && hadTimeLeft(record, atMs) ? "released" : "unknown",
+      end: expired ? "expired" : watched && hadTimeLeft(record, readMs) ? "released" : "unknown",
       owner: ownerOf(gone.field, record.token, identityOf),
     });
   }
@@ -83,7 +83,7 @@ export function followHolders(
         ...(waitedMs === null ? {} : { waitedMs }),
       });
     } else emit({ type: "found", ...told, since });
-    return { field, count, since, lease: new LeaseHistory(leftMs, reading.readMs) };
+    return { field, count, since, lease: new LeaseHistory(leftMs, readMs) };
   });
   record.shape = shape.is === "lock" ? { ...shape, fields: followed } : shape;
   return raised;
@@ -127,14 +127,14 @@ const lastMomentMs: Millis = 1_000;
  * shortly before its end, or was known not to be renewed any more. The hash has only one end, so of several holders it is
  * not known.
  */
-function ranOut({ followed, atMs: readMs, leftMs }: LockRecord, gone: Followed, atMs: Millis): boolean {
-  if (followed.length !== 1 || leftMs < 0 || atMs < readMs + leftMs) return false;
+function ranOut({ followed, leftMs, endsFromMs }: LockRecord, gone: Followed, readMs: Millis): boolean {
+  if (followed.length !== 1 || leftMs < 0 || readMs < endsFromMs) return false;
   return leftMs <= lastMomentMs || gone.lease.state === "not-renewing";
 }
 
 /** Whether the lease of the only holder cannot have run out: since it was read, it can only have been made longer. */
-function hadTimeLeft({ followed, atMs: readMs, leftMs }: LockRecord, atMs: Millis): boolean {
-  return followed.length === 1 && (leftMs === -1 || atMs < readMs + leftMs);
+function hadTimeLeft({ followed, endsFromMs }: LockRecord, readMs: Millis): boolean {
+  return followed.length === 1 && readMs < endsFromMs;
 }
 
 export function followQueue(record: LockRecord, { waiters, ...beside }: Beside, atMs: Millis): void {

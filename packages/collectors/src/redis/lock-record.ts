@@ -3,7 +3,7 @@ import { unknownMoment } from "../kit/moment.js";
 import type { Finding } from "../observe/collector.js";
 import type { LockFigures, Moment } from "../observe/observed-lock.js";
 import type { LeaseHistory } from "./lease-history.js";
-import type { HashField, Shape } from "./reading.js";
+import type { HashField, Reading, Shape } from "./reading.js";
 
 /** A field of the hash that is followed from reading to reading. */
 export interface Followed extends HashField {
@@ -36,6 +36,11 @@ export class LockRecord implements LockFigures {
   /** See `Reading.readMs`. */
   orderMs: Millis = -Infinity;
   leftMs: Millis = -2;
+  /**
+   * The earliest moment, by the monotonic clock, at which the key may have run out. The server counted what was left before
+   * its answer arrived. `Infinity` for a key without an end.
+   */
+  endsFromMs: Millis = -Infinity;
   token: string | null = null;
   denied: string | null = null;
   kind: PrimitiveKind | null = null;
@@ -59,6 +64,14 @@ export class LockRecord implements LockFigures {
   constructor(key: string, highestToken: string | null) {
     this.key = key;
     this.highestToken = highestToken;
+  }
+
+  /** Takes over the times of a reading. */
+  date({ atMs, readMs, blurMs, leftMs }: Reading): void {
+    this.atMs = atMs;
+    this.orderMs = readMs;
+    this.leftMs = leftMs;
+    this.endsFromMs = leftMs === -1 ? Infinity : readMs - blurMs + leftMs;
   }
 
   get readMs(): Millis {

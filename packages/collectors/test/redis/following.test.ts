@@ -7,10 +7,14 @@ import type { Reading, Shape } from "../../src/redis/reading.js";
 
 const holder = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566:1";
 
-/** Readings of one lock, as [moment, time left of the lease]. The last one finds the lock gone. Returns the event of its end. */
+/**
+ * Readings of one lock, as [moment, time left of the lease]. The last one finds the lock gone. Returns the event of its end.
+ * `blurMs`: how long each answer was on its way.
+ */
 function releaseOf(
   readings: readonly (readonly [atMs: number, leftMs: number])[],
   contactSinceMs = 0,
+  blurMs = 0,
 ): Extract<CollectorEvent, { type: "granted" | "released" }> | undefined {
   const record = new LockRecord("k", null);
   const events: CollectorEvent[] = [];
@@ -23,7 +27,7 @@ function releaseOf(
       key: "k",
       atMs,
       readMs: atMs,
-      blurMs: 0,
+      blurMs,
       depth: "slim",
       shape,
       leftMs,
@@ -38,8 +42,7 @@ function releaseOf(
       watchedSinceMs: () => Number.POSITIVE_INFINITY,
       earlierSight: () => undefined,
     });
-    record.atMs = atMs;
-    record.leftMs = leftMs;
+    record.date(reading);
   }
   return events.find((event) => event.type === "released") as
     | Extract<CollectorEvent, { type: "granted" | "released" }>
@@ -135,6 +138,16 @@ test("the end of a hold is a release while its lease had time left, an expiry wh
       [40_000, -2],
     ])?.end,
   ).toBe("released");
+});
+
+test("a hold that may have run out while the answer about its last moment was on its way was not released for certain", () => {
+  const readings = [
+    [0, 1_500],
+    [1_000, 510],
+    [1_500, -2],
+  ] as const;
+  expect(releaseOf(readings, 0, 9)?.end).toBe("released");
+  expect(releaseOf(readings, 0, 10)).toMatchObject({ end: "expired", ranOut: true });
 });
 
 test("what is gone after an interruption of the connection may have been lost by the server: its end is unknown", () => {
