@@ -24,16 +24,19 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** The result of a short run in which a session is ended once. */
+/**
+ * The result of a short run in which a session is ended once. The holds are long, so that the next holder has read before
+ * the one whose session was ended writes. In the other order nothing is damaged.
+ */
 async function ended(options: Record<string, boolean>): Promise<Result> {
   const [group] = whole.groups;
   const [first] = whole.plan;
   if (group === undefined || first === undefined) throw new Error("the trial has neither workers nor faults");
   const trial = {
     ...whole,
-    groups: [{ ...group, options }],
+    groups: [{ ...group, holdMs: [600, 600] as const, options }],
     plan: [first],
-    runMs: 500,
+    runMs: 2_500,
     check: { ...whole.check, minGrants: 4 },
   };
   const about = { seed: 1, version: "test", signal: new AbortController().signal };
