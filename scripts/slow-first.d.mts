@@ -1,3 +1,5 @@
 import { BaseSequencer } from "vitest/node";
 
+export const slow: readonly string[];
+
 export class SlowFirst extends BaseSequencer {}

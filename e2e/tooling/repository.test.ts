@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { type Owner, ownedFiles, ownerFields, readOwner } from "../../scripts/owner.mjs";
+import { slow } from "../../scripts/slow-first.mjs";
 import { run } from "../support/process/run.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -133,6 +134,14 @@ it("a release raises all packages together, and leaves the private ones alone", 
   );
   expect(config.ignore).toEqual(manifests.map(({ name }) => name));
   expect(manifests.every((manifest) => manifest.private === true)).toBe(true);
+});
+
+it("each slow test file that starts before the others is still there under its name", async () => {
+  const folders = ["e2e", "apps", "packages"];
+  const found = await Promise.all(folders.map((folder) => readdir(join(root, folder), { recursive: true })));
+  const files = folders.flatMap((folder, i) => (found[i] ?? []).map((file) => `${folder}/${file}`));
+  const tests = files.filter((file) => file.endsWith(".test.ts") && !file.includes("node_modules"));
+  expect(slow.filter((part) => !tests.some((file) => file.includes(part)))).toEqual([]);
 });
 
 it("editors and version managers take what the project takes", async () => {
