@@ -115,7 +115,7 @@ describe("many waiters on one lock", () => {
     }
     const queued = async () => (await operator.mutex(name).inspect({ maxPending: 1 })).pendingTotal === count;
     await eventually(queued, { withinMs: 60_000, what: "all in the queue" });
-    // Each waiter watches its own node and the two ahead of it by one request.
+    // Each waiter watches its own node and the one ahead of it by one request.
     await eventually(() => proxy.counts().byOp.setWatches === count, {
       withinMs: 60_000,
       what: "all watches",

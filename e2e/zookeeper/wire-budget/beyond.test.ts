@@ -93,6 +93,19 @@ describe("a mutex", () => {
     expect([...order].sort((a, b) => (a < b ? -1 : 1))).toEqual(order);
     expect(requests / (waiters + 1)).toBeLessThanOrEqual(2);
   });
+
+  it("costs one request for each of 50 waiters of one client that drain, whose turns that client knows", async () => {
+    const waiters = 50;
+    const first = await other.mutex(path).acquire();
+    const done = Array.from({ length: waiters }, () => locks.mutex(path).withLock(async () => {}));
+    await proxy.waitFor(() => proxy.counts().byOp.setWatches === waiters);
+    proxy.reset();
+    await first.release();
+    await Promise.all(done);
+    const { byOp } = proxy.counts();
+    expect(byOp).toMatchObject({ delete: waiters });
+    expect(byOp.getChildren2).toBeUndefined();
+  });
 });
 
 it("joins and leaves a group in one round trip each", async () => {

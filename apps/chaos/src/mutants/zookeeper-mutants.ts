@@ -27,7 +27,7 @@ export const zooKeeperMutants: readonly Mutant[] = [
     guard: "who hears that the node ahead is gone lists again, unless it stood second among contenders only",
     package: "zk-recipes",
     file: "recipes/queue/queue-place",
-    find: "this.#seen?.nextIfGone === true &&",
+    find: "(itsTurnCame ? this.#seen?.orderIsFinal : this.#seen?.nextIfGone) === true &&",
     replace: "true || this.#seen &&",
     scenarios: ["zk-mutex-limited"],
     convicts: ["mutex", "belief"],

@@ -89,6 +89,8 @@ export interface QueueView extends Ahead {
   readonly present: boolean;
   /** The end of the predecessor alone makes it our turn. */
   readonly nextIfGone: boolean;
+  /** No node can come to stand between the predecessor and `own`, nor ahead of the predecessor. */
+  readonly orderIsFinal: boolean;
   /** The first contender, which is a holder. */
   readonly head: string | null;
 }
@@ -123,9 +125,11 @@ export function viewQueue(
     }
   }
   const head = order[0] ?? null;
-  if (position < 0) return { present: false, predecessor: null, twoAhead: null, nextIfGone: false, head };
-  const nextIfGone = rule.appendsOnly && position === 1 && foreign.length === 0;
-  return { present: true, nextIfGone, head, ...rule.ahead(order, position) };
+  const orderIsFinal = rule.appendsOnly && foreign.length === 0;
+  const nextIfGone = orderIsFinal && position === 1;
+  if (position < 0)
+    return { present: false, predecessor: null, twoAhead: null, nextIfGone, orderIsFinal, head };
+  return { present: true, nextIfGone, orderIsFinal, head, ...rule.ahead(order, position) };
 }
 
 /** What all contenders see alike in one listing. */

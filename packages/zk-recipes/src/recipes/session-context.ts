@@ -28,6 +28,11 @@ export class SessionContext {
    */
   readonly nodes: Map<string, bigint> = new Map();
   /**
+   * Those of `nodes` that waited until their turn came: the nodes that were ahead of them have gone. A lock that was free
+   * is not among them.
+   */
+  readonly turns: Set<string> = new Set();
+  /**
    * The creates of the session that may have made nodes which `nodes` does not have: their answers were lost, and no
    * search has found out yet.
    */
@@ -88,7 +93,9 @@ export class SessionContext {
    * a later node of that path stays.
    */
   unclaim(path: string, czxid?: bigint): void {
-    if (czxid === undefined || (this.nodes.get(path) ?? 0n) <= czxid) this.nodes.delete(path);
+    if (czxid !== undefined && (this.nodes.get(path) ?? 0n) > czxid) return;
+    this.nodes.delete(path);
+    this.turns.delete(path);
   }
 
   get over(): boolean {

@@ -111,6 +111,7 @@ describe("a listing", () => {
             predecessor: order[i - 1] ?? null,
             twoAhead: order[i - 2] ?? null,
             nextIfGone: i === 1,
+            orderIsFinal: true,
             head: order[0],
           });
         }

@@ -40,7 +40,8 @@ export interface PlaceListener<S extends PlaceSpec = PlaceSpec> {
  *
  * When an event says that the node ahead is gone, a waiter that stands second may be granted without a listing. That is
  * so only if nothing can have happened that no event has reported: see `#mayTrust`. In every other case it lists. To know
- * in time that it stands second, it also watches the node two ahead, and lists in the background when that one goes. All
+ * in time that it stands second, it also watches the node two ahead, and lists in the background when that one goes. It
+ * need not where the node ahead is of the same session, whose `turns` say that all nodes ahead of that one have gone. All
  * callbacks run in frame order.
  */
 export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourListener, Attended {
@@ -148,7 +149,8 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     const before = [this.#predecessor, this.#twoAhead];
     // The former node two ahead may be the predecessor now: its watch goes on, only its meaning changes.
     this.#predecessor = this.#neighbour(view.predecessor, before);
-    this.#twoAhead = this.#neighbour(view.twoAhead, before);
+    const ours = this.#predecessor !== null && this.#isOwnSession(this.#predecessor);
+    this.#twoAhead = this.#neighbour(ours ? null : view.twoAhead, before);
     for (const watch of before) {
       if (watch !== this.#predecessor && watch !== this.#twoAhead) watch?.stop();
     }
@@ -192,10 +194,11 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     if (gone !== this.#predecessor) return;
     this.#listener.notified();
     if (this.#isOwnSession(gone)) {
+      const itsTurnCame = this.#context.turns.has(gone.path);
       const waits = this.#context.deletions.whenSettled(gone.path, (outcome) => {
         if (this.#left || gone !== this.#predecessor) return;
         // The answer to our own delete proves what the event does not: the session was alive when the node went.
-        if (outcome === "deleted" && this.#mayTrust()) this.#grant();
+        if (outcome === "deleted" && this.#mayTrust(itsTurnCame)) this.#grant();
         else this.#list();
       });
       if (!waits) this.#list();
@@ -204,7 +207,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     // A node that was not read is another session's for sure only if this session knows all of its own nodes.
     const isOthers = gone.owner !== null || this.#context.unknownCreates.size === 0;
     // A node that was gone when the watch was requested has not shown whose it was.
-    if (heardBy === "event" && isOthers && this.#mayTrust()) this.#grant();
+    if (heardBy === "event" && isOthers && this.#mayTrust(false)) this.#grant();
     else this.#list();
   }
 
@@ -225,16 +228,17 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
 
   /**
    * Whether the end of the predecessor makes us first, so that no listing is needed. All of these must be true:
-   * - the last listing showed us second, among contenders only, in a queue that only grows at its end;
+   * - the last listing showed us among contenders only, in a queue that only grows at its end;
+   * - it showed us second, or the turn of the predecessor came in this session, so that all nodes ahead of it have gone;
    * - that listing did not come over an earlier connection;
    * - our own node has been watched and unchanged since, so that an event would have reported its end;
    * - the session's lease is ahead;
    * - no listing is under way that would show more.
    */
-  #mayTrust(): boolean {
+  #mayTrust(itsTurnCame: boolean): boolean {
     const { session } = this.#context;
     return (
-      this.#seen?.nextIfGone === true &&
+      (itsTurnCame ? this.#seen?.orderIsFinal : this.#seen?.nextIfGone) === true &&
       this.#seenOn === session.connection &&
       !this.#listing &&
       this.ownWatch?.trusted === true &&
@@ -244,6 +248,7 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
 
   #grant(): void {
     this.#end();
+    this.#context.turns.add(this.node.path);
     this.grantedOn = this.#context.session.connection;
     this.#predecessor?.stop();
     this.#twoAhead?.remove();

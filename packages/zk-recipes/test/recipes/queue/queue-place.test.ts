@@ -18,8 +18,14 @@ let place: QueuePlace;
 let heard: string[];
 let failure: HoldfastError | null;
 
-/** The waiter with number `own`, whose first listing shows `children`. */
-function queue(own: number, children: readonly string[], mayWait = true, watchesUnread = false): void {
+/** The waiter with number `own`, whose first listing shows `children`. `ours`: another node of its session. */
+function queue(
+  own: number,
+  children: readonly string[],
+  mayWait = true,
+  watchesUnread = false,
+  ours?: number,
+): void {
   heard = [];
   failure = null;
   session = new ScriptedSession();
@@ -27,6 +33,7 @@ function queue(own: number, children: readonly string[], mayWait = true, watches
   context = new SessionContext(session, clock, watchesUnread);
   const node = { path: `/l/${name(own)}`, name: name(own), czxid: BigInt(100 + own) };
   context.nodes.set(node.path, 0n);
+  if (ours !== undefined) context.nodes.set(`/l/${name(ours)}`, 0n);
   place = new QueuePlace(
     context,
     { lockName: "l", parent: "/l", rule: mutexRule, mayWait, keepAskMs: 50 },
@@ -295,6 +302,55 @@ describe("a waiter further back", () => {
     expect(session.watched(name(n))).toBe(true);
     expect(session.sent).toEqual([]);
   }
+});
+
+describe("a waiter behind a waiter of its own session", () => {
+  const ahead = `/l/${name(2)}`;
+  const queueBehind = (...others: string[]): void => {
+    queue(3, [name(1), name(2), name(3), ...others], true, false, 2);
+    answerOwnWatch(3);
+    answerWatch(2, session.id);
+  };
+  const deleteAhead = (): void => {
+    context.deletions.delete(ahead, () => heard.push("deleted"));
+    session.fire(name(2), "deleted");
+    session.answer(session.pending("delete"), undefined);
+  };
+
+  it("does not watch the node two ahead", () => {
+    queueBehind();
+    expect(session.watched(name(2))).toBe(true);
+    expect(session.watched(name(1))).toBe(false);
+    expect(session.sent).toEqual([]);
+  });
+
+  it("holds without a listing when that one has had its turn and is deleted", () => {
+    queueBehind();
+    context.turns.add(ahead);
+    deleteAhead();
+    expect(heard).toEqual(["notified", "deleted", "granted"]);
+    expect(session.sent).toEqual([]);
+    expect(context.turns).toEqual(new Set([`/l/${name(3)}`]));
+  });
+
+  it("lists when that one gave up before its turn, as the holder may still be there", () => {
+    queueBehind();
+    deleteAhead();
+    expect(heard).toEqual(["notified", "deleted"]);
+    list([name(1), name(3)]);
+    expect(heard).toEqual(["notified", "deleted"]);
+    answerWatch(1);
+    session.fire(name(1), "deleted");
+    expect(heard).toEqual(["notified", "deleted", "notified", "granted"]);
+  });
+
+  it("lists on a path with a foreign child, also when that one has had its turn", () => {
+    queueBehind("zzz");
+    context.turns.add(ahead);
+    deleteAhead();
+    expect(heard).toEqual(["notified", "deleted"]);
+    expect(session.has("getChildren2")).toBe(true);
+  });
 });
 
 describe("a waiter that may watch nodes without reading them", () => {
