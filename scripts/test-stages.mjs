@@ -9,14 +9,14 @@ import { choosesTests, judge, readReport, redsOf } from "./vitest-report.mjs";
  * @type {readonly { project: string, workers: number, fullWorkers?: number, limitMinutes: number }[]}
  */
 export const testStages = [
-  // Some of these files wait for timers; four at a time keep two cores busy.
-  { project: "unit", workers: 4, limitMinutes: 8 },
-  // Most of these tests wait for sessions and JVMs, so four files at a time fit on two cores.
-  { project: "servers", workers: 4, limitMinutes: 16 },
+  // Some of these files wait for timers; six at a time keep two cores busy. In a full run most of them calculate.
+  { project: "unit", workers: 6, fullWorkers: 4, limitMinutes: 8 },
+  // Most of these tests wait for sessions and JVMs, so six files at a time fit on two cores.
+  { project: "servers", workers: 6, fullWorkers: 4, limitMinutes: 16 },
   // These tests measure times, which many other tests beside them would distort. Two files at a time have a core each.
   { project: "alone", workers: 2, limitMinutes: 7 },
-  // In a full run most of these files keep a core busy, and their leases are a second or two.
-  { project: "redis", workers: 6, fullWorkers: 3, limitMinutes: 12 },
+  // Most of these files wait for leases to run out. In a full run they keep a core busy, and their leases are a second or two.
+  { project: "redis", workers: 10, fullWorkers: 3, limitMinutes: 12 },
   // Each file has a browser, which mostly waits for the page.
   { project: "dashboard", workers: 3, limitMinutes: 6 },
   // The smoke run waits for its faults, so the others fit beside it. In a full run one file has two runs at a time.

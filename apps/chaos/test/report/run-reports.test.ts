@@ -1,13 +1,6 @@
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -55,7 +48,7 @@ it("the verdict of a scenario is in the reports before its timeline is drawn", a
     .poll(async () => (await readResults(dir)).outcomes.map(({ outcome: each }) => each))
     .toEqual(["violation"]);
   expect(existsSync(join(folder, "timeline.html"))).toBe(false);
-  // The end of the history lets the timeline end.
-  writeFileSync(join(folder, "history.jsonl"), "");
+  // The end of the history lets the timeline end. Opening the pipe waits for its reader, which needs the event loop meanwhile.
+  await writeFile(join(folder, "history.jsonl"), "");
   await added;
 });
