@@ -129,7 +129,8 @@ it("a child that waits in vain for a sibling says how long it has waited, which 
     let finish = (): void => {};
     const sibling = lock.withLock(() => new Promise<void>((resolve) => (finish = resolve)));
     const waiting = lock.withLock({ waitMs: 5 }, () => null).catch((error: unknown) => error);
-    await new Promise((resolve) => setImmediate(resolve));
+    // The microtasks of both calls run, and no timer does: that of the wait would end it before the event loop is blocked.
+    await new Promise((resolve) => process.nextTick(resolve));
     const blockedUntilMs = performance.now() + 40;
     while (performance.now() < blockedUntilMs);
     const error = (await waiting) as AcquireTimeoutError;
