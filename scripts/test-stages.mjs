@@ -15,7 +15,7 @@ export const testStages = [
   { project: "servers", workers: 6, fullWorkers: 4, limitMinutes: 16 },
   // These tests measure times, which many other tests beside them would distort. Two files at a time have a core each.
   { project: "alone", workers: 2, limitMinutes: 7 },
-  // Most of these files wait for leases to run out. In a full run they keep a core busy, and their leases are a second or two.
+  // Most of these files wait for leases of a second or two to run out. In a full run they keep a core busy.
   { project: "redis", workers: 10, fullWorkers: 3, limitMinutes: 12 },
   // Each file has a browser, which mostly waits for the page.
   { project: "dashboard", workers: 3, limitMinutes: 6 },

@@ -55,7 +55,8 @@ it("a child that a body leaves running keeps its siblings out of the scope aroun
   let most = 0;
   const body = async (): Promise<void> => {
     most = Math.max(most, ++inside);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    // A sibling that is not kept out enters in the microtasks of this turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
     inside--;
   };
   let child: Promise<void> | undefined;
@@ -72,15 +73,18 @@ it("a child that a body leaves running keeps its siblings out of the scope aroun
 
 describe("a child that waits for its place in a scope which ends first enters the scope around it", () => {
   const locks = memoryLocks();
-  const slow = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+  let finish: () => void;
+  /** Lasts until `finish()`, which is called once the scope has ended. */
+  const lasting = (): Promise<void> => new Promise((resolve) => (finish = resolve));
 
   it("when the body of the scope has ended", async () => {
     const lock = locks.reentrantMutex("a");
     const entered = await lock.withLock(async () => {
       let children: Promise<unknown>[] = [];
       await lock.withLock(() => {
-        children = [lock.withLock(slow), lock.withLock(() => "entered")];
+        children = [lock.withLock(lasting), lock.withLock(() => "entered")];
       });
+      finish();
       return await Promise.all(children);
     });
     expect(entered[1]).toBe("entered");
@@ -90,9 +94,10 @@ describe("a child that waits for its place in a scope which ends first enters th
     const { read, write } = locks.reentrantReadWriteLock("b");
     const entered = await write.withLock(() =>
       read.withLock(async (handle) => {
-        const children = [read.withLock(slow), read.withLock(() => "read"), write.withLock(() => "write")];
+        const children = [read.withLock(lasting), read.withLock(() => "read"), write.withLock(() => "write")];
         await new Promise((resolve) => setImmediate(resolve));
         await handle.release();
+        finish();
         return await Promise.all(children);
       }),
     );
