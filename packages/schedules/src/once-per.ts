@@ -106,7 +106,7 @@ export async function runDue(
 
 /**
  * The result of `runs.next()`: how a run has ended, or when to look again. `unclaimed`: the lock was not granted in time,
- * and no replica has claimed what is due meanwhile.
+ * or was lost again, and no replica has claimed what is due meanwhile.
  */
 type Step = readonly [report: RunReport | null, againMs: Millis, unclaimed?: boolean];
 
@@ -181,6 +181,9 @@ class DueRuns {
     if (wanted.restMs > 0) return [null, wanted.restMs];
     // This replica begins no more runs: another replica runs it.
     if (stopped.aborted) return [null, 0];
+    // A session may have ended while the record was read. A claim would be written over the next session, and by default
+    // no replica would ever run what it claims.
+    if (lock.state === "lost") return [null, 0, true];
     const claimed = await this.#claim(seen, wanted);
     if (claimed === null) return [null, 0];
     return [await this.#run(lock, claimed), 0];

@@ -448,6 +448,41 @@ test("a job is not begun once its lock is lost: the answer to its claim came lat
   expect(reports).toMatchObject([{ outcome: "lost", attempt: 1, error: { name: "LockLostError" } }]);
 });
 
+test.each(["a schedule", "runDue()"])(
+  "%s that loses its lock before its claim claims nothing, and runs the job under the next lock",
+  async (how) => {
+    const locks = provider();
+    let losses = 0;
+    let held = false;
+    locks.events.on("acquire-settled", ({ outcome }) => {
+      held = outcome === "granted";
+    });
+    standBefore(locks, (shared) => ({
+      async read() {
+        const seen = await shared.read();
+        if (held && losses === 0) {
+          losses += 1;
+          memoryControls(locks).expire();
+          memoryControls(locks).reconnect();
+        }
+        return seen;
+      },
+    }));
+    const runs: Run[] = [];
+    const reports: RunReport[] = [];
+    const options = { every: everyMs, runtime, onRun: (report: RunReport) => reports.push(report) };
+    const job = (run: Run) => runs.push(run);
+    if (how === "a schedule") start(job, options, locks);
+    else await runDue(locks, "job", options, job);
+    await runtime.advance(everyMs);
+    if (how === "runDue()") void runDue(locks, "job", options, job);
+    await runtime.advance(everyMs / 2);
+    expect(losses).toBe(1);
+    expect(minutes(runs)).toEqual([1]);
+    expect(reports).toMatchObject([{ outcome: "done", attempt: 1 }]);
+  },
+);
+
 test.each([
   [
     "throws",
@@ -469,7 +504,7 @@ test.each([
   await runtime.advance(everyMs);
   const report = await runDue(provider(), "job", { every: everyMs, runtime, onRun }, () => {});
   expect(report).toMatchObject({ outcome: "done" });
-  await vi.waitFor(() => expect(told).toHaveLength(1));
+  await expect.poll(() => told).toHaveLength(1);
   expect(told[0]).toMatch(/^onRun of the schedule "job" threw: .*the report was not sent/);
 });
 
