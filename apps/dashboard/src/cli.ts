@@ -21,7 +21,6 @@ async function configOf(command: Extract<Command, { do: "serve" | "check" }>): P
 
 async function serve({ config, directory }: LoadedConfig): Promise<void> {
   const dashboard = await startDashboard(config, { directory, log: true });
-  console.error(`holdfast-dashboard: ${dashboard.url}`);
   let closing = false;
   const close = (): void => {
     // A second signal ends the program at once.
@@ -33,6 +32,8 @@ async function serve({ config, directory }: LoadedConfig): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, close);
   // At a terminal, SIGHUP means that the terminal is gone, and it ends the process as usual.
   if (process.stdin.isTTY !== true) process.on("SIGHUP", () => void dashboard.reread());
+  // A supervisor that has read this line may send a signal at once.
+  console.error(`holdfast-dashboard: ${dashboard.url}`);
 }
 
 async function main(): Promise<void> {
