@@ -151,6 +151,8 @@ export class Crew {
     }
     worker.stillSince = this.#options.recorder.clock.now();
     await passing(20);
+    // A timer that is late comes before what is read in the same turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
   }
 
   resume(worker: Worker): void {
