@@ -1,6 +1,6 @@
 import { AcquireTimeoutError, ProviderClosedError } from "@holdfast/core";
 import { expect } from "vitest";
-import { type Case, follow, rejection } from "./harness.js";
+import { type Case, follow, rejection, vainMs } from "./harness.js";
 
 export const barrierCases: readonly Case[] = [
   [
@@ -48,7 +48,7 @@ export const barrierCases: readonly Case[] = [
       const [first, second] = [await h.provider(), await h.provider()];
       await first.barrier(name).shut();
       await first.close();
-      const waiting = rejection(second.barrier(name).wait({ waitMs: 200 }));
+      const waiting = rejection(second.barrier(name).wait({ waitMs: vainMs }));
       expect(await waiting).toBeInstanceOf(AcquireTimeoutError);
       await second.barrier(name).open();
       await second.barrier(name).wait({ waitMs: 0 });
@@ -59,9 +59,9 @@ export const barrierCases: readonly Case[] = [
     async (h) => {
       const barrier = (await h.provider()).barrier(h.name());
       await barrier.shut();
-      const late = await rejection(barrier.wait({ waitMs: 150 }));
+      const late = await rejection(barrier.wait({ waitMs: vainMs }));
       expect(late).toBeInstanceOf(AcquireTimeoutError);
-      expect((late as AcquireTimeoutError).waitedMs).toBeGreaterThanOrEqual(149);
+      expect((late as AcquireTimeoutError).waitedMs).toBeGreaterThanOrEqual(vainMs - 1);
       expect(await rejection(barrier.wait({ waitMs: 0 }))).toBeInstanceOf(AcquireTimeoutError);
     },
   ],

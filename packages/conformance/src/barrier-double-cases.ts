@@ -6,7 +6,7 @@ import {
   ProviderClosedError,
 } from "@holdfast/core";
 import { expect } from "vitest";
-import { type Case, follow, type Harness, rejection } from "./harness.js";
+import { type Case, follow, type Harness, rejection, vainMs } from "./harness.js";
 
 const waitMs = 30_000;
 
@@ -75,7 +75,7 @@ export const doubleBarrierCases: readonly Case[] = [
     async (h) => {
       const name = h.name();
       const [first, second] = [await h.provider(), await h.provider()];
-      const late = await rejection(first.doubleBarrier(name, 2).enter({ waitMs: 150 }));
+      const late = await rejection(first.doubleBarrier(name, 2).enter({ waitMs: vainMs }));
       expect(late).toBeInstanceOf(AcquireTimeoutError);
       const controller = new AbortController();
       const aborted = rejection(first.doubleBarrier(name, 2).enter({ signal: controller.signal }));
@@ -102,7 +102,7 @@ export const doubleBarrierCases: readonly Case[] = [
         providers.map((each) => each.doubleBarrier(name, 2).enter({ waitMs })),
       );
       const [first, second] = inside;
-      expect(await rejection(first?.leave({ waitMs: 100 }) as Promise<void>)).toBeInstanceOf(
+      expect(await rejection(first?.leave({ waitMs: vainMs }) as Promise<void>)).toBeInstanceOf(
         AcquireTimeoutError,
       );
       const again = follow(first?.leave({ waitMs }) as Promise<void>);

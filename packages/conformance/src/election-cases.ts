@@ -7,7 +7,7 @@ import {
 } from "@holdfast/core";
 import { expect } from "vitest";
 import { depose, untilLabels, untilLeader, untilStanding } from "./election-support.js";
-import { type Case, follow, rejection } from "./harness.js";
+import { type Case, follow, rejection, vainMs } from "./harness.js";
 
 /** Cases of candidates that stand once: their terms, their deposition, and what other clients see. */
 export const electionCases: readonly Case[] = [
@@ -108,7 +108,7 @@ export const electionCases: readonly Case[] = [
       const election = (await h.provider()).leaderElection(name);
       const term = await election.campaign({ label: "leader" });
       const other = (await h.provider()).leaderElection(name);
-      expect(await rejection(other.campaign({ waitMs: 500 }))).toBeInstanceOf(AcquireTimeoutError);
+      expect(await rejection(other.campaign({ waitMs: vainMs }))).toBeInstanceOf(AcquireTimeoutError);
       expect(await rejection(other.campaign({ waitMs: 0 }))).toBeInstanceOf(AcquireTimeoutError);
       const controller = new AbortController();
       const aborted = rejection(other.campaign({ signal: controller.signal }));

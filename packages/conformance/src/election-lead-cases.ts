@@ -10,7 +10,7 @@ import {
 } from "@holdfast/core";
 import { expect } from "vitest";
 import { depose, untilLabels, untilLeader, untilStanding } from "./election-support.js";
-import { type Case, follow, rejection } from "./harness.js";
+import { type Case, follow, rejection, vainMs } from "./harness.js";
 
 /** Settles with the signal, like a body that passes its signal on. */
 function untilTold(signal: AbortSignal): Promise<never> {
@@ -334,7 +334,7 @@ export const electionLeadCases: readonly Case[] = [
       const term = await election.campaign();
       const { signal } = new AbortController();
       const other = (await h.provider()).leaderElection(name);
-      expect(await rejection(other.lead({ signal, waitMs: 500 }, () => {}))).toBeInstanceOf(
+      expect(await rejection(other.lead({ signal, waitMs: vainMs }, () => {}))).toBeInstanceOf(
         AcquireTimeoutError,
       );
       const wrong: [unknown, unknown, RegExp][] = [

@@ -1,6 +1,6 @@
 import { AcquireTimeoutError, type LockHandle } from "@holdfast/core";
 import { expect } from "vitest";
-import { type Case, follow, rejection } from "./harness.js";
+import { type Case, follow, rejection, vainMs } from "./harness.js";
 import { heldModes, Room, releaseAll, type SidesMaker } from "./read-write-support.js";
 
 /** Cases of which sides may hold together, and which come first. */
@@ -184,7 +184,7 @@ export function sharingCases(of: SidesMaker): readonly Case[] {
         const lock = of(provider, h.name());
         const reader = await lock.read.acquire();
         expect(await lock.write.tryAcquire()).toBeNull();
-        expect(await rejection(lock.write.acquire({ waitMs: 500 }))).toBeInstanceOf(AcquireTimeoutError);
+        expect(await rejection(lock.write.acquire({ waitMs: vainMs }))).toBeInstanceOf(AcquireTimeoutError);
         expect((await lock.inspect()).pending).toEqual([]);
         await reader.confirm();
         const second = await lock.read.tryAcquire();

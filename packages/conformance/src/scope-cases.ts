@@ -1,6 +1,6 @@
 import { AcquireTimeoutError, InvalidArgumentError } from "@holdfast/core";
 import { expect } from "vitest";
-import { type Case, rejection } from "./harness.js";
+import { type Case, rejection, vainMs } from "./harness.js";
 
 /** Cases of `withLock`. */
 export const scopeCases: readonly Case[] = [
@@ -44,7 +44,7 @@ export const scopeCases: readonly Case[] = [
       const body = () => {
         ran = true;
       };
-      expect(await rejection(lock.withLock({ waitMs: 500 }, body))).toBeInstanceOf(AcquireTimeoutError);
+      expect(await rejection(lock.withLock({ waitMs: vainMs }, body))).toBeInstanceOf(AcquireTimeoutError);
       expect(await rejection(lock.withLock({ signal: AbortSignal.abort("no") }, body))).toBe("no");
       expect(await rejection(lock.withLock("nothing" as never))).toBeInstanceOf(InvalidArgumentError);
       expect(ran).toBe(false);
@@ -70,7 +70,7 @@ export const scopeCases: readonly Case[] = [
         ran = true;
       };
       expect(await lock.tryWithLock(body)).toBeNull();
-      expect(await lock.tryWithLock({ waitMs: 100 }, body)).toBeNull();
+      expect(await lock.tryWithLock({ waitMs: vainMs }, body)).toBeNull();
       expect(await rejection(lock.tryWithLock({ signal: AbortSignal.abort("no") }, body))).toBe("no");
       expect(await rejection(lock.tryWithLock("nothing" as never))).toBeInstanceOf(InvalidArgumentError);
       expect(ran).toBe(false);

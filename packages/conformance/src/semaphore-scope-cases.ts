@@ -5,7 +5,7 @@ import {
   ProviderClosedError,
 } from "@holdfast/core";
 import { expect } from "vitest";
-import { type Case, rejection } from "./harness.js";
+import { type Case, rejection, vainMs } from "./harness.js";
 import { losePermits, stillHeld, untilAvailable } from "./semaphore-support.js";
 
 /** Cases of bodies, losses, `inspect`, and closing. */
@@ -41,7 +41,7 @@ export const semaphoreScopeCases: readonly Case[] = [
       const body = () => {
         ran = true;
       };
-      const late = rejection(semaphore.withPermit({ waitMs: 500 }, body));
+      const late = rejection(semaphore.withPermit({ waitMs: vainMs }, body));
       expect(await late).toBeInstanceOf(AcquireTimeoutError);
       expect(await rejection(semaphore.withPermit({ signal: AbortSignal.abort("no") }, body))).toBe("no");
       expect(await rejection(semaphore.withPermit({}, "no body" as never))).toBeInstanceOf(
@@ -62,7 +62,7 @@ export const semaphoreScopeCases: readonly Case[] = [
       const taken = await semaphore.withPermit(() =>
         semaphore.tryWithPermit(async () => {
           expect(await semaphore.tryWithPermit(body)).toBeNull();
-          expect(await semaphore.tryWithPermit({ waitMs: 100 }, body)).toBeNull();
+          expect(await semaphore.tryWithPermit({ waitMs: vainMs }, body)).toBeNull();
           return "both";
         }),
       );
