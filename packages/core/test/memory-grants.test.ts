@@ -11,7 +11,7 @@ import {
 import type { AttemptListener, Grant, GrantRequest, GrantState } from "@holdfast/core/driver";
 import { EventHub } from "@holdfast/core/internal";
 import { memoryControls } from "@holdfast/core/testing";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { MemoryDriver } from "../src/memory/memory-driver.js";
 import { MemoryLink } from "../src/memory/memory-link.js";
 
@@ -235,7 +235,7 @@ describe("the driver in memory", () => {
     expect(space.queue("a")).toHaveLength(2);
     link.expire();
     // The end of a session is spread over several turns of the event loop.
-    await vi.waitFor(() => expect(space.names()).toEqual([]));
+    await expect.poll(() => space.names()).toEqual([]);
   });
 
   it("refuses a read beside a write when its session ended while contact was away", async () => {

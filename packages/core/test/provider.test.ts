@@ -168,8 +168,8 @@ describe("a provider", () => {
       Array.from({ length: 10_000 }, (_, i) => locks.mutex(`lock-${i}`).acquire()),
     );
     expect(locks.holds()).toHaveLength(10_000);
-    const warnings: Error[] = [];
-    const onWarning = (warning: Error) => warnings.push(warning);
+    const warnings: string[] = [];
+    const onWarning = (warning: Error) => warnings.push(warning.name);
     process.on("warning", onWarning);
     const controller = new AbortController();
     const { signal } = controller;
@@ -182,7 +182,8 @@ describe("a provider", () => {
     expect(memoryControls(locks).entries("lock-0")).toBe(1);
     await new Promise((resolve) => setImmediate(resolve));
     process.off("warning", onWarning);
-    expect(warnings).toEqual([]);
+    // Other files ran in this process before, and what they left may emit warnings of its own.
+    expect(warnings).not.toContain("MaxListenersExceededWarning");
     await Promise.all(holds.slice(0, 5_000).map((handle) => handle.release()));
     expect(await locks.close()).toEqual({ released: 5_000, unconfirmed: [] });
   });
@@ -245,7 +246,7 @@ describe("events", () => {
       throw new Error("a bad async listener");
     });
     await (await locks.mutex("a").acquire()).release();
-    await vi.waitFor(() => expect(String(warn.mock.calls[0]?.[0])).toContain("a bad async listener"));
+    await expect.poll(() => String(warn.mock.calls[0]?.[0])).toContain("a bad async listener");
   });
 
   it("are published on diagnostics channels", async () => {

@@ -13,7 +13,7 @@ it("all children that wait for their turn go on when the body gives its hold bac
   const lock = locks.reentrantMutex("a");
   const ran: number[] = [];
   await lock.withLock(async (handle) => {
-    const children = [1, 2, 3].map((child) => lock.withLock({ waitMs: 1_000 }, () => ran.push(child)));
+    const children = [1, 2, 3].map((child) => lock.withLock({ waitMs: 10_000 }, () => ran.push(child)));
     await handle.release();
     await Promise.all(children);
   });
@@ -36,7 +36,7 @@ it("all children that wait go on when the body gives its hold back as one of the
             finish = resolve;
           }),
       );
-      const others = [2, 3].map((child) => lock.withLock({ waitMs: 1_000 }, () => ran.push(child)));
+      const others = [2, 3].map((child) => lock.withLock({ waitMs: 10_000 }, () => ran.push(child)));
       await new Promise((resolve) => setImmediate(resolve));
       finish();
       for (let step = 0; step < steps; step++) await Promise.resolve();

@@ -188,7 +188,10 @@ describe("a guarded table of PostgreSQL", () => {
     const later = announceStatement(holder("orders/42", 9n));
     let seen = false;
     const announcing = pool.query(later.text, later.values).then(() => (seen = true));
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    const waiting = "select count(*)::int waiting from pg_stat_activity where wait_event_type = 'Lock'";
+    await eventually(async () => seen || (await pool.query(waiting)).rows[0].waiting === 1, {
+      what: "the announcement to wait",
+    });
     expect(seen).toBe(false);
     await earlier.query("commit");
     earlier.release();

@@ -49,11 +49,16 @@ const worlds: { readonly [backend: string]: () => Promise<World> } = {
 describe.each(Object.keys(worlds))(
   "twenty replicas on %s, whose clocks are apart by up to 500 ms",
   (backend) => {
-    it("begin each due time once and miss none, while connections break, sessions end and replicas are restarted", async () => {
+    it("begin each due time once, and miss none but what is reported as lost, while connections break, sessions end and replicas are restarted", async () => {
       const seed = Number(process.env.HOLDFAST_SEED ?? 20_261_127);
       const random = seededRandom(seed);
       await using world = await (worlds[backend] as () => Promise<World>)();
       const begun: number[] = [];
+      /**
+       * The due times of runs that were reported as lost. A session may end between a claim and its job, which is then not
+       * begun, and by default such a run is not made again.
+       */
+      const lost = new Set<number>();
       const open = (): { readonly locks: LockProvider; readonly schedule: Schedule } => {
         const locks = world.open();
         const aheadMs = Math.floor(random() * 501) - 250;
@@ -62,7 +67,9 @@ describe.each(Object.keys(worlds))(
           every: everyMs,
           catchUp: "all",
           runtime,
-          onRun: () => {},
+          onRun: ({ due, outcome }: RunReport) => {
+            if (outcome === "lost") lost.add(due.getTime());
+          },
           clocksWithinMs: 600,
         } as const;
         const schedule = oncePer(locks, "job", options, async ({ due }) => {
@@ -87,8 +94,8 @@ describe.each(Object.keys(worlds))(
         replicas[one] = open();
       }
       const expected = Array.from({ length: dueCount }, (_, i) => first + i * everyMs);
-      await eventually(() => expected.every((due) => begun.includes(due)), {
-        what: `each due time (seed ${seed})`,
+      await eventually(() => expected.every((due) => begun.includes(due) || lost.has(due)), {
+        what: `each due time to begin or to be reported as lost (seed ${seed})`,
         withinMs: 30_000,
       });
       await Promise.all(replicas.map(close));

@@ -40,7 +40,7 @@ test("servers at another address than 127.0.0.1 are found there, by clients and 
     places: ["127.0.0.2", "127.0.0.3", "127.0.0.4"].map((address) => ({ address })),
   });
   expect(ensemble.connectString).toMatch(/^127\.0\.0\.2:\d+,127\.0\.0\.3:\d+,127\.0\.0\.4:\d+$/);
-  expect((await ensemble.followers()).length).toBe(2);
+  await expect.poll(() => ensemble.followers()).toHaveLength(2);
 });
 
 test("a place for each server or none, and no proxies that placed servers could not reach", async () => {

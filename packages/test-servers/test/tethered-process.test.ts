@@ -90,7 +90,8 @@ test("the watchdog goes when the child ends by itself or is killed", async () =>
   const another = await watchdogOf(long);
   await long.kill();
   await isGone(another);
-  expect(childrenOf(process.pid)).toEqual(before);
+  // Children of earlier files may have gone meanwhile.
+  expect(childrenOf(process.pid).filter((pid) => !before.includes(pid))).toEqual([]);
 });
 
 test("a paused process stands still, goes on after resume, and can be killed while paused", async () => {

@@ -140,7 +140,8 @@ test("restart keeps the port, the data and the sessions", async () => {
 
 test("a killed server refuses, a paused one is silent, and both come back", async () => {
   await using own = await startZooKeeper();
-  const client = await connect(own);
+  // The server stands still for two seconds or more, and counts them to the session's silence.
+  const client = await connect(own, { timeoutMs: 10_000 });
   await own.pause();
   expect(own.running).toBe(true);
   expect(await own.mode()).toBeUndefined();

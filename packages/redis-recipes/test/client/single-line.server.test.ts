@@ -308,10 +308,9 @@ describe("outages", () => {
     await line.run(increment, [key], []);
     await server.pause();
     onTestFinished(() => server.resume());
-    const frozenMs = performance.now();
     await expect(line.run(increment, [key], [])).rejects.toBeInstanceOf(OutcomeUnknownError);
+    // Nothing else would end the connection, so a line that does not notice the silence never leaves the server.
     await eventually(() => states.at(-1) === "suspended", { what: "the silence to be noticed" });
-    expect(performance.now() - frozenMs).toBeLessThan(5_000);
     server.resume();
     await line.whenConnected();
     expect(notices).toEqual(["commands"]);

@@ -15,12 +15,16 @@ const firstSeed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000_000
 test("whatever chance does while locks are kept for their next owners: one holder, rising tokens, and no waiter waits for ever", async () => {
   console.log(`share ${count}/${all} schedules of kept locks, seeds from ${firstSeed} (HOLDFAST_SEED)`);
   const sum = noFigures();
-  for (let seed = firstSeed; seed < firstSeed + count; seed++) {
+  // Schedules that never meet a case prove nothing about it. The rarest case comes once in some ten schedules, and seeds vary.
+  const missing = (): string[] => {
+    const { lent, keptUntilWish, keptUntilLost, javaGrants, crashes, pauses, cuts, failovers, forced } = sum;
+    const met = { lent, keptUntilWish, keptUntilLost, javaGrants, crashes, pauses, cuts, failovers, forced };
+    return Object.keys(met).filter((key) => met[key as keyof typeof met] === 0);
+  };
+  let seed = firstSeed;
+  for (; seed < firstSeed + count || (missing().length > 0 && seed < firstSeed + 10 * count); seed++) {
     addFigures(sum, await new Schedule(seed, { keeping: true }).run());
   }
-  console.log(sum);
-  // Schedules that never meet a case prove nothing about it.
-  const { lent, keptUntilWish, keptUntilLost, javaGrants, crashes, pauses, cuts, failovers, forced } = sum;
-  const met = { lent, keptUntilWish, keptUntilLost, javaGrants, crashes, pauses, cuts, failovers, forced };
-  for (const [key, times] of Object.entries(met)) expect(times, key).toBeGreaterThan(0);
+  console.log(`${seed - firstSeed} schedules`, sum);
+  expect(missing()).toEqual([]);
 }, 3_600_000);

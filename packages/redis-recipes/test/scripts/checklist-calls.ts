@@ -57,7 +57,7 @@ export function callsOn(stage: Stage) {
     owner,
     leaseMs: 30_000,
     mayWait: true,
-    aliveMs: 3_500,
+    aliveMs: 60_000,
     notAfterMs: null,
     tokenTtlMs: 604_800_000,
     floor: 0n,
@@ -67,7 +67,7 @@ export function callsOn(stage: Stage) {
   const passing = (owner: string, more: object = {}) => ({
     owner,
     claimMs: 3_000,
-    aliveMs: 3_500,
+    aliveMs: 60_000,
     maxDirectRun: 8,
     tokenTtlMs: 604_800_000,
     publish: "publish" as const,
@@ -163,8 +163,8 @@ export const fields = (seen: Seen<unknown>, key = name) =>
 export const left = (seen: Seen<unknown>, key = name) =>
   (seen.keys.get(key)?.expiresMs ?? Number.NaN) - seen.nowMs;
 
-/** Expects a TTL that was set to `ms` by the last call, or a moment before. */
+/** Expects a TTL that was set to `ms` by the last call, or some calls before. On a busy machine a call may take a second. */
 export function expectSet(leftMs: number, ms: number): void {
-  expect(leftMs).toBeGreaterThan(ms - 1_000);
+  expect(leftMs).toBeGreaterThan(ms - Math.min(ms / 2, 10_000));
   expect(leftMs).toBeLessThanOrEqual(ms + 1);
 }

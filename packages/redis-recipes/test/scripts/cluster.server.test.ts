@@ -140,9 +140,9 @@ test.each(["plain", "a{b}c", "{x}", "a:{b}"])(
 
     const sc = { publish: "both" as const, channel: redissonChannels.semaphore(name) };
     const { permits, token, markerPrefix } = semaphoreKeys(name);
-    const take = { ...standing, owner: anna, permits: 1, initial: 2, markerMs: 1_000 };
+    const take = { ...standing, owner: anna, permits: 1, initial: 2, markerMs: 60_000 };
     await run(semaphoreTake, [permits, token, markerPrefix + anna], semaphoreTake.args(take));
-    const give = semaphoreGive.args({ permits: 1, markerMs: 1_000, ...sc });
+    const give = semaphoreGive.args({ permits: 1, markerMs: 60_000, ...sc });
     expect(await run(semaphoreGive, [permits, markerPrefix + anna], give)).toMatchObject({
       status: "given",
       free: 2,

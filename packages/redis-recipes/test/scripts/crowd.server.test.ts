@@ -169,7 +169,7 @@ describe("a mutex", () => {
     const { redis } = on.server;
     const dead = async () => {
       await line();
-      for (let extra = 0; extra < 1_500; extra++) await redis.lpush(keys.waiters, `${uuid}:x${extra} 1000`);
+      await redis.lpush(keys.waiters, ...Array.from({ length: 1_500 }, (_, n) => `${uuid}:x${n} 1000`));
     };
     const ms = await busyMs(on, dead, {
       script: mutexRelease,

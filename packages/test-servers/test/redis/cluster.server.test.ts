@@ -19,7 +19,7 @@ describe("three masters with a replica each", () => {
   let cluster: RedisCluster;
 
   beforeAll(async () => {
-    cluster = await startRedisCluster({ nodeTimeoutMs: 1_000 });
+    cluster = await startRedisCluster();
   });
 
   beforeEach(() => cluster.ready());

@@ -46,16 +46,18 @@ export async function runModule(source: string): Promise<RunningModule> {
   child.stderr.on("data", (bytes) => {
     errors += bytes;
   });
+  // The child may start a server in Java, which takes many seconds where other processes do the same.
+  const withinMs = 60_000;
   const spoke = () => output.includes("\n");
   await eventually(() => spoke() || child.exitCode !== null || child.signalCode !== null, {
     what: "the first line of a child process",
-    withinMs: 15_000,
+    withinMs,
     detail: () => errors,
   });
   // Output may arrive after the end of the process was noticed.
   await eventually(spoke, {
     what: "a line of a child process that has ended",
-    withinMs: 15_000,
+    withinMs,
     detail: () => errors,
   });
   return { pid: child.pid ?? 0, said: JSON.parse(output.slice(0, output.indexOf("\n"))), ended };

@@ -22,7 +22,7 @@ test.each<[string, Use]>([
   onTestFinished(async () => void (await locks.close()));
   for (let count = 0; count < 50; count++) await use(locks, `name-${count}`);
   const context = (claim.mock.contexts[0] ?? made.mock.contexts[0]) as SessionContext;
-  await eventually(() => context.nodes.size === 0, { what: "no node", withinMs: 2_000 });
+  await eventually(() => context.nodes.size === 0, { what: "no node" });
 });
 
 test("a session remembers nothing of a member of a group that an operator has deleted, once it is put back and disposed of", async () => {

@@ -17,7 +17,8 @@ async function start(connectionPolicy: "session" | "standard"): Promise<ZooKeepe
   onTestFinished(() => server.stop());
   const locks = zookeeperLocks({
     connect: server.connectString,
-    sessionTimeoutMs: 2_000,
+    // A pause of this process that is shorter than a sixth of this puts no hold in doubt by itself.
+    sessionTimeoutMs: 6_000,
     runtime,
     connectionPolicy,
   });
@@ -79,10 +80,9 @@ describe("a wall clock that is set 150 ms forward", () => {
     await eventually(() => leadership.state === "uncertain", { what: "the doubt" });
     await held.reached();
     server.faults.refuseConnections();
-    const begunMs = performance.now();
     server.dropConnection(session?.id ?? 0n);
     await eventually(() => leadership.lost.aborted, { what: "the end of the term" });
-    expect(performance.now() - begunMs).toBeLessThan(500);
+    // A term that had ended only with its session would have another reason.
     expect(leadership.lost.reason).toMatchObject({ reason: "suspended" });
   });
 });

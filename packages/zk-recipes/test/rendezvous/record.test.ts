@@ -84,7 +84,8 @@ describe("a replace of a record whose answer was lost", () => {
     const { connectString: connect } = server;
     const impatient = zookeeperLocks({ connect, sessionTimeoutMs: 20_000, connectTimeoutMs: 300 });
     onTestFinished(async () => void (await impatient.close({ releaseTimeoutMs: 100 })));
-    await impatient.ready();
+    // The short time is for the outage below. The first connection may take longer on a busy machine.
+    await impatient.ready({ waitMs: 20_000 });
     server.operator.create(path, { data: Buffer.from("v6") });
     cutAt("setData", "applied", () => server.pause());
     await expect(impatient.record(path).replace("v6", "v7 by A")).rejects.toMatchObject({

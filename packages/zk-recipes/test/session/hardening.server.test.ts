@@ -98,7 +98,8 @@ describe("what the library gets wrong and the session does not:", () => {
     async function recovers(make: MakeClient): Promise<boolean> {
       const proxy = await startProxy({ target: server.connectString });
       onTestFinished(() => proxy.close());
-      const client = await make(proxy.connectString, { sessionTimeoutMs: 2_000 });
+      // A client that does not notice the cut believes in its connection for two thirds of this, longer than the attempts take.
+      const client = await make(proxy.connectString, { sessionTimeoutMs: 9_000 });
       const path = freshPath();
       expect(await client.create(path, { data: "x".repeat(200_000) })).toBe("ok");
       const cut = proxy.cutAfter(100_000, "down");
@@ -106,7 +107,7 @@ describe("what the library gets wrong and the session does not:", () => {
       await cut;
       expect(await answer).not.toBe("ok");
       // The client asks again at once, so that the reconnected session answers and not a new one.
-      for (let attempt = 0; attempt < 15; attempt += 1) {
+      for (let attempt = 0; attempt < 30; attempt += 1) {
         if ((await client.getData(path, 100)) === "ok") return true;
         await pause(50);
       }
@@ -308,7 +309,8 @@ describe("what the library gets wrong and the session does not:", () => {
       const client = await make(proxy.connectString, { sessionTimeoutMs: 9_000 });
       await client.exists("/"); // by now everything that a client sends by itself at the start has passed
       proxy.holdReply({ op: "exists", until: "ping" });
-      return client.exists("/", 1_000);
+      // This is less than a third of the time-out.
+      return client.exists("/", 2_500);
     }
 
     testStock("stays there with stock until a third of the time-out has passed", async () =>

@@ -2,16 +2,17 @@ import { syncConnectedState, type WatcherEvent } from "@holdfast/zk-protocol";
 import { expect, test } from "vitest";
 import { type Watch, WatchRegistry } from "../../src/session/watch-registry.js";
 
-test("the watches of 20,000 listeners of one path end in less than half a second", () => {
+test("the watches of 20,000 listeners of one path end in less than half a second of a core", () => {
   const registry = new WatchRegistry();
   const watches = Array.from(
     { length: 20_000 },
     (): Watch => ({ path: "/gate", table: "data", phase: "armed", awaitsCreation: false, fired: () => {} }),
   );
   for (const watch of watches) registry.add(watch);
-  const startedMs = performance.now();
+  const since = process.cpuUsage();
   const last = watches.map((watch) => registry.end(watch));
-  expect(performance.now() - startedMs).toBeLessThan(500);
+  const { user, system } = process.cpuUsage(since);
+  expect((user + system) / 1_000).toBeLessThan(500);
   expect(last.indexOf(true)).toBe(watches.length - 1);
   expect(registry.size).toBe(0);
 });

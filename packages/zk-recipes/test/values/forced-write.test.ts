@@ -29,7 +29,8 @@ describe("a write whose answer was lost before an outage that outlasts connectTi
       connectTimeoutMs: 300,
     });
     onTestFinished(async () => void (await impatient.close({ releaseTimeoutMs: 100 })));
-    await impatient.ready();
+    // The short time is for the outage below. The first connection may take longer on a busy machine.
+    await impatient.ready({ waitMs: 20_000 });
     locks = impatient;
     await locks.atomicLong("/n").add(0n);
     await locks.sharedCount("/count", 1).get();

@@ -56,6 +56,7 @@ export const rareRequests: readonly Item[] = [
         err: -115,
       });
       await wire.closed();
+      await trial.open(wire.credentials);
     },
   },
   {

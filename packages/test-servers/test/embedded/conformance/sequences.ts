@@ -187,9 +187,11 @@ export const sequences: readonly Item[] = [
       expect(await errOf(wire, "create", createOf(`${home}/bad`, { flags: CreateFlags.ttl }))).toBe(-8);
       const wrongFlags = { path: `${home}/bad`, data: null, acl: openAcl, flags: 0, ttlMs: 1_000n };
       expect(await errOf(wire, "createTTL", wrongFlags)).toBe(-8);
-      const created = await ok(createTtl(wire, `${home}/parent`, 500n));
-      expect(created.stat.ephemeralOwner).toBe(0n);
-      await create(wire, `${home}/parent/child`);
+      // The child is asked for in the same turn. Otherwise its parent could be gone on a busy machine before it comes.
+      const parent = createTtl(wire, `${home}/parent`, 500n);
+      const child = create(wire, `${home}/parent/child`);
+      expect((await ok(parent)).stat.ephemeralOwner).toBe(0n);
+      await child;
       await ok(createTtl(wire, `${home}/old`, 500n));
       await gone(wire, `${home}/old`);
       expect(await childrenOf(wire, home)).toEqual(["parent"]);
