@@ -293,9 +293,12 @@ describe("lanes", () => {
       {},
       { keys: ["k1", "k2"], settleMs: 200 },
     );
+    const pass = timeOfOurs();
     const running = nemesis.run();
-    await expect.poll(() => did).toEqual(["stop", "stop healed"]);
+    await pass(100);
+    expect(did).toEqual(["stop", "stop healed"]);
     recorder.arrived(granted("w0#0", "k1", 3));
+    await pass(1_000);
     await running;
     expect(did).toEqual(["stop", "stop healed"]);
     expect(nemesis.failures).toEqual([

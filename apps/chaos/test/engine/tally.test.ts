@@ -30,6 +30,22 @@ describe("the tally", () => {
     expect(tally.givenBack("w0#0:1")).toBe(true);
   });
 
+  it("knows when a lock last changed hands: at a grant or a release that came back well, and at nothing else", () => {
+    const { tally, log } = start();
+    log.add(invoke("w0#0", "acquire", "k1", 1));
+    log.add({ t: 1, type: "fail", p: "w0#0", f: "acquire", key: "k1", op: 1 });
+    expect(tally.changedMs).toBe(0);
+    for (const record of [granted("w0#0", "k1", 2), released("w0#0", "k1", 3)]) {
+      const before = performance.now();
+      log.add(record);
+      expect(tally.changedMs).toBeGreaterThanOrEqual(before);
+      expect(tally.changedMs).toBeLessThanOrEqual(performance.now());
+    }
+    const { changedMs } = tally;
+    log.add(invoke("w0#0", "release", "k1", 4));
+    expect(tally.changedMs).toBe(changedMs);
+  });
+
   it("knows who keeps a lock, from the release that kept it to one that did not, another's grant or a death", () => {
     const { tally, log } = start();
     const kept = (): string | undefined => tally.keeping("k1")?.id;

@@ -21,7 +21,8 @@ test("a running server answers no connection beyond its limit of files, and does
   };
   try {
     let answered = 0;
-    while (answered < 30 && (await dial(1_000))) answered += 1;
+    // The first connection is below the limit, however late a busy server answers it.
+    while (answered < 30 && (await dial(answered === 0 ? 30_000 : 1_000))) answered += 1;
     expect(answered).toBeGreaterThan(0);
     expect(answered).toBeLessThan(20);
     await restore();
