@@ -21,7 +21,7 @@ interface Server {
 }
 
 // The server removes empty containers at once. That is harder for the clients than the default of a minute.
-const options = { tickTimeMs: 500, containerCheckIntervalMs: 100 };
+const options = { tickTimeMs: 500, maxSessionTimeoutMs: 40_000, containerCheckIntervalMs: 100 };
 
 /** A provider with its own link, so that a test can cut off this provider alone. */
 export class Client {

@@ -7,14 +7,15 @@ const agents = `
   const { once } = await import("node:events");
   const { createInterface } = await import("node:readline");
   const network = await createSwitch({ nodes: 3 });
-  // Told an address, it dials; told "udp" and an address, it sends a packet. It says whom it heard from by packet.
+  // With an address it dials; with "udp", an address and a number it sends a packet with the number. It says from which address a
+  // packet came, and the number in it.
   const agent = \`
     const net = require("net"), udp = require("dgram").createSocket("udp4"), own = process.argv[1];
     net.createServer((socket) => socket.end()).listen(7000, own, () => udp.bind(8000, own, () => console.log("up")));
-    udp.on("message", (_, from) => console.log("heard " + from.address));
+    udp.on("message", (data, from) => console.log("heard " + from.address + " " + data));
     require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
-      const [word, to] = line.split(" ");
-      if (word === "udp") return udp.send("x", 8000, to);
+      const [word, to, number] = line.split(" ");
+      if (word === "udp") return udp.send(number, 8000, to);
       const socket = net.connect(7000, to);
       const over = (well) => { console.log("dialled " + to + " " + well); socket.destroy(); };
       // A packet that gets through is answered at once, or at the first repetition on a busy machine.
@@ -28,6 +29,7 @@ const agents = `
   const nameOf = new Map(parties.map((party) => [addressOf(party), party]));
   const speakers = new Map();
   const told = [];
+  let question = 0;
   for (const party of parties) {
     const prefix = party === "clients" ? [] : network.place(party).prefix;
     const [program, ...args] = [...prefix, process.execPath, "-e", agent, addressOf(party)];
@@ -35,10 +37,11 @@ const agents = `
     speakers.set(party, child);
     await new Promise((resolve) => {
       createInterface({ input: child.stdout }).on("line", (line) => {
-        const [word, address, well] = line.split(" ");
+        const [word, address, rest] = line.split(" ");
         if (word === "up") resolve();
-        if (word === "dialled") told.push([party + ">" + nameOf.get(address), well === "true"]);
-        if (word === "heard") told.push([nameOf.get(address) + ">" + party, true]);
+        if (word === "dialled") told.push([party + ">" + nameOf.get(address), rest === "true"]);
+        // A packet of an earlier question came through before the present cut.
+        if (word === "heard" && rest === String(question)) told.push([nameOf.get(address) + ">" + party, true]);
       });
     });
   }
@@ -54,8 +57,9 @@ const agents = `
   /** Which pairs a packet came through, until one has come through all of the wanted ones. */
   const heard = async (wanted) => {
     told.length = 0;
+    question += 1;
     for (let tries = 0; tries < 200; tries++) {
-      for (const [from, to] of pairs) speakers.get(from).stdin.write("udp " + addressOf(to) + "\\n");
+      for (const [from, to] of pairs) speakers.get(from).stdin.write("udp " + addressOf(to) + " " + question + "\\n");
       await pass(50);
       if (wanted.every((pair) => told.some(([each]) => each === pair))) break;
     }

@@ -16,12 +16,16 @@ const at = (name: string): string => fileURLToPath(new URL(`support/service/${na
 /** A word that only the instances of one run have in their command lines. */
 const marked = (word: string): string => `${word}-${process.pid}`;
 
-/** The command line of a run that pauses the holding instance for longer than its lease. */
+/**
+ * The command line of a run that pauses the holding instance for longer than its lease. A pause is two of the leases that the
+ * command line names. They are longer than those of the service, so that the other instance can write meanwhile on a busy
+ * machine, too.
+ */
 const paused =
   (word: string, servers: "redis" | "zookeeper", env: readonly string[]) =>
   (out: string): string[] => [
     ...["run", "pause", "--service", `${process.execPath} ${at("stock-service.mjs")} ${marked(word)}`],
-    ...["--key", "stock", "--servers", servers, "--lease-ms", servers === "redis" ? "800" : "1000"],
+    ...["--key", "stock", "--servers", servers, "--lease-ms", servers === "redis" ? "1600" : "2000"],
     ...["--instances", "2", "--times", "1", "--load", at("stock-load.mjs")],
     ...["PORT={port}", ...env].flatMap((each) => ["--env", each]),
     ...["--ready", "http://127.0.0.1:{port}/healthz", "--seed", "1", "--out", out],

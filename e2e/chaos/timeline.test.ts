@@ -130,7 +130,7 @@ describe("the timeline of two holders at once, opened from the disk without a ne
       page.getByRole("button", { name: "a#0 and b#0 both held k for 5.000 ms" }).click(),
     );
     expect([from, to]).toEqual([expect.closeTo(7.5), expect.closeTo(27.5)]);
-    expect(await page.locator("#records li").count()).toBe(6);
+    await expect.poll(() => page.locator("#records li").count()).toBe(6);
   });
 });
 

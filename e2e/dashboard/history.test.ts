@@ -37,7 +37,12 @@ it("leads in three clicks to what a lock did yesterday and to who holds most and
     const first = await locks.mutex("/order/17").acquire({ label: "billing" });
     await using others = zookeeperLocks({ connect: server.connectString, identity: true });
     const next = others.mutex("/order/17").acquire({ label: "shipping" });
-    await dashboard.row("/order/17", ({ state }) => state === "contended");
+    const { id } = await dashboard.row("/order/17", ({ state }) => state === "contended");
+    // The name of a holder is read from its node, which goes with the hold.
+    await eventually(
+      async () => (await dashboard.get<Story>(`locks/${id}/story`)).open[0]?.identity?.label === "billing",
+      { what: "the name of the first holder", withinMs: 30_000 },
+    );
     await first.release();
     const handle = await next;
     const waiting = locks.mutex("/order/17").acquire();

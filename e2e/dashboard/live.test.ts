@@ -21,6 +21,8 @@ const [redisson] = (await redissonVersions()).filter(({ missing }) => missing ==
 /** A visible row must follow within 1 s. On a loaded machine single rows may be late; if all are late, the page is slow. */
 const latestMs = 1_000;
 const handOffs = 5;
+/** While none was in time, further ones are looked at, up to this number. A page that is slow shows none of them in time. */
+const mostHandOffs = 25;
 
 let world: LiveWorld;
 let tab: Tab;
@@ -68,6 +70,7 @@ describe("the page of a lock on ZooKeeper that Curator and we contend for", () =
     const thirds = third.acquire({ waitMs: 60_000 });
     await world.dashboard.row(key, ({ waiterCount }) => waiterCount === 2);
     const fourth = ours[1].mutex(key).acquire();
+    await world.dashboard.row(key, ({ waiterCount }) => waiterCount === 3);
     await view.open(await world.dashboard.urlOf(key));
 
     const all = await standing(4);
@@ -218,7 +221,8 @@ describe.each(drawn("backends before the page", Object.entries(sides), 1, ([titl
       const shown = (of: bigint | null) => token.locator(`td span.key[title="${side.token(of)}"]`).waitFor();
       await shown(held.token);
       const tookMs: number[] = [];
-      for (let round = 0; round < handOffs; round++) {
+      const inTime = () => Math.min(...tookMs) < latestMs;
+      for (let round = 0; round < handOffs || (!inTime() && round < mostHandOffs); round++) {
         const next = (round % 2 === 0 ? two : one).acquire();
         await world.dashboard.row(key, ({ waiterCount }) => waiterCount === 1);
         await held.release();

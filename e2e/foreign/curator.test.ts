@@ -2,6 +2,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ContentionLog } from "../interop/contention-log.js";
+import { behind } from "../interop/gate.js";
 import {
   type CuratorClient,
   curatorVersions,
@@ -73,7 +74,14 @@ describe.each(await curatorVersions())("Curator %s", (curator) => {
       await using log = await ContentionLog.start();
       const contention = { path: "/curator/mutex/count", ...log.files, grants: total / 4 };
       const clients = await four();
-      await Promise.all(
+      const holder = await mine.mutex(contention.path);
+      await holder.acquire();
+      const gate = {
+        queued: async () => (await holder.participants()).length - 1,
+        open: () => holder.release(),
+      };
+      await behind(
+        gate,
         clients.map((client, at) => client.contend({ ...contention, label: `java-${at}` }, withinMs)),
       );
       const grants = await log.expectOrderly(total);

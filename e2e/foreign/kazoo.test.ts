@@ -1,6 +1,7 @@
 import { eventually } from "@holdfast/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ContentionLog } from "../interop/contention-log.js";
+import { behind } from "../interop/gate.js";
 import { share } from "../support/share.js";
 import { type KazooClient, type KazooPeer, startKazooPeer } from "./kazoo-peer.js";
 import { startTarget, type Target, targetNames } from "./target.js";
@@ -104,7 +105,14 @@ describe.each(targetNames)("kazoo with %s", (name) => {
     const connect = target.connectString;
     const others = await Promise.all([left.connect({ connect }), right.connect({ connect })]);
     const clients = [mine, theirs, ...others];
-    await Promise.all(
+    const holder = await mine.lock(contention.path, "holder");
+    await holder.acquire();
+    const gate = {
+      queued: async () => (await holder.contenders()).length - 1,
+      open: () => holder.release(),
+    };
+    await behind(
+      gate,
       clients.map((client, at) => client.contend({ ...contention, label: `kazoo-${at}` }, 55_000)),
     );
     const grants = await log.expectOrderly(total);

@@ -3,6 +3,7 @@ import { type EmbeddedZooKeeper, startEmbeddedZooKeeper } from "@holdfast/test-s
 import { zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ContentionLog } from "../interop/contention-log.js";
+import { behind } from "../interop/gate.js";
 import {
   type CuratorClient,
   curatorVersions,
@@ -45,8 +46,14 @@ describe("Curator and our mutex in one queue on the embedded server", () => {
     const other = zookeeperLocks({ connect: server.connectString });
     const contenders = curators.length + 2;
     const contention = { path: "/mixed/count", ...log.files, grants: total / contenders };
+    const held = await locks.mutex(contention.path).acquire({ waitMs });
+    const gate = {
+      // The path itself and the node of the holder are there as well.
+      queued: async () => server.nodes(contention.path).length - 2,
+      open: () => held.release(),
+    };
     try {
-      await Promise.all([
+      await behind(gate, [
         ...curators.map((client, at) => client.contend({ ...contention, label: `java-${at}` }, 55_000)),
         ...[locks, other].map((ours, at) => contend(ours, { ...contention, label: `ours-${at}` })),
       ]);

@@ -180,7 +180,9 @@ describe("holders and waiters of kazoo and Curator", () => {
   it("all keep sessions and places through a pause that ends before their sessions do", () =>
     onEach(async (stage) => {
       const { target } = stage;
-      const all = await pairs(stage, 6_000);
+      // From the first client that is suspended to the end of the first session is a third of this time. In it this process
+      // must hear of the client and resume the server.
+      const all = await pairs(stage, 12_000);
       const clients = all.flatMap(both);
       const before = await ids(clients);
       await target.pause();

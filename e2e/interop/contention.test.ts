@@ -12,6 +12,7 @@ import { contend } from "../support/process/contend.js";
 import { type ContenderProcess, startContenderProcess } from "../support/process/contender-process.js";
 import { share } from "../support/share.js";
 import { ContentionLog } from "./contention-log.js";
+import { behind } from "./gate.js";
 
 const fullGrants = 2_000;
 
@@ -46,7 +47,13 @@ describe.each(await curatorVersionsInShare())("two contenders of ours and two of
       await using log = await ContentionLog.start();
       const path = `/interop/contention-${curator}`;
       const contention = { path, ...log.files, grants };
-      await Promise.all([
+      const mutex = locks.mutex(path);
+      const held = await mutex.acquire({ waitMs: 30_000 });
+      const gate = {
+        queued: async () => (await mutex.inspect()).pendingTotal,
+        open: () => held.release(),
+      };
+      await behind(gate, [
         ...curators.map((client, at) => client.contend({ ...contention, label: `curator-${at}` }, withinMs)),
         contend(locks, { ...contention, label: "ours-0" }),
         other.contend({ ...contention, label: "ours-1" }, withinMs),

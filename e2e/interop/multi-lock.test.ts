@@ -5,6 +5,7 @@ import { type CuratorClient, curatorVersionsInShare } from "../support/curator/j
 import { share } from "../support/share.js";
 import { ContentionLog } from "./contention-log.js";
 import { InteropFixture, watched } from "./fixture.js";
+import { behind } from "./gate.js";
 import { contendBy } from "./our-contenders.js";
 import { shape } from "./shape.js";
 
@@ -109,7 +110,18 @@ describe.each(await curatorVersionsInShare())("a multi lock of Curator %s and ou
       const contention = { path, ...log.files, grants: total / 4 };
       const clients = [client, await fixture.curator()];
       const providers = [await fixture.ours(), await fixture.ours()];
-      await Promise.all([
+      const keeper = await fixture.ours();
+      // Of those that take both members, one gets the first and waits for the last. The others wait for the first.
+      const members = ["a", "b"].map((name) => keeper.mutex(`${path}/${name}`));
+      const held = await keeper.mutex(`${path}/b`).acquire({ waitMs });
+      const gate = {
+        async queued() {
+          const views = await Promise.all(members.map((member) => member.inspect()));
+          return views.reduce((sum, { pendingTotal }) => sum + (pendingTotal ?? 0), 0);
+        },
+        open: () => held.release(),
+      };
+      await behind(gate, [
         ...clients.map((each, at) =>
           each.contend({ ...contention, label: `curator-${at}` }, withinMs, "multiLock"),
         ),

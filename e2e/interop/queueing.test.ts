@@ -129,9 +129,10 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
     const holder = await client.mutex(path);
     await holder.acquire();
     const between = await (await fixture.curator()).mutex(path);
-    const timed = between.acquire({ waitMs: 1_000 });
-    await untilQueued(holder, 2);
     const locks = await fixture.ours();
+    // Ours must be in the queue before the time of this waiter is over.
+    const timed = between.acquire({ waitMs: 5_000 });
+    await untilQueued(holder, 2);
     const queued = watched(locks.mutex(path).acquire({ waitMs }));
     await untilQueued(holder, 3);
     await watchesSet(locks, path);
@@ -166,15 +167,15 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
     const holder = await client.mutex(path);
     await holder.acquire();
     const victim = await fixture.curator();
-    const lostWait = (await victim.mutex(path)).acquire({ waitMs: 2_000 });
-    await untilQueued(holder, 2);
     const locks = await fixture.ours();
+    const lostWait = (await victim.mutex(path)).acquire({ waitMs });
+    await untilQueued(holder, 2);
     const queued = watched(locks.mutex(path).acquire({ waitMs }));
     await untilQueued(holder, 3);
     await watchesSet(locks, path);
     const ourNode = (await holder.participants())[2];
     await fixture.expire(await victim.session());
-    // Curator's waiter queues again at the tail, behind ours, and gives up there in its own time.
+    // Curator's waiter queues again at the tail, behind ours.
     await expect.poll(async () => (await holder.participants())[1], { timeout: 10_000 }).toBe(ourNode);
     await locks.mutex(path).inspect();
     expect(queued.granted).toBe(false);

@@ -8,6 +8,7 @@ import {
 import { share } from "../support/share.js";
 import { ContentionLog } from "./contention-log.js";
 import { InteropFixture, watched } from "./fixture.js";
+import { behind } from "./gate.js";
 import { contendBy, contendSemaphore } from "./our-contenders.js";
 import { presenceFolder } from "./presence.js";
 import { nameOf, shape } from "./shape.js";
@@ -309,7 +310,13 @@ describe.each(await curatorVersionsInShare())("permits shared with Curator %s", 
       const contention = { path: "/semaphore-mutex/count", ...log.files, grants: total / 4 };
       const clients = [client, await fixture.curator()];
       const providers = [await fixture.ours(), await fixture.ours()];
-      await Promise.all([
+      const held = await (await fixture.ours()).semaphoreMutex(contention.path).acquire({ waitMs });
+      await untilQueued(contention.path, 0);
+      const gate = {
+        queued: async () => (await client.dump(`${contention.path}/locks`)).length - 1,
+        open: () => held.release(),
+      };
+      await behind(gate, [
         ...clients.map((each, at) =>
           each.contend({ ...contention, label: `curator-${at}` }, withinMs, "semaphoreMutex"),
         ),

@@ -7,6 +7,7 @@
  * - `contend <how> <seed> <rounds> <label> <folder> <name>...` -> longest wait in ms. `how`: `together` takes each set as one
  *   multi-lock; `singly` takes one mutex after the other, by name.
  * - `progress` -> rounds done by the last `contend`.
+ * - `hold <name>...` takes all of these locks, and `free` gives them back.
  * - `close`.
  */
 import { readFile, writeFile } from "node:fs/promises";
@@ -20,6 +21,7 @@ import { answerLines } from "../support/process/answer-lines.js";
 const waitMs = 60_000;
 const providers: { zookeeper?: LockProvider; redis?: LockProvider } = {};
 let done = 0;
+let gate: Pick<LockHandle, "release"> | undefined;
 
 async function run(command: string, args: readonly string[]): Promise<readonly string[]> {
   if (command === "connect") {
@@ -34,6 +36,14 @@ async function run(command: string, args: readonly string[]): Promise<readonly s
     return [await contend({ how, seed: Number(seed), rounds: Number(rounds), label, folder, names })];
   }
   if (command === "progress") return [String(done)];
+  if (command === "hold") {
+    [gate] = await together(args);
+    return [];
+  }
+  if (command === "free") {
+    await gate?.release();
+    return [];
+  }
   if (command === "close") {
     await Promise.all(Object.values(providers).map((locks) => locks.close()));
     return [];

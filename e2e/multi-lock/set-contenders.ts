@@ -23,6 +23,8 @@ export interface SetContender {
   contend(contest: SetContest, withinMs: number): Promise<{ readonly longestWaitMs: number }>;
   /** How many rounds are done. */
   progress(): Promise<number>;
+  /** Holds all of these locks until the returned function is called. */
+  hold(names: readonly string[]): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
@@ -52,6 +54,10 @@ export async function startSetContenders(
     },
     async progress() {
       return Number((await lines.request("progress", [], 30_000))[0]);
+    },
+    async hold(names) {
+      await lines.request("hold", names, 60_000);
+      return async () => void (await lines.request("free", [], 30_000));
     },
     async close() {
       try {

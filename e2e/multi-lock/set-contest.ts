@@ -40,12 +40,17 @@ export function setContests(names: readonly string[], stage: Stage): void {
       try {
         for (const name of names) await writeFile(join(folder, encodeURIComponent(name)), "0");
         const contenders = stage.contenders().slice(0, kinds.length);
+        // All processes have asked for their first set before the first one gets its own. One that began a little late would
+        // find the others done, because all their rounds take some tenths of a second.
+        const free = await (contenders[0] as SetContender).hold(names);
         const startedMs = performance.now();
         const contests = contenders.map((contender, i) => {
           const how = kinds[i] as SetContest["how"];
           const contest = { how, seed: seed + i, rounds, label: `${how}-${i}`, folder, names };
           return contender.contend(contest, withinMs);
         });
+        await Promise.all(contenders.map((contender) => contender.progress()));
+        await free();
         await Promise.race(contests);
         const progress = await Promise.all(contenders.map((contender) => contender.progress()));
         const waits = (await Promise.all(contests)).map(({ longestWaitMs }) => longestWaitMs);

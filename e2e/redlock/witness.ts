@@ -3,6 +3,7 @@ import type { LockHandle } from "@holdfast/core";
 
 interface Span {
   readonly who: string;
+  readonly handle: LockHandle;
   readonly fromMs: number;
   untilMs: number;
 }
@@ -15,7 +16,10 @@ export class Witness {
   readonly #spans: Span[] = [];
 
   granted(who: string, handle: LockHandle): { releasing(): void } {
-    const span: Span = { who, fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY };
+    // A late turn of the event loop may read this grant before it serves the timer of another's loss. The read of the state
+    // notifies a holder whose own clock says that its lease is over.
+    for (const other of this.#spans) if (other.untilMs === Number.POSITIVE_INFINITY) void other.handle.state;
+    const span: Span = { who, handle, fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY };
     const end = (): void => {
       span.untilMs = Math.min(span.untilMs, performance.now());
     };

@@ -63,13 +63,12 @@ const commands = {
     return handles.map(({ token }) => String(token));
   },
 
+  /** Answers how each release ended. */
   async release(name) {
-    for (const handle of held.get(name)) await handle.release();
+    const outcomes = [];
+    for (const handle of held.get(name)) outcomes.push(await handle.release());
     held.delete(name);
-  },
-
-  async keeps(name) {
-    return [String(locks.kept().some((kept) => kept.name === name))];
+    return outcomes;
   },
 
   /** Starts to wait, and answers at once. */
@@ -88,7 +87,8 @@ const commands = {
   /** Takes the lock and releases it, or answers the name of the error. */
   async attempt(kind, name) {
     try {
-      const handle = await kinds[kind](name, 0).acquire({ waitMs: 300 });
+      // A server that has not answered by then counts as an outage, so a busy one gets some time.
+      const handle = await kinds[kind](name, 0).acquire({ waitMs: 2_000 });
       await handle.release();
       return ["granted"];
     } catch (error) {

@@ -50,7 +50,11 @@ async function allHeld(handles: readonly LockHandle[]): Promise<void> {
 describe("many locks", () => {
   it("are held by one provider at once, through a cut and mended link and a restart of the server", async () => {
     const count = share("locks held at once", 3_000, 10_000);
-    const locks = await connected(proxy.connectString, { sessionTimeoutMs: 30_000 });
+    // All are released at once, and the last release is confirmed after all others.
+    const locks = await connected(proxy.connectString, {
+      sessionTimeoutMs: 30_000,
+      releaseTimeoutMs: 60_000,
+    });
     const before = liveHeapBytes();
     const started = performance.now();
     const handles = await Promise.all(

@@ -165,10 +165,9 @@ export function everyLockRows(site: Site, recipe: LockRecipe): void {
 /** One restart of the server for all kinds of locks. */
 export function restartRow(site: Site): void {
   it("2: lets the holder and the waiter of each kind of lock finish when the server restarts under them", async () => {
-    const [owner, other] = [
-      await site.client({ sessionTimeoutMs: 10_000 }),
-      await site.client({ sessionTimeoutMs: 10_000 }),
-    ];
+    // A busy machine may take more than ten seconds to start a JVM.
+    const long = { sessionTimeoutMs: 40_000, connectTimeoutMs: 60_000 };
+    const [owner, other] = [await site.client(long), await site.client(long)];
     const operator = await site.operator();
     const told: string[] = [];
     for (const { locks } of [owner, other]) {
@@ -181,7 +180,7 @@ export function restartRow(site: Site): void {
         const holder = await recipe.open(owner.locks, path).acquire();
         const waiter = recipe
           .open(other.locks, path)
-          .acquire({ waitMs: 30_000 })
+          .acquire({ waitMs: 90_000 })
           .then((handle) => {
             granted.add(recipe.title);
             return handle;
@@ -216,6 +215,7 @@ async function outage({ locks }: Client): Promise<void> {
   using _ = locks.events.on("session-state", ({ state }) => heard.push(state));
   await eventually(() => heard.includes("suspended") && heard.at(-1) === "connected", {
     what: "an outage that is over",
+    withinMs: 60_000,
     detail: () => heard.join(", "),
   });
 }

@@ -93,7 +93,8 @@ export function createRows(site: Site): void {
   });
 
   it("64: a node that a dead session's create has made is never taken for one's own, while it is still there", async () => {
-    const client = await site.client({ sessionTimeoutMs: 2_000 });
+    // The client gives this session up some seconds before the server does. In that time it has to get another one.
+    const client = await site.client({ sessionTimeoutMs: 4_000 });
     const operator = await site.operator();
     const path = await site.madePath(operator);
     const dead = client.session;
@@ -152,12 +153,13 @@ export function createRows(site: Site): void {
     });
 
     it("64: leaves no node when the wait ends during the outage that took its answer", async () => {
-      const client = await site.client();
+      const client = await site.client({ sessionTimeoutMs: 20_000 });
       const operator = await site.operator();
       const path = await site.madePath(operator);
       await client.link.setMode("refuse");
       const lost = client.link.faults.on({ op: "create2" }, { do: "close", when: "applied" });
-      await expect(client.locks.mutex(path).acquire({ waitMs: 200 })).rejects.toMatchObject({
+      // The server has to apply the create within this wait.
+      await expect(client.locks.mutex(path).acquire({ waitMs: 2_000 })).rejects.toMatchObject({
         retryable: true,
       });
       expect(lost.hits).toHaveLength(1);

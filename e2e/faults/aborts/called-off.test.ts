@@ -61,10 +61,11 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin, atOnce }) 
     const chance = new Chance();
     const ends = { granted: 0, refused: 0 };
     const lead = new Balance(2, 0.5);
+    // Grows on a machine on which no grant comes in time even if the holder releases at the start.
+    let giveUpMs = 15;
     const count = share(`hand-offs called off by ${what}`, 16, 500);
-    for (let i = 0; i < count; i++) {
-      const first = await holder.locks.mutex(path).acquire({ waitMs: 1_000 });
-      const giveUpMs = 15;
+    for (let i = 0; i < count || Math.min(ends.granted, ends.refused) === 0; i++) {
+      const first = await holder.locks.mutex(path).acquire({ waitMs: 10_000 });
       const { options, expectError } = begin(giveUpMs);
       const acquired = handleOrApproved(caller.locks.mutex(path).acquire(options), expectError);
       await exactly(Math.max(0, giveUpMs - lead.value + chance.between(-0.5, 0.5)));
@@ -74,6 +75,7 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin, atOnce }) 
       if (handle === null) {
         ends.refused++;
         lead.more();
+        if (lead.value > giveUpMs) giveUpMs *= 2;
       } else {
         ends.granted++;
         lead.less();
@@ -88,7 +90,6 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin, atOnce }) 
     console.log(
       `called off by ${what} at the grant: ${JSON.stringify(ends)}, around ${lead.value.toFixed(1)} ms, seed ${chance.seed}`,
     );
-    expect(Math.min(ends.granted, ends.refused)).toBeGreaterThan(0);
   });
 
   it("on a free lock either holds or rejects, and leaves nothing behind", async () => {
@@ -96,7 +97,9 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin, atOnce }) 
     const ends = { granted: 0, refused: 0 };
     const limit = new Balance(1, 0.3);
     const count = share(`free acquires called off by ${what}`, 16, 500);
-    for (let i = 0; i < count; i++) {
+    // A grant that is answered a moment after `waitMs` still counts, so only an abort is sure to come before it.
+    const wished = atOnce ? "refused" : "granted";
+    for (let i = 0; i < count || ends[wished] === 0; i++) {
       const { options, expectError } = begin(Math.max(0, limit.value + chance.between(-0.2, 0.2)));
       const handle = await handleOrApproved(caller.locks.mutex(path).acquire(options), expectError);
       if (handle === null) {
@@ -111,9 +114,6 @@ describe.each(ways)("an acquire called off by $what", ({ what, begin, atOnce }) 
       await expectFree(stage, path, holder, caller);
     }
     console.log(`free acquire called off by ${what}: ${JSON.stringify(ends)}, seed ${chance.seed}`);
-    if (atOnce) expect(ends.refused).toBeGreaterThan(0);
-    // A grant that is answered a moment after `waitMs` still counts.
-    else expect(ends.granted).toBeGreaterThan(0);
   });
 });
 
@@ -122,7 +122,8 @@ describe("tryAcquire", () => {
     const handle = await holder.locks.mutex(path).acquire();
     const mutex = caller.locks.mutex(path);
     expect(await mutex.tryAcquire()).toBeNull();
-    expect(await mutex.tryAcquire({ waitMs: 500 })).toBeNull();
+    // Without an answer within `waitMs` the call would report an outage, so this is longer than a busy machine stands still.
+    expect(await mutex.tryAcquire({ waitMs: 2_000 })).toBeNull();
     await expect.poll(() => stage.operator.children(path)).toHaveLength(1);
     const { signal, reason } = abortAfter(20);
     await expect(mutex.tryAcquire({ waitMs: 10_000, signal })).rejects.toBe(reason);

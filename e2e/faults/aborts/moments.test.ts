@@ -39,7 +39,7 @@ describe("an acquire that is aborted in the turn of the loop in which its grant 
     const count = share(`aborts ${what}`, 5, 100);
     for (let i = 0; i < count; i++) {
       caller.proxy.reset();
-      const first = await holder.locks.mutex(path).acquire({ waitMs: 1_000 });
+      const first = await holder.locks.mutex(path).acquire({ waitMs: 10_000 });
       const controller = new AbortController();
       const reason = { why: "the caller has had enough" };
       const heard = caller.locks.events.on("notified", () => when(() => controller.abort(reason)));
@@ -63,7 +63,7 @@ describe("many waiters of one provider", () => {
     let patienceMs = 120;
     for (let i = 0; i < count || Math.min(ends.granted, ends.refused) === 0; i++) {
       const before = { ...ends };
-      const first = await holder.locks.mutex(path).acquire({ waitMs: 1_000 });
+      const first = await holder.locks.mutex(path).acquire({ waitMs: 10_000 });
       let holds = 0;
       const waits = Array.from({ length: 40 }, async (_, index) => {
         const way = ways[index % ways.length] as Way;
@@ -100,7 +100,7 @@ describe("a waiter that is called off while its link is broken", () => {
   it("rejects at once, and its node goes as soon as there is a link again", async () => {
     const count = share("waits called off without a link", 3, 50);
     for (let i = 0; i < count; i++) {
-      const handle = await holder.locks.mutex(path).acquire({ waitMs: 1_000 });
+      const handle = await holder.locks.mutex(path).acquire({ waitMs: 10_000 });
       caller.proxy.reset();
       const controller = new AbortController();
       const reason = { why: "the caller has had enough" };
@@ -137,7 +137,7 @@ describe("a provider that is closed at the moment of a grant", () => {
     const lead = new Balance(1, 0.4);
     const count = share("providers closed at a grant", 8, 100);
     for (let i = 0; i < count; i++) {
-      const first = await holder.locks.mutex(path).acquire({ waitMs: 1_000 });
+      const first = await holder.locks.mutex(path).acquire({ waitMs: 10_000 });
       const closing = await stage.actor();
       const acquired = closing.locks.mutex(path).acquire();
       await stage.queued(closing, path);

@@ -6,7 +6,8 @@ import { testLimitMs } from "../server/test-limit.js";
 
 vi.setConfig({ testTimeout: testLimitMs });
 
-const releaseTimeoutMs = 600;
+/** So long that a call which waits for its clean-up takes longer than one on a busy machine. */
+const releaseTimeoutMs = 10_000;
 
 let stage: Stage;
 let actor: Actor;
@@ -31,7 +32,7 @@ async function rounds(what: string, round: () => Promise<void>): Promise<void> {
     actor.proxy.clearRules();
     await stage.empty(path);
     expectNoHolds(actor);
-    const next = await actor.locks.mutex(path).acquire({ waitMs: 1_000 });
+    const next = await actor.locks.mutex(path).acquire({ waitMs: 5_000 });
     expect(await next.release()).toBe("released");
   }
 }
@@ -55,9 +56,9 @@ describe("an acquire whose create was applied and not answered yet", () => {
   it("when waitMs passes rejects with BackendError, as no answer has come, and the node is deleted", async () => {
     await rounds("time-outs while the answer to create is on its way", async () => {
       const held = actor.proxy.holdReply({ op: "create2" });
+      const before = performance.now();
       const acquired = actor.locks.mutex(path).acquire({ waitMs: 40 });
       const rejected = expect(acquired).rejects.toThrow(BackendError);
-      const before = performance.now();
       await held.hit();
       expect(await stage.operator.children(path)).toHaveLength(1);
       await rejected;
@@ -75,7 +76,7 @@ describe("an acquire whose create was applied and not answered yet", () => {
       const before = performance.now();
       caller.abort();
       await expect(acquired).rejects.toBe(caller.signal.reason);
-      expect(performance.now() - before).toBeLessThan(releaseTimeoutMs + 5_000);
+      expect(performance.now() - before).toBeLessThan(releaseTimeoutMs / 2);
       expect(await stage.operator.children(path)).toHaveLength(1);
       held.release();
     });
@@ -91,7 +92,7 @@ describe("an acquire whose create was applied and not answered yet", () => {
       const before = performance.now();
       actor.proxy.endAll();
       await expect(acquired).rejects.toBe(caller.signal.reason);
-      expect(performance.now() - before).toBeLessThan(releaseTimeoutMs - 50);
+      expect(performance.now() - before).toBeLessThan(releaseTimeoutMs / 2);
     });
   });
 

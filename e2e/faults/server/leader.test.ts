@@ -115,17 +115,22 @@ describe("an ensemble whose leader is killed", () => {
       const leader = await ensemble.leader();
       const before = performance.now();
       await leader.kill();
-      // Every client is disconnected once, because the followers drop their clients when they lose their leader.
-      await eventually(() => times("uncertain") === names.length, { what: "all holders in doubt" });
-      await eventually(() => times("recovered") === names.length, { what: "all holds to recover" });
+      // Every client is disconnected, because the followers drop their clients when they lose their leader. If the first
+      // election fails on a busy machine, some clients are disconnected a second time.
+      const doubted = ({ path }: Contest): boolean =>
+        told.some(({ type, name }) => type === "uncertain" && name === path);
+      await eventually(() => all.every(doubted), { what: "all holders in doubt" });
+      await eventually(
+        () =>
+          all.every(({ handle }) => handle?.state === "held") && times("uncertain") === times("recovered"),
+        { what: "all holds to recover" },
+      );
       backMs.push(performance.now() - before);
       uncertain += times("uncertain");
-      for (const { handle } of all) expect(handle?.state).toBe("held");
       // One server is still down.
       for (const contest of all) await contest.giveBack();
       for (const contest of all) await contest.served();
       expect(told.filter(({ type }) => type === "lost" || type === "requeued")).toEqual([]);
-      expect(times("uncertain")).toBe(times("recovered"));
       await leader.restart();
       await ensemble.ready();
       await expectAllEmpty(all);

@@ -1,8 +1,8 @@
+import { setTimeout as pass } from "node:timers/promises";
 import { EvictedError, type LockHandle, LockLostError, tokenGate } from "@holdfast/core";
 import { eventually } from "@holdfast/test-servers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { share } from "../../support/share.js";
-import { exactly } from "./chance.js";
 import { spread } from "./figures.js";
 import { type Actor, attended, expectNoHolds, lastBelieved, Stage } from "./stage.js";
 import { testLimitMs } from "./test-limit.js";
@@ -171,7 +171,7 @@ describe("an operator who deletes", () => {
       );
       const successor = await last;
       await eventually(() => handle.state === "lost", { what: "the loss to be told", withinMs: 10_000 });
-      const how = await Promise.race([end, exactly(1_000).then(() => "waits again, against the operator")]);
+      const how = await Promise.race([end, pass(5_000, "waits again, against the operator", { ref: false })]);
       ends.set(how, (ends.get(how) ?? 0) + 1);
       expect(["evicted", "granted and lost"]).toContain(how);
       expect(successor.state).toBe("held");

@@ -11,6 +11,8 @@ vi.setConfig({ testTimeout: testLimitMs });
 let stage: Stage;
 /** Longer than the start of a server, which is limited to 30 s, and the reconnect after it together. */
 const lastingMs = 60_000;
+/** Longer than a busy machine stands still, so that no session ends before the server is paused. */
+const pausedMs = 4_000;
 
 beforeAll(async () => {
   stage = await Stage.open({ maxSessionTimeoutMs: lastingMs });
@@ -91,8 +93,8 @@ describe("a single server that crashes and starts again within the session", () 
 describe("a single server that stands still for longer than the session", () => {
   it("is reported to the holder as a loss first, and then serves the waiter under a new session", async () => {
     const [holder, waiter] = [
-      await stage.actor({ sessionTimeoutMs: 1_000 }),
-      await stage.actor({ sessionTimeoutMs: 1_000 }),
+      await stage.actor({ sessionTimeoutMs: pausedMs }),
+      await stage.actor({ sessionTimeoutMs: pausedMs }),
     ];
     const count = share("pauses of a single server", 1, 20);
     for (let i = 0; i < count; i++) {
@@ -111,7 +113,7 @@ describe("a single server that stands still for longer than the session", () => 
       await stage.server.pause();
       await eventually(() => handle.lost.aborted, {
         what: "the holder to be told",
-        withinMs: 5_000,
+        withinMs: pausedMs + 10_000,
         everyMs: 5,
       });
       expect(() => handle.assertHeld()).toThrow(LockLostError);

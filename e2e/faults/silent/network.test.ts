@@ -16,6 +16,8 @@ import { contests, figures, lostFirst, patienceMs, Tidy } from "./contests.js";
 vi.setConfig({ testTimeout: testLimitMs });
 
 const sessionTimeoutMs = 1_500;
+/** Leaves a holder in doubt two seconds to reconnect, and lets no moment in which a busy machine stands still bring doubt. */
+const lastingMs = 6_000;
 /** So short that the server ends sessions as punctually as it can: it looks for dead ones once a tick. */
 const tickTimeMs = 10;
 /** Every lease ends at least this long before the session time-out. The rounding of the clocks is already taken off. */
@@ -150,7 +152,9 @@ describe.concurrent("a holder behind a network that goes silent or slow", () => 
         for (const verdict of verdicts) {
           expect(verdict).toMatchObject(lostFirst);
           expect(verdict.marginMs).toBeGreaterThan(0);
-          expect(verdict.promiseMarginMs).toBeGreaterThan(fault.leastMarginMs);
+          // On a busy machine a hold may become uncertain before the fault and recover. Its lease may then count from a reconnect.
+          const recovered = verdict.told.includes("recovered");
+          expect(verdict.promiseMarginMs).toBeGreaterThan(recovered ? marginMs : fault.leastMarginMs);
           if (fault.wavers === true) {
             // If an answer is late enough, no time is left to become uncertain once more.
             expect(verdict.told[0]).toBe("uncertain");
@@ -171,12 +175,13 @@ describe.concurrent("a holder behind a network that goes silent or slow", () => 
         const count = Math.min(batch, total - done);
         const proxies: ZooKeeperProxy[] = [];
         const waiter = await tidy.provider(server.connectString, { sessionTimeoutMs: 10_000 });
-        const running = await contests("short-silence", count, grantWithinMs, async (index) => {
+        const running = await contests("short-silence", count, 2 * grantWithinMs, async (index) => {
           const proxy = tidy.add(await startZooKeeperProxy({ target: server.connectString }), (it) =>
             it.close(),
           );
           proxies[index] = proxy;
-          return { holder: await tidy.provider(proxy.connectString, { sessionTimeoutMs }), waiter, observer };
+          const holder = await tidy.provider(proxy.connectString, { sessionTimeoutMs: lastingMs });
+          return { holder, waiter, observer };
         });
         await Promise.all(
           running.map(async (contest, index) => {
@@ -191,7 +196,7 @@ describe.concurrent("a holder behind a network that goes silent or slow", () => 
             expect(contest.handle.state).toBe("held");
             expect(contest.told).toEqual(["uncertain", "recovered"]);
             // Waits past the time at which the server would have ended the session without the new contact.
-            await pass(sessionTimeoutMs + 500);
+            await pass(lastingMs + 500);
             contest.handle.assertHeld();
             await contest.handle.confirm();
             expect(contest.granted).toBe(false);

@@ -17,8 +17,8 @@ import { patienceMs, Tidy } from "./contests.js";
 vi.setConfig({ testTimeout: testLimitMs });
 
 const sessionTimeoutMs = 1_500;
-/** Longer than the session, the tick in which the server notices its end, and the grant together. */
-const blockMs = 3_000;
+/** Longer than the session, the tick in which the server notices its end, and the grant on a busy machine together. */
+const blockMs = 6_000;
 const grantWithinMs = 20_000;
 const batch = 5;
 const random = chance("process faults");
@@ -210,6 +210,7 @@ describe.concurrent("a holder whose process does not run", () => {
         await using tidy = new Tidy();
         const { holders, granted, afterwards } = await stage("blocked", count, tidy);
         await pass(sessionTimeoutMs / 2 + random() * (sessionTimeoutMs / 4));
+        const before = await holders.journals();
         const blocked = holders.block(blockMs);
         const grants = await granted;
         const { beganNs, resumedNs, outcomes } = await blocked;
@@ -222,7 +223,8 @@ describe.concurrent("a holder whose process does not run", () => {
           expect(journal.writes).toBeGreaterThan(0);
           expect(ms(beganNs - journal.lastWriteNs)).toBeGreaterThan(0);
           expect(journal.told.at(-1)).toBe("lost");
-          expect(journal.told).not.toContain("recovered");
+          // On a busy machine a hold may become uncertain and recover before its process stands still.
+          expect(journal.told.slice(before[index]?.told.length)).not.toContain("recovered");
           marginsMs.push(ms(atNs - journal.lastWriteNs));
         }
         await afterwards();
@@ -239,6 +241,7 @@ describe.concurrent("a holder whose process does not run", () => {
         await using tidy = new Tidy();
         const { holders, granted, afterwards } = await stage("stopped", count, tidy);
         await pass(sessionTimeoutMs / 2 + random() * (sessionTimeoutMs / 4));
+        const before = await holders.journals();
         await holders.stop();
         const stoppedNs = process.hrtime.bigint();
         let grants: Grant[];
@@ -260,7 +263,8 @@ describe.concurrent("a holder whose process does not run", () => {
           expect(journal.thrown).toBe("LockLostError");
           expect(ms(journal.firstThrowNs - resumedNs)).toBeGreaterThan(0);
           expect(journal.told.at(-1)).toBe("lost");
-          expect(journal.told).not.toContain("recovered");
+          // On a busy machine a hold may become uncertain and recover before its process stands still.
+          expect(journal.told.slice(before[index]?.told.length)).not.toContain("recovered");
           marginsMs.push(ms(atNs - journal.lastWriteNs));
         }
         await afterwards();

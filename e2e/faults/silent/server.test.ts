@@ -230,8 +230,9 @@ async function naiveHolders(
   const reading = (async () => {
     while (!over) {
       const sentMs = performance.now();
-      // The loop ends when the server gives up. The client library then leaves some requests without any answer.
-      const answer = await Promise.race([reader.czxid(nodePath).catch(() => null), pass(500, null)]);
+      // The loop ends when the server gives up. The client library then leaves some requests without any answer. The limit is
+      // longer than a busy machine stands still: otherwise the loop could end before the next grant.
+      const answer = await Promise.race([reader.czxid(nodePath).catch(() => null), pass(3_000, null)]);
       if (answer === null) break;
       lastSeenSentMs = sentMs;
       await pass(20);

@@ -28,6 +28,9 @@ export interface Kind {
 
 const nothing = (): void => {};
 
+/** The limit of a client that connects once. A client that gave up before it has sent its pieces would never be cut. */
+const onceMs = 5_000;
+
 function line(target: RedisTarget): Opened {
   const opened = new IoredisLine({
     target,
@@ -112,7 +115,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
       const work = RedisConnection.connect({
         port,
         password: "secret",
-        timeoutMs: 1_000,
+        timeoutMs: onceMs,
         ...(tls && { ca: tls.ca ?? "" }),
       });
       let opened: RedisConnection | undefined;
@@ -133,13 +136,13 @@ export const kinds: Readonly<Record<string, Kind>> = {
     server: "zookeeper",
     pieces: 1,
     tls: true,
-    open: (port, tls) => once(askWord("srvr", { host: "127.0.0.1", port }, tls, 1_000)),
+    open: (port, tls) => once(askWord("srvr", { host: "127.0.0.1", port }, tls, onceMs)),
   },
   "a four-letter word of the test servers": {
     server: "zookeeper",
     pieces: 1,
     tls: false,
-    open: (port) => once(fourLetterWord("srvr", { port, timeoutMs: 1_000 })),
+    open: (port) => once(fourLetterWord("srvr", { port, timeoutMs: onceMs })),
   },
   "the end that the test servers make of a session": {
     server: "zookeeper",

@@ -261,7 +261,7 @@ it("57: a confirmation sets the full lease where the permit is there, and tells 
 
 it("57: permits are renewed while they are held, and a renewal of one that is gone tells its loss", async () => {
   const name = server.name("renewed");
-  const semaphore = (await server.locks({ leaseMs: 900 })).permitSemaphore(name);
+  const semaphore = (await server.locks({ leaseMs: 3_000 })).permitSemaphore(name);
   await semaphore.setLimit(1);
   const permit = await semaphore.acquire();
   const score = async () =>

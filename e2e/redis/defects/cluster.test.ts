@@ -4,6 +4,9 @@ import { eventually, type RedisCluster, type RedisNode, startRedisCluster } from
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { kinds } from "./faulty-server.js";
 
+/** A hold that a test must not lose needs a lease that outlasts whatever a busy machine is late with, also while slots move. */
+const keptLeaseMs = 3_000;
+
 let cluster: RedisCluster;
 let names = 0;
 const freshName = (what: string): string => `${what}-${++names}`;
@@ -38,7 +41,7 @@ const errors = (): string[] =>
 it("defect 23: renewals of many slots go together by slot, and no call ever spans two", async () => {
   for (const node of cluster.nodes) cluster.proxyOf(node).reset();
   // On a busy machine the renewals of 48 holds come some hundreds of milliseconds late.
-  const locks = await open({ leaseMs: 3_000 });
+  const locks = await open({ leaseMs: keptLeaseMs });
   const renewed = new Set<string>();
   let failed = 0;
   locks.events.on("renewed", ({ name }) => renewed.add(name));
@@ -78,9 +81,9 @@ it("defect 24: waiters hear a Java client by the channels of their fleet, and by
     ["auto", "SPUBLISH", "PUBLISH"],
     ["off", "PUBLISH", "SPUBLISH"],
   ] as const) {
-    const locks = await open({ shardedPubSub: mode, heartbeatMs: 900, aliveMs: 4_000 });
-    await (await locks.mutex(freshName("warm")).acquire({ revocable: true })).release();
-    const after = async (publish: string): Promise<number> => {
+    const after = async (publish: string, heartbeatMs: number): Promise<number> => {
+      const locks = await open({ shardedPubSub: mode, heartbeatMs, aliveMs: 4 * heartbeatMs });
+      await (await locks.mutex(freshName("warm")).acquire({ revocable: true })).release();
       const name = freshName(mode);
       const node = await cluster.nodeOfKey(name);
       await node.command("HSET", name, "8b7b9e7c-5d6e-4f6e-9a47-2b0c3c1a7d11:54", 1);
@@ -101,8 +104,9 @@ it("defect 24: waiters hear a Java client by the channels of their fleet, and by
       await (await waiting).release();
       return performance.now() - startedMs;
     };
-    expect({ mode, toldMs: (await after(own)) < 300 }).toEqual({ mode, toldMs: true });
-    expect({ mode, untoldMs: (await after(foreign)) < 1_500 }).toEqual({ mode, untoldMs: true });
+    // The first heartbeats are too rare to wake the waiter in time, so the message does. The lease would last for a minute.
+    expect({ mode, toldMs: (await after(own, 20_000)) < 10_000 }).toEqual({ mode, toldMs: true });
+    expect({ mode, untoldMs: (await after(foreign, 900)) < 10_000 }).toEqual({ mode, untoldMs: true });
   }
 });
 
@@ -126,7 +130,7 @@ const moving: readonly [
 ];
 
 it.each(moving)("defect 25: a %s whose slot moves is kept, and reaches its waiter", async (what, take) => {
-  const [holder, waiter] = [await open({ leaseMs: 1_500 }), await open()];
+  const [holder, waiter] = [await open({ leaseMs: keptLeaseMs }), await open()];
   const losses: string[] = [];
   holder.events.on("lost", ({ reason }) => losses.push(reason));
   let renewed = 0;
@@ -150,7 +154,7 @@ it.each(moving)("defect 25: a %s whose slot moves is kept, and reaches its waite
 });
 
 it("defect 25: while a slot moves its locks are renewed, and handed on at its end", async () => {
-  const [holder, waiter] = [await open({ leaseMs: 900 }), await open()];
+  const [holder, waiter] = [await open({ leaseMs: keptLeaseMs }), await open()];
   const losses: string[] = [];
   holder.events.on("lost", ({ reason }) => losses.push(reason));
   let renewed = 0;
@@ -198,7 +202,7 @@ it("defect 25: a reader ends although another's hold has gone ahead of its slot"
 });
 
 it("defect 25: of two locks in a slot under way, one gone and one not, both are renewed", async () => {
-  const holder = await open({ leaseMs: 1_200 });
+  const holder = await open({ leaseMs: keptLeaseMs });
   const losses: string[] = [];
   holder.events.on("lost", ({ reason }) => losses.push(reason));
   const renewed = new Map<string, number>();

@@ -13,6 +13,8 @@ const deadlinesOf = (name: string): string => `redisson_lock_timeout:{${name}}`;
  */
 const farBelowJavasMs = 30_000;
 const java = "8b7b9e7c-5d6e-4f6e-9a47-2b0c3c1a7d11:54";
+/** With this window, no waiter of ours loses its place because this process was late with its heartbeats. */
+const lasting = { aliveMs: 10_000 };
 
 /** Asks for the lock, and waits until it is the `place`-th in the queue. */
 async function queued(
@@ -72,20 +74,22 @@ it("defect 15: behind a dead head of Java's a live waiter asks once a heartbeat,
   const startedMs = performance.now();
   link.reset();
   await eventually(() => (link.counts().byName.EVALSHA ?? 0) >= 6, { what: "six heartbeats" });
-  // Heartbeats come every 200 ms. Redisson would ask without a pause.
-  expect(performance.now() - startedMs).toBeGreaterThan(900);
+  // Heartbeats come every 200 ms, and the link may see the first of them late. Redisson would ask without a pause.
+  expect(performance.now() - startedMs).toBeGreaterThan(500);
   abort.abort();
   await expect(waiting).rejects.toBe(abort.signal.reason);
-  expect(await server.number("LLEN", queueOf(name))).toBe(1);
+  // The call ends at once, and its place in the queue is taken back behind it.
+  await server.untilLong(queueOf(name), 1);
 });
 
 it("defect 16: live waiters keep their places for many times the wait that Redisson gives them", async () => {
-  const clients = [await server.locks({ fairLockWaitTimeoutMs: 300 })];
-  for (let i = 0; i < 3; i++) clients.push(await server.locks({ fairLockWaitTimeoutMs: 300 }));
+  const options = { ...lasting, fairLockWaitTimeoutMs: 300 };
+  const clients = [await server.locks(options)];
+  for (let i = 0; i < 3; i++) clients.push(await server.locks(options));
   const [holder, ...waiters] = clients as [RedisLocks, ...RedisLocks[]];
   const name = server.name("place");
   // The first deadline is what is left of the lease, and one wait. Each further deadline is one wait later.
-  const held = await holder.fairMutex(name).acquire({ leaseMs: 1_000 });
+  const held = await holder.fairMutex(name).acquire({ leaseMs: 3_000 });
   const order: number[] = [];
   const all: Promise<void>[] = [];
   for (const [i, locks] of waiters.entries()) {
@@ -99,7 +103,7 @@ it("defect 16: live waiters keep their places for many times the wait that Redis
   }
   const before = await server.texts("LRANGE", queueOf(name), "0", "-1");
   const startedMs = performance.now();
-  await eventually(() => performance.now() - startedMs > 3_000, { what: "all deadlines to pass" });
+  await eventually(() => performance.now() - startedMs > 5_000, { what: "all deadlines to pass" });
   expect(await server.texts("LRANGE", queueOf(name), "0", "-1")).toEqual(before);
   await held.release();
   await Promise.all(all);
@@ -107,7 +111,11 @@ it("defect 16: live waiters keep their places for many times the wait that Redis
 });
 
 it("defect 16: a client whose clock is hours ahead evicts no waiter and writes the server's deadlines", async () => {
-  const [holder, first, ahead] = [await server.locks(), await server.locks(), await server.locks()];
+  const [holder, first, ahead] = [
+    await server.locks(),
+    await server.locks(lasting),
+    await server.locks(lasting),
+  ];
   const name = server.name("ahead");
   const held = await holder.fairMutex(name).acquire();
   const one = await queued(first, name, 1);

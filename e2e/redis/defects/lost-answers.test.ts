@@ -77,7 +77,7 @@ it.each(kindNames)(
 );
 
 it("defect 8: a hold that cannot be given back while the link is down is given back when it is up", async () => {
-  const { locks, link } = await server.client({ connectTimeoutMs: 600 });
+  const { locks, link } = await server.client({ connectTimeoutMs: 3_000 });
   const name = server.name("down");
   const lost = link.dropReply(scripts);
   const refused = locks

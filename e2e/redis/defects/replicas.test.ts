@@ -76,7 +76,8 @@ it("defect 20: one of two replicas that lags costs nothing with acks: 1, and ren
 });
 
 it("defect 21: too few acknowledgements is an error with the numbers, and the lock is free after it", async () => {
-  const locks = await open({ acks: 2, waitTimeoutMs: 150 });
+  // The replica that is not frozen has to answer within this time, also on a busy machine.
+  const locks = await open({ acks: 2, waitTimeoutMs: 2_000 });
   await (await locks.mutex(freshName()).acquire()).release();
   const [lagging] = replicas;
   await freeze(lagging);
@@ -86,11 +87,11 @@ it("defect 21: too few acknowledgements is an error with the numbers, and the lo
     .tryAcquire()
     .catch((each) => each);
   expect(error).toBeInstanceOf(BackendError);
-  expect(error.message).toMatch(/1 of 2 replicas have it after 150 ms, and acks asks for 2/);
+  expect(error.message).toMatch(/1 of 2 replicas have it after 2000 ms, and acks asks for 2/);
   await eventually(async () => Number(await master.command("EXISTS", name)) === 0, { what: "the key to go" });
   // A provider that asks for no replicas goes on, as it does where there are none.
   const plain = await open({ acks: "none" });
-  await (await plain.mutex(name).acquire({ waitMs: 1_000 })).release();
+  await (await plain.mutex(name).acquire({ waitMs: 10_000 })).release();
 });
 
 it("defect 21: the replicas asked for are those that are configured, not those that are there", async () => {

@@ -41,6 +41,14 @@ async function waits(provider: LockProvider, kind: string, name: string): Promis
   );
 }
 
+/** How many channels the providers listen to for good. The channels of the warm-up are given back after its releases. */
+async function lastingChannels(): Promise<number> {
+  await eventually(async () => (await server.texts("PUBSUB", "CHANNELS", "*warm*")).length === 0, {
+    what: "the channels of the warm-up to be given back",
+  });
+  return (await server.texts("PUBSUB", "CHANNELS", "*")).length;
+}
+
 it.each(waiters)(
   "defect 11: a %s that no message reaches sleeps no longer than a heartbeat or a second",
   async (kind, hold, wait) => {
@@ -94,7 +102,7 @@ it("defect 11: a Java holder whose message is lost keeps our first waiter asleep
 
 it("defect 12: waiting for 1,000 names costs one channel and one connection, and leaves nothing", async () => {
   const [holder, waiter] = [await server.client(), await server.client()];
-  const clean = (await server.texts("PUBSUB", "CHANNELS", "*")).length;
+  const clean = await lastingChannels();
   const connections = async () =>
     String(await server.node.command("CLIENT", "LIST", "TYPE", "pubsub"))
       .split("\n")
@@ -119,7 +127,7 @@ it("defect 12: waiting for 1,000 names costs one channel and one connection, and
 
 it("defect 12: kinds with a channel for each name share one connection, without a pool, and give each channel back", async () => {
   const [holder, waiter] = [await server.client(), await server.client()];
-  const clean = (await server.texts("PUBSUB", "CHANNELS", "*")).length;
+  const clean = await lastingChannels();
   const names = Array.from({ length: 200 }, () => server.name("channel"));
   const held = await Promise.all(names.map((name) => holder.locks.plainSemaphore(name, 1).acquire()));
   waiter.link.reset();
@@ -261,7 +269,8 @@ it("defect 43: maps and heap are bounded, however many names were locked and wai
   // remembered.
   expect(growth).toBeLessThan(2_000_000);
   for (const each of [first, second]) {
-    expect(each.waits.size).toBe(0);
+    // A wait that ended before the server answered is taken back in the background.
+    await eventually(() => each.waits.size === 0, { what: "the last waits to be taken back" });
     expect(each.waits.endedSize).toBeLessThanOrEqual(10_000);
     expect(each.holds.of("anybody")).toEqual([]);
   }

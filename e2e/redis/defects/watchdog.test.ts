@@ -1,13 +1,16 @@
 import { LockLostError, tokenGate } from "@holdfast/core";
+import { scriptNameOf } from "@holdfast/redis-recipes/internal";
 import { eventually } from "@holdfast/test-servers";
 import { expect, it, onTestFinished, test } from "vitest";
 import { share } from "../../support/share.js";
 import { die, FaultyServer, kindNames, kinds, stallLoop } from "./faulty-server.js";
 
 const server = new FaultyServer();
+/** A hold that a test must not lose needs a lease that outlasts whatever a busy machine is late with. */
+const keptLeaseMs = 3_000;
 
 it("defect 1: no renewal reaches the server after the release, wherever in the period that falls, of any kind of hold", async () => {
-  const { locks } = await server.client({ leaseMs: 3_000 });
+  const { locks } = await server.client({ leaseMs: keptLeaseMs });
   const rounds = share("releases of each kind around its renewal", 15, 200);
   const monitor = await server.monitor();
   let renewed = 0;
@@ -57,13 +60,17 @@ it("defect 1: while the answer to a release is awaited nothing is renewed", asyn
   await held.hit();
   // A renewal would have been due after a third of the lease.
   await eventually(() => performance.now() - grantedMs > 450, { what: "the time of a renewal to pass" });
-  expect(link.counts().commands).toBe(1);
+  // A release that is not answered for a second is sent again, so other scripts do not count.
+  const renewals = link.trace.filter(
+    ({ kind, script }) => kind === "command" && scriptNameOf(script ?? "") === "renew",
+  );
+  expect(renewals).toEqual([]);
   held.release();
   expect(await releasing).toBe("released");
 });
 
 it("defect 2: a read entered twice and left twice leaves nothing that is renewed", async () => {
-  const { locks } = await server.client({ leaseMs: 900 });
+  const { locks } = await server.client({ leaseMs: keptLeaseMs });
   const monitor = await server.monitor();
   let renewed = 0;
   locks.events.on("renewed", () => renewed++);
@@ -94,7 +101,8 @@ it("defect 2: a read entered twice and left twice leaves nothing that is renewed
 });
 
 it("defect 3: a live reader's renewals keep no dead reader of another client alive", async () => {
-  const [live, dead] = [await server.client({ leaseMs: 600 }), await server.client({ leaseMs: 600 })];
+  const leases = { leaseMs: keptLeaseMs };
+  const [live, dead] = [await server.client(leases), await server.client(leases)];
   const name = server.name("readers");
   let renewed = 0;
   live.locks.events.on("renewed", () => renewed++);
@@ -125,15 +133,18 @@ test.each([
   [
     "a right that is taken away and given back",
     async () => {
+      await server.node.command("ACL", "LOG", "RESET");
       await server.node.command("ACL", "SETUSER", "default", "-evalsha", "-eval");
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await eventually(async () => (await server.texts("ACL", "LOG")).length > 0, {
+        what: "a renewal to be denied",
+      });
       await server.node.command("ACL", "SETUSER", "default", "+evalsha", "+eval");
     },
   ],
 ] satisfies [string, (client: Awaited<ReturnType<FaultyServer["client"]>>) => unknown][])(
   "defect 4: renewals go on after %s",
   async (_what, trouble) => {
-    const client = await server.client({ leaseMs: 800 });
+    const client = await server.client({ leaseMs: keptLeaseMs });
     const { locks } = client;
     const handle = await locks.mutex(server.name("troubled")).acquire();
     let renewed = 0;
@@ -150,7 +161,7 @@ test.each([
 );
 
 it("defect 5: a holder without contact is notified of its loss before another client is granted, each time", async () => {
-  const [cut, next] = [await server.client({ leaseMs: 700 }), await server.client()];
+  const [cut, next] = [await server.client({ leaseMs: keptLeaseMs }), await server.client()];
   const rounds = share("losses by the own deadline", 12, 200);
   const events: string[] = [];
   for (const type of ["uncertain", "lost"] as const) cut.locks.events.on(type, () => events.push(type));
@@ -188,23 +199,26 @@ it("defect 6: after a stall longer than the lease the holder knows before it doe
 });
 
 it("defect 6: each renewal reports how near a late loop has brought the end", async () => {
-  const { locks } = await server.client({ leaseMs: 1_200 });
+  const [leaseMs, stalledMs] = [4_500, 2_500];
+  const { locks } = await server.client({ leaseMs });
   const margins: number[] = [];
   locks.events.on("renewed", ({ marginMs }) => margins.push(marginMs));
   const handle = await locks.mutex(server.name("margin")).acquire();
   await eventually(() => margins.length >= 1, { what: "a renewal in time" });
   const [usual = 0] = margins;
-  stallLoop(800);
+  stallLoop(stalledMs);
   await eventually(() => margins.length >= 2, { what: "the late renewal" });
   const late = margins[1] ?? Infinity;
   expect(late).toBeGreaterThan(0);
-  expect(usual - late).toBeGreaterThan(250);
+  // The whole stall lies between the renewal before it, from which the lease counts, and the late one.
+  expect(late).toBeLessThanOrEqual(leaseMs - stalledMs);
+  expect(usual).toBeGreaterThan(late);
   expect(handle.state).toBe("held");
   await handle.release();
 });
 
 it("defect 9: a release is never called misuse: twice, from another task, after the lease, and of a key that is gone", async () => {
-  const { locks } = await server.client({ leaseMs: 400 });
+  const { locks } = await server.client();
   const handle = await locks.mutex(server.name("twice")).acquire();
   expect(await Promise.all([handle.release(), handle.release()])).toEqual(["released", "released"]);
   expect(await handle.release()).toBe("released");

@@ -52,7 +52,8 @@ async function stage(): Promise<Stage> {
   const quick = redisLocks({ ...common, connectTimeoutMs: quickMs });
   const made = { node, link, patient, quick };
   stages.push(made);
-  await Promise.all([patient.ready(), quick.ready()]);
+  // The short limit is for the calls of the tests. The first connection may take longer on a busy machine.
+  await Promise.all([patient.ready(), quick.ready({ waitMs: 20_000 })]);
   await patient.permitSemaphore("permits").setLimit(20);
   return made;
 }

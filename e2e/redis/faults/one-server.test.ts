@@ -1,5 +1,5 @@
 import { setTimeout as pass } from "node:timers/promises";
-import type { RedisLocks } from "@holdfast/redis-recipes";
+import type { RedisLocks, RedisLocksOptions } from "@holdfast/redis-recipes";
 import {
   eventually,
   type RedisConnection,
@@ -20,10 +20,7 @@ let crew: Crew;
 beforeEach(async () => {
   node = await startRedis({ appendOnly: "always", config: { maxclients: 100 } });
   links = await Promise.all([0, 1, 2].map(() => startRedisProxy({ target: node.address })));
-  crew = await Crew.start(
-    links.map(({ connectString }) => ({ url: `redis://${connectString}` })),
-    links,
-  );
+  crew = await crewOf({});
 });
 afterEach(async () => {
   if (node.running) await node.resume();
@@ -32,7 +29,21 @@ afterEach(async () => {
   await node.stop();
 });
 
+function crewOf(options: Pick<RedisLocksOptions, "leaseMs">): Promise<Crew> {
+  return Crew.start(
+    links.map(({ connectString }) => ({ url: `redis://${connectString}`, ...options })),
+    links,
+  );
+}
+
+/** Replaces the crew by one whose leases outlast an outage, and the start of a server on a busy machine. */
+async function patientCrew(): Promise<void> {
+  await crew.close();
+  crew = await crewOf({ leaseMs: 15_000 });
+}
+
 it("a server that is frozen for less than a lease takes nothing from anybody", async () => {
+  await patientCrew();
   await crew.holdAndWait();
   await node.pause();
   await pass(leaseMs / 4);
@@ -53,6 +64,7 @@ it("a server that is frozen for longer than the leases: all holders know by thei
 });
 
 it("a server that is killed and comes back with all it had: doubt, and then the same holders", async () => {
+  await patientCrew();
   await crew.holdAndWait();
   await node.kill();
   await eventually(() => crew.beliefs.warned === crew.held.length, { what: "all to be in doubt" });

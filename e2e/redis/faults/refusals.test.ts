@@ -157,7 +157,8 @@ const operations: Record<string, (run: Run) => Promise<void>> = {
   "a barrier": async ({ refused, other, name }) => {
     await refused.barrier(name).shut();
     const waiting = refused.barrier(name).wait({ waitMs });
-    await expect(other.barrier(name).wait({ waitMs: 500 })).rejects.toMatchObject({
+    // Within this time the server has to answer that the barrier is shut.
+    await expect(other.barrier(name).wait({ waitMs: 1_000 })).rejects.toMatchObject({
       name: "AcquireTimeoutError",
     });
     await refused.barrier(name).open();

@@ -71,7 +71,7 @@ withEachRedisson(
       expect([await theirs.isLocked(), await theirs.holdCount()]).toEqual([true, 0]);
       expect(await theirs.tryLock({ waitMs: 50 })).toBe(false);
       await expect(theirs.unlock()).rejects.toThrow("IllegalMonitorStateException");
-      expect(await mine.remainingMs()).toBeGreaterThan(29_000);
+      expect(await mine.remainingMs()).toBeGreaterThan(15_000);
       await mine.unlock();
 
       const waiting = theirs.lock({ leaseMs: 5_000 });
@@ -257,10 +257,10 @@ withEachRedisson(
 
     it("a contender that holds for a while and ends with its time", async () => {
       await using log = await ContentionLog.start();
-      const contention = { name: "contend:time", ...log.files, grants: 10_000, forMs: 300, holdMs: 5 };
+      const contention = { name: "contend:time", ...log.files, grants: 10_000, forMs: 2_000, holdMs: 5 };
       const had = await one.contend({ ...contention, leaseMs: 10_000, label: "java" }, 60_000);
       expect(had.grants).toBeGreaterThan(1);
-      expect(had.grants).toBeLessThanOrEqual(61);
+      expect(had.grants).toBeLessThanOrEqual(401);
       await log.expectOrderly(had.grants);
     });
 
@@ -303,7 +303,8 @@ withEachRedisson(
 
     it("a process that renews what it holds, not while it stands still, and dies without a word", async () => {
       await using jvm = await startRedissonPeer({ redisson });
-      const client = await connect(jvm, 1_500);
+      // After its death the JVM's hold has to be seen before this lease is over.
+      const client = await connect(jvm, 4_000);
       const [kept, lost, mine] = await Promise.all([
         client.lock("kept"),
         client.lock("lost"),
@@ -321,7 +322,7 @@ withEachRedisson(
         })
         .toBe(true);
       await jvm.pause();
-      expect(await mine.tryLock({ waitMs: 5_000 })).toBe(true);
+      expect(await mine.tryLock({ waitMs: 15_000 })).toBe(true);
       jvm.resume();
       await expect(kept.unlock()).rejects.toThrow("IllegalMonitorStateException");
       await mine.unlock();
@@ -329,7 +330,7 @@ withEachRedisson(
       await kept.lock();
       await jvm.kill();
       expect(await mine.tryLock()).toBe(false);
-      expect(await mine.tryLock({ waitMs: 5_000 })).toBe(true);
+      expect(await mine.tryLock({ waitMs: 15_000 })).toBe(true);
       await mine.unlock();
     });
 

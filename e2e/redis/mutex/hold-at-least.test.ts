@@ -6,7 +6,7 @@ import { OneServer } from "../../support/redis/one-redis-server.js";
 
 const server = new OneServer();
 const leaseMs = 1_000;
-const holdAtLeastMs = 2_500;
+const holdAtLeastMs = 4_000;
 
 /** The methods that all kinds here have. */
 type Taken = Pick<Acquirable, "acquire" | "tryAcquire">;
@@ -27,11 +27,14 @@ it("a process that is gone after its release leaves a lease that lasts for holdA
   for (const [i, [, lockOf]] of kinds.entries()) {
     const handle = await lockOf(locks, names[i] as string).acquire({ holdAtLeastMs });
     expect(await handle.release()).toBe("still-held");
-  }
-  const lease = (name: string): Promise<number> => server.number("PTTL", name);
-  for (const name of names) {
-    await eventually(async () => (await lease(name)) > leaseMs, { what: `the extended lease of ${name}` });
-    const leftMs = await lease(name);
+    // The lease is extended once and then runs down, so it is read before the next kind has its turn.
+    const leftMs = await eventually(
+      async () => {
+        const readMs = await server.number("PTTL", names[i] as string);
+        return readMs > leaseMs ? readMs : null;
+      },
+      { what: `the extended lease of ${names[i]}` },
+    );
     expect(leftMs).toBeLessThanOrEqual(holdAtLeastMs * 1.02 + 10);
     expect(performance.now() - startedMs + leftMs).toBeGreaterThanOrEqual(holdAtLeastMs);
   }

@@ -69,8 +69,14 @@ it("refuses a replica, and says that it is one", async () => {
     what: "the replica to follow",
   });
   const { locks } = open({ url: replica.url });
-  const error = await refusal(locks.mutex("orders").acquire({ waitMs: 1_000 }));
-  expect(error.message).toContain("it is a replica");
+  // The provider is asked until it has had the time to look at the server.
+  const error = await eventually(
+    async () => {
+      const each = await refusal(locks.mutex("orders").acquire({ waitMs: 1_000 }));
+      return each.message.includes("it is a replica") ? each : null;
+    },
+    { what: "the replica to be recognised" },
+  );
   expect(error.message).toContain(replica.address);
 });
 

@@ -10,6 +10,9 @@ export const waitMs = 20_000;
 /** Short, because several tests wait for the end of a session. */
 export const sessionTimeoutMs = 2_500;
 
+/** For tests that need the session to live on, however busy the machine is. */
+export const lasting = { sessionTimeoutMs: 8_000 } as const;
+
 /** A provider behind a link of its own, which a test can cut. */
 export interface Linked {
   readonly locks: ZooKeeperLocks;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startTarget, type Target, targetNames } from "../../foreign/target.js";
 import { connected } from "../../support/providers.js";
 import { Operator } from "../features/operator.js";
-import { aborted, expire, Leading, linked, untilLabels, waitMs } from "./candidates.js";
+import { aborted, expire, Leading, lasting, linked, untilLabels, waitMs } from "./candidates.js";
 
 let paths = 0;
 
@@ -30,7 +30,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
   });
 
   it("42: a follower whose leader leaves while it reconnects leads, by the one node that it has", async () => {
-    const [leader, follower] = [await client(), await linked(target)];
+    const [leader, follower] = [await client(), await linked(target, lasting)];
     const term = await leader.leaderElection(path).campaign({ waitMs });
     const waiting = follower.locks.leaderElection(path).campaign({ waitMs, label: "follower" });
     const operator = await Operator.connect(target.connectString);
@@ -48,7 +48,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
   });
 
   it("43: a path that vanished while its leader was away is made again, and led again by a new node", async () => {
-    const away = await linked(target);
+    const away = await linked(target, lasting);
     const leading = new Leading(away.locks.leaderElection(path), "phoenix");
     await leading.untilTerms(1);
     const operator = await Operator.connect(target.connectString);
@@ -136,7 +136,7 @@ describe.each(targetNames)("leader election on %s", (name) => {
   });
 
   it("46: a leader that goes between the follower's listing and its watch is not waited for", async () => {
-    const [leader, follower] = [await client(), await linked(target)];
+    const [leader, follower] = [await client(), await linked(target, lasting)];
     const term = await leader.leaderElection(path).campaign({ waitMs });
     const listing = follower.link.holdReply({ op: "getChildren2", path });
     const waiting = follower.locks.leaderElection(path).campaign({ waitMs });

@@ -96,8 +96,9 @@ describe.each(targetNames)("an election on %s", (name) => {
     const locks = await client();
     const mutex = await locks.mutex(path).acquire({ waitMs });
     const stranger = await client();
+    // Without an answer within `waitMs` the call would report an outage, so this is longer than a busy machine stands still.
     const campaign = (layout: "latch" | "selector") =>
-      stranger.leaderElection(path, { layout }).campaign({ waitMs: 500 });
+      stranger.leaderElection(path, { layout }).campaign({ waitMs: 2_000 });
     await expect(campaign("selector")).rejects.toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
     await expect(campaign("latch")).rejects.toMatchObject({ code: "HF_LAYOUT_CONFLICT" });
     await mutex.release();

@@ -29,6 +29,12 @@ beforeEach(() => {
   path = `/events/l${paths++}`;
 });
 
+/**
+ * A wait that runs out. It is longer than a busy machine stands still: a wait that ends without an answer of the server is
+ * an outage, and not a time-out.
+ */
+const runsOutMs = 2_000;
+
 const lockEvents = [
   "acquire-started",
   "notified",
@@ -107,7 +113,7 @@ describe("the events of a lock", () => {
       heard.filter((event) => event.type === "acquire-settled").map((event) => event.outcome);
     await locks.mutex(path).tryAcquire();
     expect(outcomes()).toEqual(["unavailable"]);
-    await expect(locks.mutex(path).acquire({ waitMs: 500 })).rejects.toMatchObject({
+    await expect(locks.mutex(path).acquire({ waitMs: runsOutMs })).rejects.toMatchObject({
       code: "HF_ACQUIRE_TIMEOUT",
     });
     expect(outcomes()).toEqual(["unavailable", "timeout"]);
@@ -301,7 +307,7 @@ describe("the diagnostics channels", () => {
     expect(seen.at(-1)).toMatchObject({ outcome: "granted", token: handle.token });
     heard.length = 0;
     // A time-out because of contention is not published as an error.
-    await expect(locks.mutex(path).acquire({ waitMs: 500 })).rejects.toThrow();
+    await expect(locks.mutex(path).acquire({ waitMs: runsOutMs })).rejects.toThrow();
     expect(heard).toEqual(["start", "end", "asyncStart", "asyncEnd"]);
     expect(seen.at(-1)).toMatchObject({ outcome: "timeout" });
     heard.length = 0;

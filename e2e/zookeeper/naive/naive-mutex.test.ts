@@ -18,7 +18,7 @@ onServers((title, server) => {
 
   beforeEach(async () => {
     proxy = await startZooKeeperProxy({ target: server.connectString });
-    locks = await connected(proxy.connectString, { sessionTimeoutMs: 2_500 });
+    locks = await connected(proxy.connectString, { sessionTimeoutMs: 8_000 });
     operator = await operatorSession(server.connectString);
     path = `/naive/n${paths++}`;
   });

@@ -1,7 +1,7 @@
 import { BackendError, type BarrierMembership, LayoutConflictError } from "@holdfast/core";
 import { eventually, startZooKeeperProxy, type ZooKeeperProxy } from "@holdfast/test-servers";
 import { openAcl } from "@holdfast/zk-protocol";
-import { type ZooKeeperLocks, zookeeperLocks } from "@holdfast/zk-recipes";
+import { type ZooKeeperLocks, type ZooKeeperLocksOptions, zookeeperLocks } from "@holdfast/zk-recipes";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { connected, operatorSession } from "../../support/providers.js";
 import { type Server, servers, sessionTimeoutMs } from "./servers.js";
@@ -19,15 +19,11 @@ for (const { kind, start } of servers) {
 
     /** A provider behind a link of its own. */
     async function linked(
-      connectTimeoutMs = 10_000,
+      options: ZooKeeperLocksOptions = {},
     ): Promise<{ locks: ZooKeeperLocks; link: ZooKeeperProxy }> {
       const link = await startZooKeeperProxy({ target: server.connectString });
       onTestFinished(() => link.close());
-      const locks = zookeeperLocks({
-        connect: link.connectString,
-        sessionTimeoutMs,
-        connectTimeoutMs,
-      });
+      const locks = zookeeperLocks({ connect: link.connectString, sessionTimeoutMs, ...options });
       onTestFinished(async () => {
         await locks.close({ releaseTimeoutMs: 500 });
       });
@@ -63,7 +59,7 @@ for (const { kind, start } of servers) {
     });
 
     it("60: waiters at a barrier get an error when the server is gone for good", async () => {
-      const { locks, link } = await linked(500);
+      const { locks, link } = await linked({ connectTimeoutMs: 500 });
       const path = `/sixty/crash${paths++}`;
       await locks.barrier(path).shut();
       const waiting = locks.barrier(path).wait();
@@ -149,7 +145,9 @@ for (const { kind, start } of servers) {
 
     it("a member is in, and not late, once it has let the others start", async () => {
       const path = `/sixty/late${paths++}`;
-      const [{ locks, link }, other] = [await linked(), await connected(server.connectString)];
+      // The session outlasts the time for which its answers are held.
+      const { locks, link } = await linked({ sessionTimeoutMs: 30_000 });
+      const other = await connected(server.connectString);
       const waiting = other.doubleBarrier(path, 2).enter({ waitMs });
       const operator = await operatorSession(server.connectString);
       await eventually(
@@ -157,10 +155,11 @@ for (const { kind, start } of servers) {
         { what: "the first member" },
       );
       const held = link.holdReply({ op: "multi" });
-      const entering = locks.doubleBarrier(path, 2).enter({ waitMs: 400 });
+      // Long enough for a busy machine to send the request that lets the others start.
+      const entering = locks.doubleBarrier(path, 2).enter({ waitMs: 2_000 });
       const first = await waiting;
       const startedMs = performance.now();
-      await eventually(() => performance.now() - startedMs > 600, { what: "the deadline to pass" });
+      await eventually(() => performance.now() - startedMs > 2_200, { what: "the deadline to pass" });
       held.release();
       const second = await entering;
       await Promise.all([first.leave({ waitMs }), second.leave({ waitMs })]);
@@ -214,9 +213,10 @@ for (const { kind, start } of servers) {
         return children.length;
       };
       expect(await members()).toBe(1);
+      // Without an answer within `waitMs` the call would report an outage, so this is longer than a busy machine stands still.
       await other
         .doubleBarrier(path, 3)
-        .enter({ waitMs: 300 })
+        .enter({ waitMs: 2_000 })
         .then(
           () => expect.fail("two of three passed"),
           (error) => expect(error.code).toBe("HF_ACQUIRE_TIMEOUT"),

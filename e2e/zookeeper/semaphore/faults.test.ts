@@ -23,7 +23,7 @@ onServers((_title, server) => {
 
   beforeEach(async () => {
     proxy = await startZooKeeperProxy({ target: server.connectString });
-    locks = await connected(proxy.connectString, { sessionTimeoutMs: 2_500 });
+    locks = await connected(proxy.connectString, { sessionTimeoutMs: 8_000 });
     operator = await operatorSession(server.connectString);
     path = `/faults/s${paths++}`;
     await (await locks.semaphore(path, 9).acquire()).release();
