@@ -51,6 +51,24 @@ test("a member that has passed and is cut off is lost before the others go on wi
   expect(scene.runtime.nowMs() - cutMs).toBeGreaterThan(2_000);
 });
 
+test("a member whose leave() was done and not answered waits for no member of the next round", async () => {
+  const scene = new Scene();
+  const [near, far] = [scene.client(), scene.client()];
+  const pass = ({ provider }: SimulatedClient) =>
+    provider.doubleBarrier("round", 2).enter({ waitMs: 600_000 });
+  const [here, away] = await scene.settle(Promise.all([pass(near), pass(far)]));
+  const leaving = here.leave({ waitMs: 600_000 });
+  const executed = scene.count("double-barrier");
+  while (scene.count("double-barrier") === executed) await scene.runtime.step();
+  near.line.cut();
+  await scene.settle(away.leave({ waitMs: 10_000 }));
+  const next = pass(far);
+  await scene.runtime.advance(50);
+  near.line.mend();
+  await scene.settle(leaving);
+  await scene.settle(Promise.all([pass(near), next]));
+});
+
 test("a member with a short alive window does not pass the exit alone while one with a long window is in", async () => {
   const scene = new Scene();
   const [near, far] = [scene.client(), scene.client({ heartbeatMs: 40_000, aliveMs: 140_000 })];

@@ -50,6 +50,44 @@ async function contended(permits: number, tasks: number): Promise<{ granted: num
   return { granted, asked };
 }
 
+test("of many permits none is delivered before the others were asked about, also where another grant has asked", async () => {
+  const scene = new Scene();
+  const { line, provider } = scene.client();
+  let free = 25;
+  let granted = 0;
+  let answersMs = 0;
+  const told = () => {
+    const nowMs = scene.runtime.nowMs();
+    return { sentMs: nowMs, answeredMs: nowMs, runId: scene.redis.runId, acknowledged: null };
+  };
+  const reply = (answer: object) => ({ serverMs: scene.redis.nowUs / 1_000, ...answer }) as never;
+  const hold = { token: 7n, pttlMs: settings.leaseMs };
+  line.run = async () => {
+    if (free === 0) return { ...told(), reply: reply({ status: "busy", againMs: null }) };
+    free--;
+    return { ...told(), reply: reply({ status: "granted", ...hold }) };
+  };
+  line.runAll = (_script, runs) =>
+    runs.map(async ({ args }) => {
+      const sent = told();
+      await new Promise<void>((resolve) => void scene.runtime.setTimer(answersMs, resolve));
+      const renewed = Array.from({ length: args.length / 3 }, () => reply({ status: "renewed", ...hold }));
+      return { ...sent, reply: renewed as never };
+    });
+  const pool = provider.permitSemaphore("pool");
+  for (let at = 0; at < 25; at++) void pool.acquire();
+  await scene.runtime.advance(2 * settings.heartbeatMs);
+  for (let at = 0; at < 2; at++) void pool.acquire({ waitMs: 60_000 }).then(() => granted++);
+  await scene.runtime.advance(5);
+  answersMs = 100;
+  free = 2;
+  line.publish(redissonChannels.semaphore("pool"), "2");
+  await scene.runtime.advance(90);
+  expect({ free, granted }).toEqual({ free: 0, granted: 0 });
+  await scene.runtime.advance(500);
+  expect(granted).toBe(2);
+});
+
 test("of a few permits each is asked about before another that was waited for is delivered", async () => {
   expect(await contended(5, 3)).toEqual({ granted: 3, asked: 3 * 4 });
 });

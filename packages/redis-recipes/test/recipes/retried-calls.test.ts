@@ -38,6 +38,21 @@ test("a countdown that came to the server after its date has done nothing, and i
   expect(sent).toBe(2);
 });
 
+test("a read of a record whose date was wrong is sent again at once, also where the retry policy allows no other try", async () => {
+  const scene = new Scene();
+  const { line, provider } = scene.client({}, {}, { retry: { next: () => null } });
+  const sentMs: number[] = [];
+  line.run = async () => {
+    const nowMs = scene.runtime.nowMs();
+    sentMs.push(nowMs);
+    const status = sentMs.length === 1 ? "late" : "done";
+    const reply = { status, serverMs: scene.redis.nowUs / 1_000, text: "v1" } as never;
+    return { reply, sentMs: nowMs, answeredMs: nowMs, runId: "r", acknowledged: null };
+  };
+  expect(await scene.settle(provider.record("x").read())).toBe("v1");
+  expect(sentMs).toEqual([sentMs[0], sentMs[0]]);
+});
+
 /** A client whose first request is executed and its answer lost. `answer` plays the server; it gets the action and how often it was asked. */
 function losingFirst(answer: (args: ScriptArgs, times: number) => object) {
   const scene = new Scene();

@@ -43,7 +43,7 @@ export class SimulatedClient {
     redis: SimulatedRedis,
     weather: Weather,
     override: Partial<RecipeSettings> = {},
-    keeping: Pick<ProviderOptions, "keepMs" | "maxKeepMs" | "fenceBy"> = {},
+    keeping: Pick<ProviderOptions, "keepMs" | "maxKeepMs" | "fenceBy" | "retry"> = {},
   ) {
     this.#world = redis.runtime;
     this.runtime = this.#ownRuntime();

@@ -108,6 +108,18 @@ describe("due renewals", () => {
     expect(crowd.reduce((sum, { looks }) => sum + looks, 0)).toBeLessThanOrEqual(3 * 200);
   });
 
+  it("of a hold with a short lease do not wait as long as those of one with a long lease in its slot", async () => {
+    const { runtime, hold } = scene();
+    const [long, short] = [hold(0), hold(0)];
+    const first = [long.renewals.due(30_000), short.renewals.due(600)];
+    await runtime.advance(1_000);
+    await Promise.all(first);
+    await runtime.advance(9_000);
+    void long.renewals.due(30_000);
+    await runtime.advance(600 / 60);
+    expect(short.sentMs).toHaveLength(2);
+  });
+
   it("are asked for by themselves where the slot's last one was too long ago", async () => {
     const { runtime, hold } = scene();
     const one = hold(0);

@@ -119,19 +119,27 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
     const { engine } = this.#runs;
     if (this.#counts) {
       this.#phase = "leaving";
-      const { members } = await inBounds(engine, bounds, this.#call("leave", true), false);
+      const round = await inBounds(engine, bounds, this.#call("leave", true), false);
       // The member was lost while the request was under way: the others may have gone on without it.
       if (this.#counts) this.#end();
-      this.#others = members.filter((each) => each !== this.#member);
+      this.#others = this.#stillIn(round);
     }
     const remaining: Watched<number> = {
       subscribe: (changed) => this.subscribe(changed),
       read: async () => {
-        const { members } = await this.#call("read", true);
-        return this.#others.filter((each) => members.includes(each)).length;
+        const there = this.#stillIn(await this.#call("read", true));
+        return this.#others.filter((each) => there.includes(each)).length;
       },
     };
     await awaitValue(engine, bounds, remaining, (count) => count === 0);
+  }
+
+  /**
+   * The other members of this round. Where the barrier is not full any more the last of them has left: those who are in then have
+   * entered the next round, and may wait there for this member. That is so when the answer to our own request to leave was lost.
+   */
+  #stillIn({ full, members }: DoubleBarrierAnswer): readonly string[] {
+    return full ? members.filter((each) => each !== this.#member) : [];
   }
 
   async giveUp(): Promise<void> {

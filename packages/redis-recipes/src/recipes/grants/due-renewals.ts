@@ -61,15 +61,16 @@ export class DueRenewals {
     if (this.#pending !== undefined) return this.#pending;
     if (slot !== null && hold.nowMs() - hold.confirmedSentMs < leaseMs * freshShare)
       return hold.validUntilMs();
-    const withinMs = Math.min(togetherMs, leaseMs * togetherShare) + (first ? spreadMs(slot, leaseMs) : 0);
+    const withinMs = waitMs(leaseMs) + (first ? spreadMs(slot, leaseMs) : 0);
     const renewal = this.#renew(leaseMs, withinMs);
-    if (slot !== null && !first) for (const each of hold.besides()) each.#goAlong(withinMs);
+    if (slot !== null && !first) for (const each of hold.besides()) each.#goAlong();
     return renewal;
   }
 
-  #goAlong(withinMs: Millis): void {
+  /** The whole slot is sent at the earliest of their times, so a hold with a short lease does not wait for one with a long lease. */
+  #goAlong(): void {
     if (this.#leaseMs === null || this.#pending !== undefined || this.#hold.ended) return;
-    this.#renew(this.#leaseMs, withinMs).then(
+    this.#renew(this.#leaseMs, waitMs(this.#leaseMs)).then(
       (untilMs) => {
         if (untilMs === null) this.#hold.gone();
       },
@@ -86,6 +87,10 @@ export class DueRenewals {
     this.#pending = renewal;
     return renewal;
   }
+}
+
+function waitMs(leaseMs: Millis): Millis {
+  return Math.min(togetherMs, leaseMs * togetherShare);
 }
 
 function spreadMs(slot: number | null, leaseMs: Millis): Millis {

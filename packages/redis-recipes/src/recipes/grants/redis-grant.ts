@@ -91,7 +91,8 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   #validUntilMs: Millis;
   confirmedSentMs: Millis = -Infinity;
   runId: string;
-  #rechecking = false;
+  /** Settles with the first answer to, or failure of, a renewal that it asks for by itself; `null`: none is under way. */
+  #ownRenewal: Promise<void> | null = null;
   /** It is over here, and answers or messages that still arrive for it are ignored. */
   ended = false;
   /** Resolves once every request that ends a read beside this write has been answered; `null` while there was none. */
@@ -273,7 +274,8 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
    * `#renewOwn` does.
    */
   async recheck(): Promise<void> {
-    if (this.#rechecking || this.ended) return;
+    if (this.ended) return;
+    if (this.#ownRenewal !== null) return this.#ownRenewal;
     const { leaseMs } = this.spec;
     const leftMs = Math.floor(this.#validUntilMs - this.#requests.runtime.nowMs());
     // Before core's first renewal most of the lease is left, and core decides whether there will be one. So only the remaining
@@ -342,8 +344,12 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   }
 
   /** Resolves with the first answer or failure. After a failure it is tried again while `again` returns `true`. */
-  async #renewOwn(leaseMs: Millis, again: () => boolean): Promise<void> {
-    this.#rechecking = true;
+  #renewOwn(leaseMs: Millis, again: () => boolean): Promise<void> {
+    this.#ownRenewal = this.#askForOwn(leaseMs, again);
+    return this.#ownRenewal;
+  }
+
+  async #askForOwn(leaseMs: Millis, again: () => boolean): Promise<void> {
     let untilMs: Millis | null;
     try {
       untilMs = await this.renewWithin(leaseMs);
@@ -351,12 +357,12 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
       // A failure in transport has made the hold uncertain. A refusal meets core's own renewals too, which report it. Here it is
       // only tried again.
       this.#holds.soon(() => {
-        this.#rechecking = false;
+        this.#ownRenewal = null;
         if (!this.ended && again()) void this.#renewOwn(leaseMs, again);
       });
       return;
     }
-    this.#rechecking = false;
+    this.#ownRenewal = null;
     if (untilMs === null) this.gone();
   }
 

@@ -1,11 +1,12 @@
 import { BackendError, type Millis } from "@holdfast/core";
 import { type GrantEngine, pause } from "@holdfast/core/internal";
 import { OutcomeUnknownError } from "../../client/errors.js";
-import type { RedisLine } from "../../client/redis-line.js";
+import type { Answer, RedisLine } from "../../client/redis-line.js";
 import type { Late } from "../../scripts/mutex/answers.js";
 import type { Script } from "../../scripts/script.js";
 import type { ChannelWaiters } from "../channels/channel-waiters.js";
 import type { Requests } from "./requests.js";
+import { isMisdated } from "./server-clock.js";
 
 export interface RetriedCall<R> {
   readonly keys: readonly string[];
@@ -54,14 +55,20 @@ export class RetryingRequests {
     const { runtime, options } = engine;
     const startedMs = runtime.nowMs();
     const endMs = startedMs + options.connectTimeoutMs;
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1, redated = false; ; tries++) {
       if (line.state !== "connected") {
         await (call.patient ? engine.contactRegained() : engine.contact());
       }
       let delayMs: Millis | null = null;
       try {
-        const { reply } = await requests.run({ script, keys: call.keys, args: call.args() });
+        const answer = await requests.run({ script, keys: call.keys, args: call.args() });
+        const { reply } = answer;
         if (!isLate(reply)) return reply as Exclude<R, Late>;
+        if (!redated && isMisdated(answer as Answer<R & Late>, requests.settings.commandTimeoutMs)) {
+          redated = true;
+          tries--;
+          continue;
+        }
         throw new BackendError("Redis took the request up only after its time, and did nothing", {
           backend: "redis",
         });
