@@ -127,22 +127,17 @@ const leaderCodes: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Which requests prove that the session lives at the leader, and how many of them are on their way. With `quorum` the
+ * Which requests prove that the session lives at the leader, and when they were sent and answered. With `quorum` the
  * word of a leader alone is not enough: a leader that lost its followers a moment ago goes on answering `sync` and
  * greeting old sessions by itself.
  */
 export class Proofs {
   readonly quorum: boolean;
-  #inFlight = 0;
   #sentAtMs: Millis = -Infinity;
   #answeredAtMs: Millis = -Infinity;
 
   constructor(quorum: boolean) {
     this.quorum = quorum;
-  }
-
-  get inFlight(): number {
-    return this.#inFlight;
   }
 
   /** When the last proof left, answered or not. */
@@ -156,15 +151,12 @@ export class Proofs {
   }
 
   sent(op: OpName, atMs: Millis): void {
-    if (!isProof(op)) return;
-    this.#inFlight += 1;
-    this.#sentAtMs = atMs;
+    if (isProof(op)) this.#sentAtMs = atMs;
   }
 
   /** Whether this answer, which came at `atMs`, proves the lease. */
   answered(op: OpName, header: ReplyHeader, atMs: Millis): boolean {
     if (!isProof(op)) return false;
-    this.#inFlight -= 1;
     this.#answeredAtMs = atMs;
     return op === "sync" ? !this.quorum && header.err === errorCodes.Ok : leaderCodes.has(header.err);
   }
@@ -173,11 +165,6 @@ export class Proofs {
   greeted(atMs: Millis): void {
     this.#sentAtMs = atMs;
     this.#answeredAtMs = atMs;
-  }
-
-  /** The connection ended: proofs on their way will not be answered. */
-  reset(): void {
-    this.#inFlight = 0;
   }
 }
 

@@ -294,9 +294,6 @@ export class LinkedSession implements ZooKeeperSession {
   #guarded(): Guarded {
     const session = this;
     return {
-      get proofsInFlight() {
-        return session.#sender.proofs.inFlight;
-      },
       get proofSentAtMs() {
         return session.#sender.proofs.sentAtMs;
       },
@@ -309,7 +306,7 @@ export class LinkedSession implements ZooKeeperSession {
       serverCount: this.servers.length,
       suspend: () => session.#states.suspend(),
       expire: () => session.#lose("lease", new Error("the lease ran out without an answer of the server")),
-      prove: () => session.#sender.prove(() => {}),
+      prove: (settled) => session.#sender.prove(settled),
       rest: () => session.#rest(),
     };
   }

@@ -197,8 +197,7 @@ export class SessionContact implements LinkListener {
   }
 
   down(cause: Error | null, wasUp: boolean): void {
-    const { sender, states, waiters, watchdog } = this.#parts;
-    sender.proofs.reset();
+    const { states, waiters, watchdog } = this.#parts;
     this.#greetingSent = null;
     if (cause !== null) this.lastCause = cause;
     const refused = !wasUp && cause !== null && "code" in cause;

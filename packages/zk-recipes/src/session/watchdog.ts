@@ -19,8 +19,6 @@ const mostProofs = 3;
 
 /** What the watchdog needs of its session, and what it makes the session do. */
 export interface Guarded {
-  /** The number of keep-alives and writes that are on their way. */
-  readonly proofsInFlight: number;
   /** See `Proofs`. */
   readonly proofSentAtMs: Millis;
   readonly proofAnsweredAtMs: Millis;
@@ -30,7 +28,8 @@ export interface Guarded {
   suspend(): void;
   /** The lease has run out. */
   expire(): void;
-  prove(): void;
+  /** Sends a keep-alive. `settled` is called once, with its answer or with the end of the connection. */
+  prove(settled: () => void): void;
   /** Called at each tick: the moment to release the process when the session is idle. */
   rest(): void;
 }
@@ -42,8 +41,11 @@ export interface Guarded {
  *
  * Times are shares of the session time-out T. A keep-alive is sent T/4 after the last proof was answered, because it
  * counts what was answered that long before it. If each answer takes a time L, the activity that counts is up to T/2 + 3L
- * old. While a keep-alive has no answer, the next one follows after T/8, and so does a third. At 2T/3 after that activity, the session promises nothing more and goes to the next server. That leaves a third to
- * find a server that answers.
+ * old. While a keep-alive has no answer, the next one follows after T/8, and so does a third. At 2T/3 after that activity,
+ * the session promises nothing more and goes to the next server. That leaves a third to find a server that answers.
+ *
+ * Keep-alives wait for each other, and never for writes of the program. A write may be refused by an answer that proves
+ * nothing, such as for a quota that is used up, and a program may try it again and again.
  */
 export class Watchdog {
   readonly #session: Guarded;
@@ -55,6 +57,9 @@ export class Watchdog {
   /** Whether a request left since the last tick. */
   #sending = false;
   #stopped = false;
+  /** When the last keep-alive was sent, and how many of them are on their way. */
+  #keepAliveSentMs: Millis = Number.NEGATIVE_INFINITY;
+  #keepAlives = 0;
   #lastBytesMs: Millis;
   #heard = false;
   /** When the event loop ran again after it was blocked. Silence before that is not the server's. */
@@ -144,7 +149,7 @@ export class Watchdog {
     if (!this.#link.up) return now; // a listener ended the connection
     let nextMs = stale ? now + timeoutMs / 12 : provenAtMs + (timeoutMs * 2) / 3;
     const dueMs = this.#proofDueMs(now, timeoutMs, asleep, stale);
-    if (now >= dueMs) session.prove();
+    if (now >= dueMs) this.#keepAlive(now);
     else nextMs = Math.min(nextMs, dueMs);
     return this.#link.pending.length === 0
       ? nextMs
@@ -152,12 +157,20 @@ export class Watchdog {
   }
 
   #proofDueMs(now: Millis, timeoutMs: Millis, asleep: boolean, stale: boolean): Millis {
-    const { proofsInFlight, proofSentAtMs } = this.#session;
+    const sentMs = this.#keepAliveSentMs;
     // A proof that failed is not repeated at once.
-    if (proofsInFlight === 0)
-      return Math.max(asleep ? now : this.#keepAliveMs(timeoutMs, stale), proofSentAtMs + timeoutMs / 12);
+    if (this.#keepAlives === 0)
+      return Math.max(asleep ? now : this.#keepAliveMs(timeoutMs, stale), sentMs + timeoutMs / 12);
     // The server is slow. If each proof waited for the answer to the one before, the lease would end between them.
-    return proofsInFlight < mostProofs ? proofSentAtMs + timeoutMs / 8 : Number.POSITIVE_INFINITY;
+    return this.#keepAlives < mostProofs ? sentMs + timeoutMs / 8 : Number.POSITIVE_INFINITY;
+  }
+
+  #keepAlive(now: Millis): void {
+    this.#keepAliveSentMs = now;
+    this.#keepAlives += 1;
+    this.#session.prove(() => {
+      this.#keepAlives -= 1;
+    });
   }
 
   /** When the next keep-alive is due, where none is on its way. */

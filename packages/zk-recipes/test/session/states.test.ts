@@ -87,6 +87,25 @@ describe("the lease", () => {
     expect(session.leaseUntilMs()).toBe(first);
   });
 
+  test("is kept up beside writes that are refused again and again by answers that prove nothing", async () => {
+    const server = await ScriptedServer.start();
+    server.onRequest = (request, connection) => {
+      if (request.op !== "delete") return false;
+      connection.refuse(request.xid, errorCodes.QuotaExceeded).flush();
+      return true;
+    };
+    const session = await connectedTo(server);
+    const states = statesOf(session);
+    const untilMs = runtime.nowMs() + 2 * session.timeoutMs;
+    while (runtime.nowMs() < untilMs) {
+      await outcomeOf(session, "delete", { path: "/a", version: -1 });
+      const nextMs = runtime.nowMs() + 50;
+      await eventually(() => runtime.nowMs() >= nextMs, { what: "the next try" });
+    }
+    expect(states).toEqual([]);
+    expect(session.state).toBe("connected");
+  });
+
   test("is fed by writes as by sync, never by reads", async () => {
     const server = await ScriptedServer.start();
     refuseSyncs(server);

@@ -102,6 +102,8 @@ export class QueuePlace<S extends PlaceSpec = PlaceSpec> implements NeighbourLis
     } catch (conflict) {
       return this.#fail(conflict as HoldfastError);
     }
+    // A listener of a loss that the listing has shown may have withdrawn the attempt.
+    if (this.#left) return;
     this.#seen = view;
     this.#seenOn = this.#context.session.connection;
     if (!view.present) return this.#ownNodeMissing();

@@ -192,6 +192,8 @@ export class SemaphoreAttempt
     }
     const { children } = listing.value;
     this.context.grants.reconcile(this.#leases, listing.value);
+    // A listener of a loss that the listing has shown may have withdrawn this attempt.
+    if (this.over) return;
     const listed = new Set(children);
     const missing = this.#taken.find(({ name }) => !listed.has(name));
     if (missing !== undefined) return this.evicted(lockName, missing.path);

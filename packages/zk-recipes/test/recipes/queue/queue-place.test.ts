@@ -3,8 +3,10 @@ import { type SimulatedRuntime, simulatedRuntime } from "@holdfast/core/testing"
 import { errorCodes, type Stat } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { mutexRule } from "../../../src/layout/queue-rules.js";
+import { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
 import { QueuePlace } from "../../../src/recipes/queue/queue-place.js";
 import { SessionContext } from "../../../src/recipes/session-context.js";
+import { delivered } from "../support/recorded-attempt.js";
 import { ScriptedSession, stat } from "../support/scripted-session.js";
 
 const name = (n: number): string =>
@@ -111,6 +113,29 @@ describe("a waiter that may not read the node ahead", () => {
     expect(failure).toMatchObject({ code: "HF_BACKEND", retryable: false });
     expect(failure?.message).toMatch(/NoAuth.*options auth and acl/);
     expect(session.has("getData")).toBe(false);
+  });
+
+  it("that leaves because its own listing shows a loss of its session watches and asks for nothing more", () => {
+    queue(3, [name(1), name(2), name(3)]);
+    answerOwnWatch(3);
+    answerWatch(2);
+    answerWatch(1, session.id);
+    const held = new ZooKeeperGrant(context, {
+      lockName: "l",
+      data: new Uint8Array(0),
+      nodes: [{ path: `/l/${name(1)}`, name: name(1), czxid: 101n }],
+      token: 101n,
+      roundTrips: 1,
+      contended: false,
+      place: undefined,
+      revocable: false,
+    });
+    delivered(held).lost = () => place.leave();
+    session.fire(name(1), "deleted");
+    list([name(2), name(3)]);
+    expect(held.over).toBe(true);
+    expect(session.sent).toEqual([]);
+    expect(session.watched(name(2))).toBe(false);
   });
 
   it("waits on without the node two ahead", () => {

@@ -1,10 +1,10 @@
 import { BackendError, EvictedError, InvalidArgumentError, LayoutConflictError } from "@holdfast/core";
 import { errorCodes } from "@holdfast/zk-protocol";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
+import { ZooKeeperGrant } from "../../../src/recipes/grant/zookeeper-grant.js";
 import type { PermitCount } from "../../../src/recipes/semaphore/permit-count.js";
 import { checkBatch, SemaphoreAttempt } from "../../../src/recipes/semaphore/semaphore-attempt.js";
-import { RecordedAttempt } from "../support/recorded-attempt.js";
+import { delivered, RecordedAttempt } from "../support/recorded-attempt.js";
 import { applyAll, nameOf, ScriptedSequence, stateOf, stepsOf } from "../support/scripted-sequence.js";
 import { type ScriptedSession, stat } from "../support/scripted-session.js";
 
@@ -80,6 +80,25 @@ describe("permits that are free", () => {
     take(leases(2));
     expect(session.sent.map(({ op, path }) => `${op} ${path}`)).toEqual([`delete ${queued}`]);
     expect(await hold()).toMatchObject({ roundTrips: 2, contended: false, token: 70n });
+  });
+
+  it("are not granted once a loss that their listing shows has withdrawn the attempt", () => {
+    const held = new ZooKeeperGrant(scripted.context, {
+      lockName: "s",
+      data: new Uint8Array(0),
+      nodes: [{ path: "/s/leases/lease-0000000000", name: "lease-0000000000", czxid: 7n }],
+      token: 7n,
+      roundTrips: 1,
+      contended: false,
+      place: undefined,
+      revocable: false,
+    });
+    delivered(held).lost = () => void attempt.withdraw();
+    ask(1, 3);
+    enter({ taken: 1 });
+    take([]);
+    expect(held.over).toBe(true);
+    expect(attempt.made).toEqual([]);
   });
 
   it("are one hold, each with a node and an id of its own, under the zxid of the transaction", async () => {
