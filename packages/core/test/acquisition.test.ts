@@ -6,7 +6,7 @@ import {
   ProviderClosedError,
 } from "@holdfast/core";
 import { simulatedRuntime } from "@holdfast/core/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ScriptedGrant, scripted } from "./scripted-driver.js";
 
 const farMs = 1e12;
@@ -369,6 +369,56 @@ describe("an acquire under way", () => {
     await runtime.advance(5_000);
     expect(waiting.error).toBeInstanceOf(EvictedError);
     expect(requests).toHaveLength(1);
+  });
+
+  it("delivers no grant of which a doubt shows only when its deadline is read", async () => {
+    const runtime = simulatedRuntime(8);
+    const { provider, last, contacts, setState } = scripted(runtime, "session");
+    let delivered = 0;
+    void provider
+      .mutex("a")
+      .acquire()
+      .then(() => delivered++);
+    await runtime.advance(1);
+    const grant = new ScriptedGrant(farMs);
+    vi.spyOn(grant, "validUntilMs").mockImplementationOnce(() => {
+      setState("suspended");
+      grant.listener({ type: "uncertain" });
+      return farMs;
+    });
+    last().granted.resolve(grant);
+    await runtime.advance(1);
+    expect(delivered).toBe(0);
+    setState("connected");
+    for (const contact of contacts) contact.resolve();
+    await runtime.advance(1);
+    expect({ delivered, proofs: grant.renewals.length }).toEqual({ delivered: 0, proofs: 1 });
+    grant.listener({ type: "recovered" });
+    grant.renewed(farMs);
+    await runtime.advance(1);
+    expect(delivered).toBe(1);
+  });
+
+  it("ends once where a listener of the doubt that shows at the delivery aborts the call", async () => {
+    const runtime = simulatedRuntime(8);
+    const { provider, last, setState } = scripted(runtime, "session");
+    const settled: string[] = [];
+    provider.events.on("acquire-settled", ({ outcome }) => settled.push(outcome));
+    const stop = new AbortController();
+    provider.events.on("session-state", () => stop.abort("no more"));
+    const acquired = provider.mutex("a").acquire({ signal: stop.signal });
+    const refused = expect(acquired).rejects.toBe("no more");
+    await runtime.advance(1);
+    const grant = new ScriptedGrant(farMs);
+    vi.spyOn(grant, "validUntilMs").mockImplementationOnce(() => {
+      setState("suspended");
+      return farMs;
+    });
+    last().granted.resolve(grant);
+    await runtime.advance(1);
+    await refused;
+    expect(settled).toEqual(["aborted"]);
+    expect(provider.holds()).toEqual([]);
   });
 
   it("delivers no grant while contact is broken: a round trip has to show that it still stands", async () => {

@@ -16,8 +16,15 @@ async function sellBook(call: () => Promise<unknown>): Promise<void> {
   await call();
 }
 
-/** The test runner may compile `async` away, so that the frame is printed without it. */
-const caller = /\n {4}at (async )?sellBook /;
+/**
+ * Whether the stack names the caller, also where the event loop has two frames of the ten: when several timers are due in one turn.
+ * The test runner may compile `async` away, so that a frame is printed without it.
+ */
+function expectCaller({ stack = "" }: Error): void {
+  const frames = stack.split("\n    at ").filter((frame) => !frame.includes("(node:internal/"));
+  const [, ...ours] = frames;
+  expect(ours.slice(0, 8).map((frame) => frame.replace(/^async /, "").split(" ")[0])).toContain("sellBook");
+}
 const waitMs = 20;
 const body = (): void => {};
 
@@ -71,7 +78,7 @@ describe("the stack of a wait that ran out names the function that called", () =
     for (const call of calls) {
       const error = await rejectionOf(() => sellBook(() => call(locks)));
       expect(error).toBeInstanceOf(AcquireTimeoutError);
-      expect(error.stack).toMatch(caller);
+      expectCaller(error);
       // The stack still begins with the error's own text.
       expect(error.stack?.startsWith(`AcquireTimeoutError: ${error.message}\n`)).toBe(true);
     }
@@ -83,7 +90,7 @@ describe("the stack of a wait that ran out names the function that called", () =
     for (const call of [() => locks.mutex("orders/42").acquire(), () => locks.ready()]) {
       const error = await rejectionOf(() => sellBook(call));
       expect(error).toMatchObject({ code: "HF_BACKEND" });
-      expect(error.stack).toMatch(caller);
+      expectCaller(error);
     }
   });
 });

@@ -40,6 +40,21 @@ describe("a provider that closes with graceMs", () => {
     expect(await closed).toEqual({ released: 0, unconfirmed: [] });
   });
 
+  it("delivers nothing that is granted in the moment of the call, however many others wait", async () => {
+    const { runtime, handle, provider, requests, last } = await held();
+    const waits = Array.from({ length: 250 }, (_, i) => provider.mutex(`b${i}`).acquire());
+    const ends = Promise.allSettled(waits);
+    await runtime.advance(1);
+    last().granted.resolve(new ScriptedGrant(runtime.nowMs() + 3_000));
+    const closing = provider.close({ graceMs: 5_000 });
+    await runtime.advance(100);
+    for (const end of await ends) expect(end).toMatchObject({ reason: { code: "HF_PROVIDER_CLOSED" } });
+    expect(requests.at(-1)?.cancels).toBe(1);
+    await handle.release();
+    await runtime.advance(1_000);
+    await closing;
+  });
+
   it("refuses wrong options, and closes nothing then", async () => {
     const locks = memoryLocks();
     for (const options of [{ graceMs: -1 }, { graceMs: Infinity }, { grace: 5 }, 5_000]) {

@@ -65,6 +65,18 @@ describe("a lease", () => {
     expect(grant.releases).toHaveLength(1);
   });
 
+  it("that is lost at its deadline is given back before a listener of the loss gets the lock anew", async () => {
+    const { runtime, grant, handle, provider, requests } = await held("ttl");
+    grant.releaseAnswer = undefined;
+    handle.lost.addEventListener("abort", () => void provider.mutex("a").tryAcquire());
+    await runtime.advance(3_000);
+    expect(grant.releases).toHaveLength(1);
+    expect(requests).toHaveLength(1);
+    grant.releases[0]?.resolve(true);
+    await runtime.advance(0);
+    expect(requests).toHaveLength(2);
+  });
+
   it("is not revived by a renewal that is answered after the deadline, even before any timer ran", async () => {
     const { runtime, grant, handle } = await held("ttl");
     await runtime.advance(1_000);
@@ -287,6 +299,18 @@ describe("a release", () => {
     expect(requests).toHaveLength(3);
   });
 
+  it("that is answered while the provider closes is its owner's, and no release of the provider", async () => {
+    const { runtime, grant, handle, provider } = await held("session");
+    grant.releaseAnswer = undefined;
+    const release = handle.release();
+    const closing = provider.close();
+    await runtime.advance(10);
+    grant.releases[0]?.resolve(true);
+    await runtime.advance(10);
+    expect(await closing).toEqual({ released: 0, unconfirmed: [] });
+    expect(await release).toBe("released");
+  });
+
   it("that is still unanswered when the provider closes settles as unconfirmed, and the report names it", async () => {
     const { runtime, grant, handle, provider } = await held("session", { releaseTimeoutMs: 60_000 });
     grant.releaseAnswer = undefined;
@@ -387,12 +411,14 @@ describe("a release", () => {
     const { owner } = outer;
     const inner = await provider.reentrantMutex("a").acquire({ owner });
     const [lost, released] = [recorded(provider, "lost"), recorded(provider, "released")];
+    const innerLost = inner.lost;
     const outcomes: unknown[] = [];
     outer.lost.addEventListener("abort", () => {
       outcomes.push(inner.release(), inner.state);
     });
     memoryControls(provider).steal("a");
     expect(await Promise.all(outcomes)).toEqual(["lost", "lost"]);
+    expect(innerLost.reason).toMatchObject({ reason: "stolen" });
     expect([lost, released]).toMatchObject([[{ reason: "stolen" }], []]);
     await provider.close();
   });

@@ -550,6 +550,31 @@ describe("a keeping is lent only after a look at", () => {
     expect(grant.releases).toHaveLength(1);
   });
 
+  it("a turn of the event loop of its own, where the waiter for which one began has gone meanwhile", async () => {
+    const stage = new KeepingStage();
+    const grant = await stage.kept();
+    await stage.rest();
+    stage.runtime.block(6);
+    const stop = new AbortController();
+    const gone = expect(stage.mutex().acquire({ signal: stop.signal })).rejects.toBe("gone");
+    stop.abort("gone");
+    // The process is busy within that turn. The next waiter comes then, while another client's wish lies unread in the socket.
+    let lent = false;
+    setImmediate(() => {
+      stage.runtime.block(6);
+      void stage
+        .mutex()
+        .acquire()
+        .then(({ turn }) => {
+          lent = turn > 0;
+        });
+      setImmediate(() => grant.state.wanted());
+    });
+    await gone;
+    for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve));
+    expect({ lent, releases: grant.releases.length }).toEqual({ lent: false, releases: 1 });
+  });
+
   it("a turn of the event loop every 5 ms, however many lends there are in between", async () => {
     // Each reading of the clock takes 0.05 ms; no other time passes.
     let nowMs = 0;

@@ -477,10 +477,17 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
 
   #considerGrant(): void {
     const holds = this.#holds;
-    if (this.#engine.link.state !== "connected" || holds.some(({ inDoubt }) => inDoubt))
-      this.#regainContact(holds);
-    else if (allStand(holds)) this.#deliver(holds);
-    else this.#lost(holds, "the lease was over before the grant could be delivered");
+    if (this.#inDoubt(holds)) return this.#regainContact(holds);
+    const stand = allStand(holds);
+    // A driver may find a doubt only while a deadline is read, as after a sleep. A listener of that may have ended this call.
+    if (this.#phase !== "granted") return;
+    if (!stand) this.#lost(holds, "the lease was over before the grant could be delivered");
+    else if (this.#inDoubt(holds)) this.#regainContact(holds);
+    else this.#deliver(holds);
+  }
+
+  #inDoubt(holds: readonly Hold[]): boolean {
+    return this.#engine.link.state !== "connected" || holds.some(({ inDoubt }) => inDoubt);
   }
 
   /** Contact broke between the grant and its delivery. The grant counts once a round trip has shown that it still stands. */
@@ -494,11 +501,12 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       return;
     }
     Promise.all(holds.map((hold) => hold.prove())).then(
-      (stand) => {
+      (proven) => {
         if (this.#phase !== "proving") return;
-        if (stand.includes(false) || !allStand(holds))
-          this.#lost(holds, "the grant was gone when contact came back");
-        else if (holds.some(({ inDoubt }) => inDoubt)) this.#regainContact(holds);
+        const stand = allStand(holds) && !proven.includes(false);
+        if (this.#phase !== "proving") return;
+        if (!stand) this.#lost(holds, "the grant was gone when contact came back");
+        else if (this.#inDoubt(holds)) this.#regainContact(holds);
         else this.#deliver(holds);
       },
       (error) => {
@@ -566,9 +574,12 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
   #deliver(holds: readonly Hold[]): void {
     // A provider that closes rejects very many calls over several turns of the event loop. The turn of this call
     // has not come yet.
-    if (this.#engine.closed) return this.#decide("error", this.#engine.closedError());
-    // The write is checked in the same synchronous step in which the read gets into the books.
+    const { closing, closed } = this.#engine;
     const { beside } = this.spec;
+    // During the grace of a close a holder may still downgrade.
+    if (beside === undefined ? closing : closed)
+      return this.#decide("error", this.#engine.closedError(this.spec.name));
+    // The write is checked in the same synchronous step in which the read gets into the books.
     if (beside !== undefined && !this.#writeHeld(beside)) return;
     this.handles = holds.map((hold, i) => {
       const { options, handleFrom, onHold } = this.#specs[i] as AcquireSpec;

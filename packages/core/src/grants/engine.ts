@@ -244,9 +244,11 @@ export class GrantEngine {
   async #close(releaseTimeoutMs: Millis): Promise<CloseReport> {
     const endMs = this.runtime.nowMs() + releaseTimeoutMs;
     // Holders are notified of the loss before their entries are deleted, because a body may still be running.
-    const ends: { readonly name: string; released?: boolean }[] = [];
+    const ends: { readonly name: string; readonly byOwner: boolean; released?: boolean }[] = [];
     await this.#forAll([...this.holds, ...this.staying], (hold) => {
-      const end: (typeof ends)[number] = { name: hold.name };
+      // The owner has called `release()` already, and its answer is still to come.
+      const byOwner = this.holds.has(hold) && hold.open.length === 0;
+      const end: (typeof ends)[number] = { name: hold.name, byOwner };
       ends.push(end);
       this.trackCleaning(
         hold.closeDown().then((released) => {
@@ -261,7 +263,7 @@ export class GrantEngine {
     await settledWithin(this.runtime, cleaned, Math.max(0, endMs - this.runtime.nowMs()), { ref: true });
     // Releases that are still awaited settle as `unconfirmed` now, because the alarms are closed below.
     await this.#forAll([...this.holds], (hold) => hold.abandonRelease());
-    const released = ends.filter((end) => end.released === true).length;
+    const released = ends.filter((end) => end.released === true && !end.byOwner).length;
     const unanswered = ends.filter((end) => end.released === undefined).map(({ name }) => name);
     const open = [...this.#pendingReleases.values()].map(({ name }) => name);
     const unconfirmed = [...new Set([...unanswered, ...open])];

@@ -208,7 +208,7 @@ export class Handle implements LockHandle {
     hold.check();
     const left = hold.leave(this);
     // A listener of another handle's loss may release this handle before it has been notified.
-    this.#lostBeforeRelease ||= hold.isLost;
+    if (hold.isLost && !this.#lostBeforeRelease) this.holdLost(hold.lossError());
     if (this.#lostBeforeRelease) return Promise.resolve("lost");
     if (left === "still-held") return Promise.resolve("still-held");
     this.#last = true;

@@ -235,11 +235,25 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     engine.alarms.clear(this);
     engine.noteEnd(this);
     if (!this.delivered) return;
+    const giveBack = this.#mayBeThere(reason) ? this.#giveBackSoon() : undefined;
     for (const handle of this.open) handle.holdLost(this.lossError());
     this.#ended();
     this.tell("lost", () => ({ reason, heldMs: this.heldMs() }));
     this.notifyWatchers();
-    if (this.#mayBeThere(reason)) void this.dropGrant();
+    giveBack?.();
+  }
+
+  /**
+   * The holder is notified before the grant is given back. A listener may ask for the lock again at once; that request waits for
+   * what the returned function sends.
+   */
+  #giveBackSoon(): () => void {
+    let giveBack = (): void => {};
+    const given = new Promise<unknown>((resolve) => {
+      giveBack = () => resolve(this.dropGrant());
+    });
+    this.engine.rememberPendingRelease(this.name, given);
+    return giveBack;
   }
 
   /** Whether the backend may still keep something of the lost hold, which then has to be released. */

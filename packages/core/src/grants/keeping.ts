@@ -307,9 +307,12 @@ export class Keeping extends Alarm implements KeepingState {
   #afterTurn(): void {
     if (this.#turning) return;
     this.#turning = true;
+    const [first] = this.#waiters;
     this.#books.afterTurn(() => {
       this.#turning = false;
-      this.#serve(true);
+      // If the first waiter has gone meanwhile, the next one came later, and needs a turn of its own.
+      const [next] = this.#waiters;
+      this.#serve(next === first);
     });
   }
 

@@ -63,7 +63,7 @@ class ReadSide extends ReentrantView {
 class WriteSide extends ReentrantView {
   protected readonly mode: LockMode = "exclusive";
 
-  protected override async ask(ask: ReentrantAsk): Promise<Handle | null> {
+  protected override ask(ask: ReentrantAsk): Promise<Handle | null> {
     const reads = this.books.find(this.lock, ask.owner, "shared") !== undefined;
     // A request that asks once gets a true answer; only a wait would never end.
     if (reads && ask.options.waitMs > 0) {
@@ -73,6 +73,6 @@ class WriteSide extends ReentrantView {
         { lockName: this.name, backend: this.engine.backend },
       );
     }
-    return await super.ask(ask);
+    return super.ask(ask);
   }
 }

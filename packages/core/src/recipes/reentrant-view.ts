@@ -109,11 +109,14 @@ export abstract class ReentrantView extends View implements ReentrantMutex {
     return undefined;
   }
 
-  /** Asks the backend. The owner holds nothing on this side, and is marked as asking. */
-  protected async ask(ask: ReentrantAsk): Promise<Handle | null> {
+  /**
+   * Asks the backend. The owner holds nothing on this side, and is marked as asking. Not an async function: each of them is a
+   * frame of the stack, and the ten frames that an error has must reach the caller.
+   */
+  protected ask(ask: ReentrantAsk): Promise<Handle | null> {
     const { engine, kind, name, mode, books } = this;
     const { owner, options, throws, bounds } = ask;
-    return await claim(engine, {
+    return claim(engine, {
       kind,
       name,
       mode,
