@@ -216,9 +216,14 @@ export class SessionContact implements LinkListener {
    * counts the lease. This sends one proof, and cuts the connection when the proof has ended. The session then sees the
    * handshake of the next connection. Answers come in order, so the requests that the owner of the client has in flight
    * are answered first.
+   *
+   * A session that is over ends its proof too, and the connection then stays: the owner may just be closing the client,
+   * whose close request is still to leave.
    */
   #takeUpAnew(): void {
-    const { link, sender } = this.#parts;
-    sender.prove(() => link.cut("the client was adopted, and its session is taken up anew"));
+    const { link, sender, states } = this.#parts;
+    sender.prove(() => {
+      if (!states.over) link.cut("the client was adopted, and its session is taken up anew");
+    });
   }
 }

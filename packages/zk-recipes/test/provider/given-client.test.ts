@@ -194,6 +194,45 @@ describe("a provider over a given client that is closed", () => {
   });
 });
 
+describe("a given client that was connected, while the proof of its adoption has no answer yet,", () => {
+  /** The server holds the proof back until `release()`, and grants sessions of 10 s. */
+  async function adopted(server: EmbeddedZooKeeper) {
+    const client = clientOf(server.connectString, 20_000);
+    await new Promise<void>((resolve) => client.once("connected", resolve));
+    await new Promise<void>((resolve, reject) => {
+      client.create("/own", null as never, zookeeper.CreateMode.EPHEMERAL, (error) =>
+        error ? reject(error) : resolve(),
+      );
+    });
+    const proof = server.faults.on({ op: "sync" }, { do: "hold" });
+    const locks = locksOf({ client });
+    await proof.reached();
+    return { client, locks, proof };
+  }
+
+  test("is closed at the server when its owner closes it", async () => {
+    const server = await startServer();
+    const { client, proof } = await adopted(server);
+    client.close();
+    proof.release();
+    await eventually(() => server.operator.exists("/own") === null, {
+      withinMs: 5_000,
+      what: "the end of the session",
+    });
+    expect(server.sessions()).toEqual([]);
+  });
+
+  test("keeps its connection, with its owner's requests, when the provider is closed", async () => {
+    const server = await startServer();
+    const { client, locks, proof } = await adopted(server);
+    const answer = new Promise<unknown>((resolve) => client.exists("/own", (error) => resolve(error)));
+    await locks.close();
+    proof.release();
+    expect(await answer).toBeNull();
+    expect(server.sessions().map(({ id }) => id)).toEqual([sessionOf(client)]);
+  });
+});
+
 test("a given client that one copy of this package has adopted is refused by another copy, also after close()", async () => {
   const server = await startServer();
   const client = clientOf(server.connectString);
