@@ -1,6 +1,7 @@
 // Exports for sibling packages that look at the layout or need a session of their own. Not covered by semantic versioning.
 
 export type { ServerAddress } from "./client/library.js";
+export { checkTls, tlsSocket } from "./client/tls-socket.js";
 export type * from "./layout/findings.js";
 export type { LayoutFinding } from "./layout/layout-finding.js";
 export { encodeSegment, LockPaths } from "./layout/lock-path.js";

@@ -1,7 +1,7 @@
 import { connect as connectTcp, type Socket } from "node:net";
-import { type ConnectionOptions, connect as connectTls } from "node:tls";
+import type { ConnectionOptions } from "node:tls";
 import type { Millis } from "@holdfast/core";
-import type { ServerAddress } from "@holdfast/zk-recipes/internal";
+import { type ServerAddress, tlsSocket } from "@holdfast/zk-recipes/internal";
 
 const maxAnswerBytes = 64 * 1024 * 1024;
 
@@ -21,7 +21,7 @@ export function askWord(
     const chunks: Buffer[] = [];
     let bytes = 0;
     const socket: Socket =
-      tls === undefined ? connectTcp({ host, port }) : connectTls({ ...tls, host, port });
+      tls === undefined ? connectTcp({ host, port }) : tlsSocket(() => ({ ...tls, host, port }));
     const done = (answer: WordAnswer): void => {
       clearTimeout(timer);
       socket.destroy();

@@ -1,7 +1,12 @@
 import type { ConnectionOptions } from "node:tls";
 import { InvalidArgumentError, type Millis, type Runtime, systemRuntime } from "@holdfast/core";
 import { checkKnownKeys, checkMillis, checkObject, checkString, show } from "@holdfast/core/internal";
-import { type ConnectString, type Credential, parseConnectString } from "@holdfast/zk-recipes/internal";
+import {
+  type ConnectString,
+  type Credential,
+  checkTls,
+  parseConnectString,
+} from "@holdfast/zk-recipes/internal";
 import type { StoryOptions } from "../observe/collector.js";
 import { type CollectorRoot, parseRoot, type RootPattern } from "./roots.js";
 
@@ -100,6 +105,7 @@ export function resolveSettings(options: ZooKeeperCollectorOptions): Settings {
   checkObject("options", options);
   checkKnownKeys("zookeeperCollector options", options, known);
   checkString("connect", options.connect);
+  checkTls("tls", options.tls);
   if (!Array.isArray(options.roots)) {
     throw new InvalidArgumentError(`roots must be a list of paths; got ${show(options.roots)}`);
   }

@@ -1,7 +1,8 @@
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { InvalidArgumentError } from "@holdfast/core";
 import type { ZooKeeperSession } from "@holdfast/zk-recipes/internal";
-import { expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { askWithinMs, readConnections, readEphemerals } from "../../src/zookeeper/connections.js";
 import type { LockBook } from "../../src/zookeeper/lock-book.js";
 import { resolveSettings, type Settings } from "../../src/zookeeper/options.js";
@@ -126,3 +127,26 @@ it.each([
     expect(silent[0]?.why).toContain("cons is not in the server's 4lw.commands.whitelist");
   },
 );
+
+describe("a server name of TLS that is no string", () => {
+  const connect = "127.0.0.1:1";
+
+  it("is refused with the other options", () => {
+    const make = () => resolveSettings({ connect, roots: [], tls: { servername: 5 as never } });
+    expect(make).toThrow(InvalidArgumentError);
+    expect(make).toThrow("tls: servername must be a string; got 5");
+  });
+
+  it("is the reason why a server is not read, when the options have become so since", async () => {
+    const tls: { servername: string } = { servername: "zk" };
+    const settings = resolveSettings({ connect, roots: [], adminPort: false, tls });
+    tls.servername = 5 as never;
+    const [read] = (await readServers(settings)).servers;
+    expect(read?.reachable).toBe(false);
+    expect(read?.facts).toContainEqual({
+      name: "not reported",
+      value: "option tls: servername must be a string; got 5",
+      warning: true,
+    });
+  });
+});

@@ -73,7 +73,7 @@ export function targetOf(options: RedisTargetOptions, factory = "redisLocks"): R
   }
   checkString(`${factory}: username`, options.username);
   checkString(`${factory}: password`, options.password);
-  checkObject(`${factory}: tls`, options.tls);
+  checkTls(`${factory}: tls`, options.tls);
   if (options.db !== undefined && !(Number.isInteger(options.db) && options.db >= 0)) {
     throw new InvalidArgumentError(
       `${factory}: db must be a whole number, 0 or more; got ${show(options.db)}`,
@@ -170,7 +170,7 @@ function sentinelTarget(sentinels: RedisSentinelOptions, options: RedisTargetOpt
   checkKnownKeys(what, sentinels, sentinelKeys);
   checkString(`${what}.username`, sentinels.username);
   checkString(`${what}.password`, sentinels.password);
-  checkObject(`${what}.tls`, sentinels.tls);
+  checkTls(`${what}.tls`, sentinels.tls);
   if (typeof sentinels.name !== "string" || sentinels.name === "") {
     throw new InvalidArgumentError(
       `${what}.name must be what the sentinels call the master; got ${show(sentinels.name)}`,
@@ -200,6 +200,15 @@ function clusterTarget(cluster: RedisClusterOptions, options: RedisTargetOptions
     natMap: checkNatMap(`${what}.natMap`, cluster.natMap),
     access: credentials(options),
   };
+}
+
+/**
+ * Node.js refuses a server name that is no string only when the socket connects already, and ioredis then has no socket to close,
+ * and no listener for the socket's error.
+ */
+function checkTls(what: string, tls: ConnectionOptions | undefined): void {
+  checkObject(what, tls);
+  checkString(`${what}.servername`, tls?.servername);
 }
 
 function credentials({ username, password, tls }: Partial<Credentials>): Credentials {

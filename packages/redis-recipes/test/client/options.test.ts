@@ -129,6 +129,16 @@ test.each<[string, unknown, RegExp]>([
   ["a path in the url", { url: "redis://h/locks" }, /number of the database/],
   ["a database twice", { url: "redis://h/1", db: 2 }, /db is given twice/],
   ["tls without rediss", { url, tls: {} }, /needs a url that begins with rediss/],
+  [
+    "a server name of TLS that is no string",
+    { url: "rediss://h", tls: { servername: 5 } },
+    /redisLocks: tls\.servername must be a string; got 5/,
+  ],
+  [
+    "a server name of TLS to sentinels that is no string",
+    { sentinels: { sentinels: [{ host: "a", port: 1 }], name: "x", tls: { servername: 5 } } },
+    /sentinels\.tls\.servername must be a string; got 5/,
+  ],
   ["a user without a password", { url, username: "app" }, /username needs a password/],
   ["a negative database", { url, db: -1 }, /db must be a whole number/],
   ["no sentinels", { sentinels: { sentinels: [], name: "x" } }, /at least one \{ host, port \}/],

@@ -1,9 +1,9 @@
 import dns from "node:dns";
-import { connect as connectTcp, isIP, type LookupFunction, Socket } from "node:net";
-import { type ConnectionOptions, connect as connectTls } from "node:tls";
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
+import type { ConnectionOptions } from "node:tls";
 import type { Millis, Runtime } from "@holdfast/core";
-import { messageOf } from "@holdfast/core/internal";
 import type { ServerAddress } from "./library.js";
+import { tlsSocket } from "./tls-socket.js";
 
 const firstPauseMs: Millis = 50;
 const longestOfAllMs: Millis = 1_000;
@@ -116,18 +116,6 @@ export class Dialer {
     const names = isIP(host) === 0 ? { servername: host } : {};
     const socket = tlsSocket(() => ({ ...names, lookup, ...this.#tls, host, port }));
     return { socket, server, readyEvent: "secureConnect" };
-  }
-}
-
-/**
- * Opens a TLS socket. The options are read for each socket, so that a certificate may be changed in place. An option that
- * is wrong at that moment, such as a half-written file, ends this attempt alone.
- */
-function tlsSocket(options: () => ConnectionOptions): Socket {
-  try {
-    return connectTls(options());
-  } catch (cause) {
-    return new Socket().destroy(new Error(`option tls: ${messageOf(cause)}`, { cause }));
   }
 }
 

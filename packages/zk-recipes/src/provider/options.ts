@@ -1,4 +1,4 @@
-import { type ConnectionOptions, createSecureContext } from "node:tls";
+import type { ConnectionOptions } from "node:tls";
 import { InvalidArgumentError, type Millis, type ProviderOptions } from "@holdfast/core";
 import {
   checkChoice,
@@ -11,6 +11,7 @@ import {
 } from "@holdfast/core/internal";
 import { type Acl, openAcl } from "@holdfast/zk-protocol";
 import { type Client, managerOf } from "../client/library.js";
+import { checkTls } from "../client/tls-socket.js";
 import { LockPaths } from "../layout/lock-path.js";
 import { type ConnectString, parseConnectString } from "../session/connect-string.js";
 import type { Credential } from "../session/options.js";
@@ -157,16 +158,6 @@ export function resolveOptions(given: ZooKeeperLocksOptions): ResolvedZooKeeperO
     leaseProof: leaseProof ?? "sync",
     connectionPolicy: connectionPolicy ?? "session",
   };
-}
-
-/** Reads all TLS options once, as each connection does later. */
-function checkTls(what: string, tls: ConnectionOptions | undefined): void {
-  checkObject(what, tls);
-  try {
-    if (tls !== undefined) createSecureContext({ ...tls });
-  } catch (cause) {
-    throw new InvalidArgumentError(`${what}: ${messageOf(cause)}`, { cause });
-  }
 }
 
 /** Checks only that `auth` is a list of objects. The session checks each entry. */

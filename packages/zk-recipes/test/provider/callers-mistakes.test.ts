@@ -41,6 +41,7 @@ test.each([
   ["a certificate that is none", { cert: "garbage" }],
   ["ciphers that do not exist", { ciphers: "NOPE" }],
   ["a version that does not exist", { minVersion: "x" as "TLSv1.3" }],
+  ["a server name that is no string", { servername: 5 as never }],
 ])("options of TLS with %s are refused by the factory, which names the option", (_what, tls) => {
   const make = () => zookeeperLocks({ connect: "127.0.0.1:1", tls });
   expect(make).toThrow(InvalidArgumentError);
