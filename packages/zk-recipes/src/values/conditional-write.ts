@@ -122,7 +122,8 @@ export function checkLasting(
  *
  * When the answer is lost, the node is read behind a `sync`, and where it was to be made and is not there, its parent too.
  * If that proves that the write was not applied, the write is sent again under the same condition. If it does not, or if
- * the node cannot be read, this rejects with a `BackendError` that is not retryable.
+ * the node cannot be read, this rejects with a `BackendError` that is not retryable. So it does where the write may still
+ * come and cannot be sent again: the caller would make the call anew, under the version that a late write has made.
  */
 export async function conditionalWrite(
   calls: RetryingRequests,
@@ -133,9 +134,12 @@ export async function conditionalWrite(
 ): Promise<Stat | null> {
   const startedMs = calls.runtime.nowMs();
   let doubtful = false;
+  /** A write of this call may still come. Its condition keeps it from being applied beside the next write, if that is sent. */
+  let late = false;
+  const doubting = <T>(work: Promise<T>): Promise<T> => (late ? inDoubt(calls, call, what, work) : work);
   if (seen !== null) checkLasting(call, seen);
   for (let tries = 1; ; tries++) {
-    const context = await calls.connected(call);
+    const context = await doubting(calls.connected(call));
     const lost = { seen, ...(await nowOf(context, call.path)) };
     if (context.over) continue;
     const outcome = await send(calls, context, call, seen, data);
@@ -146,7 +150,7 @@ export async function conditionalWrite(
       if (!isLost(error)) continue;
       doubtful = true;
     } else if (isPassing(refusal)) {
-      await calls.rest(call, tries, startedMs, error);
+      await doubting(calls.rest(call, tries, startedMs, error));
       continue;
     } else if (!isCondition(refusal.code)) {
       throw calls.failure(call, error);
@@ -157,7 +161,8 @@ export async function conditionalWrite(
     const verdict = await inDoubt(calls, call, what, judgeLost(calls, call, lost, now, data));
     if (verdict === "passed-over") return null;
     if (verdict === "unknown") throw unknown(calls, call, what);
-    if (tries > 1) await calls.rest(call, tries, startedMs, error);
+    late ||= mayStillCome(lost);
+    if (tries > 1) await doubting(calls.rest(call, tries, startedMs, error));
   }
 }
 

@@ -106,3 +106,42 @@ describe("a change whose session ended here first is not sent again, because the
     unread.release();
   });
 });
+
+describe("add() whose session ended here first does not say that it can be made again, because the server may still get its first request, when", () => {
+  type Cut = () => void;
+  test.each([
+    [
+      "contact is lost before it is sent again",
+      (cut: Cut) => {
+        cut();
+        return 500;
+      },
+    ],
+    ["the retry policy gives up", () => null],
+  ] as const)("%s", { timeout: 20_000 }, async (_what, next) => {
+    const quick = await startEmbeddedZooKeeper({ minSessionTimeoutMs: 1_000 });
+    onTestFinished(() => quick.stop());
+    const cut = (): void => {
+      quick.faults.on({ op: "connect", times: Number.POSITIVE_INFINITY }, { do: "hold" });
+      for (const { id } of quick.sessions()) if (id !== session) quick.dropConnection(id);
+    };
+    const early = zookeeperLocks({
+      connect: quick.connectString,
+      sessionTimeoutMs: 3_000,
+      connectTimeoutMs: 1_500,
+      retry: { next: () => next(cut) },
+    });
+    onTestFinished(async () => void (await early.close({ releaseTimeoutMs: 500 })));
+    await early.ready({ waitMs: 20_000 });
+    const session = quick.sessions()[0]?.id as bigint;
+    const number = early.atomicLong(path);
+    await number.set(5n);
+    // Only a new session gets through. The write stays in the socket of the old one, behind the read.
+    quick.faults.on({ op: "connect", session, times: Number.POSITIVE_INFINITY }, { do: "hold" });
+    const stop = (): void => void quick.faults.stopReading(session);
+    quick.faults.on({ op: "getData", session }, { do: "run", call: stop });
+    const sentAgain = quick.faults.on({ op: "setData" }, { do: "answer", err: "ThrottledOp" });
+    await expect(number.add(1n)).rejects.toMatchObject(unknown);
+    expect(sentAgain.hits).toHaveLength(1);
+  });
+});
