@@ -1,6 +1,7 @@
+import { InvalidArgumentError } from "@holdfast/core";
 import { type EmbeddedZooKeeper, eventually, startEmbeddedZooKeeper } from "@holdfast/test-servers";
 import type { Stat } from "@holdfast/zk-protocol";
-import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type ZooKeeperLocks, zookeeperLocks } from "../../src/index.js";
 import { encodeInt } from "../../src/layout/numbers.js";
 import { WatchedNode } from "../../src/recipes/requests/watched-node.js";
@@ -37,6 +38,51 @@ test.each([
     expect(await count.get()).toMatchObject({ value: 5 });
   },
 );
+
+describe("a client whose server lags behind", () => {
+  let behind: ZooKeeperLocks;
+  let ahead: ZooKeeperLocks;
+  let lag: () => void;
+
+  beforeEach(async () => {
+    behind = await connected();
+    ahead = await connected();
+    const [session] = server.sessions();
+    lag = () => void server.faults.staleReads(session?.id as bigint);
+  });
+
+  test("adds to a number that fits by now", async () => {
+    const number = ahead.atomicLong("/n");
+    await number.set(2n ** 63n - 1n);
+    lag();
+    await number.set(5n);
+    expect(await behind.atomicLong("/n").add(1n)).toBe(6n);
+  });
+
+  test("is still refused a sum that does not fit", async () => {
+    const number = ahead.atomicLong("/n");
+    await number.set(5n);
+    lag();
+    await number.set(2n ** 63n - 1n);
+    await expect(behind.atomicLong("/n").add(1n)).rejects.toBeInstanceOf(InvalidArgumentError);
+  });
+
+  test("adds to a number in the place of a naive mutex that was released", async () => {
+    const mutex = await ahead.naiveMutex("/n").acquire();
+    lag();
+    await mutex.release();
+    await ahead.atomicLong("/n").set(5n);
+    expect(await behind.atomicLong("/n").add(1n)).toBe(6n);
+  });
+
+  test("adds to a number in the place of a parent of locks that is gone", async () => {
+    await ahead.mutex("/n/lock").withLock(() => {});
+    lag();
+    for (const path of ["/n/lock", "/n"]) server.operator.delete(path);
+    await ahead.atomicLong("/n").set(5n);
+    expect(await behind.atomicLong("/n").add(1n)).toBe(6n);
+  });
+});
 
 test("an observer of a value yields what is there after the ensemble was restored and its zxid has fallen", async () => {
   const locks = await connected();
