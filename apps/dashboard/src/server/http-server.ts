@@ -10,6 +10,7 @@ import type { DashboardConfig } from "../config/schema.js";
 import type { Problem } from "../contract/api.js";
 import { longestParameter } from "./plugin.js";
 import { hardenReply } from "./secure-headers.js";
+import { lastWordsMs } from "./stream-client.js";
 
 /** The limit is large, because the ids of the rows on screen are in the URL of a stream. */
 const longestHeadBytes = 131_072;
@@ -17,6 +18,8 @@ const longestBodyBytes = 65_536;
 /** A request that has not arrived by then, body included, is cut. Answers may go on, as streams do. */
 const requestMs = 20_000;
 const looksEveryMs = 5_000;
+/** How long requests may still take when the server closes. Streams have ended by then. */
+const lastRequestsMs = lastWordsMs + 1_000;
 
 /** The server of a dashboard that is no plugin of another server. */
 export function serverOf(
@@ -42,6 +45,10 @@ export function serverOf(
     },
   };
   const app = fastify(options);
+  // A server that closes waits for its connections, and Node.js ends no request that does not arrive any more.
+  app.addHook("preClose", async () => {
+    setTimeout(() => app.server.closeAllConnections(), lastRequestsMs).unref();
+  });
   // Answers requests outside of the base path. The answer does not repeat the path.
   app.setNotFoundHandler((_request, reply) => refuse(reply, 404, "not-found", "there is nothing here"));
   return app;

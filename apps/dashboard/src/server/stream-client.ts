@@ -6,7 +6,7 @@ import type { StreamHub } from "./stream-hub.js";
 /** A client that has read nothing for so long is gone or stuck. It comes back and gets everything anew. */
 export const undrainedMs = 30_000;
 /** How long data that was written before the end of a stream may still take to arrive. */
-const lastWordsMs = 2_000;
+export const lastWordsMs = 2_000;
 
 export interface StreamWishes {
   readonly overview: boolean;

@@ -397,6 +397,30 @@ describe("starting", () => {
     await app.close();
   });
 
+  it("ends though clients are connected that have sent nothing, or a part of a request", async () => {
+    const app = serverOf({}, false);
+    app.post("/body", (request) => request.body);
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    const { port } = app.server.address() as AddressInfo;
+    const whole =
+      "POST /body HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n";
+    const sockets = ["", "POST /bo", `${whole}{"a":`].map((part) => {
+      const socket = connect(port, "127.0.0.1", () => socket.write(part));
+      return socket.on("error", () => {});
+    });
+    const open = (): Promise<number> =>
+      new Promise((done, failed) =>
+        app.server.getConnections((error, count) => (error === null ? done(count) : failed(error))),
+      );
+    await soon(open).toBe(sockets.length);
+    let ended = false;
+    const closing = app.close().then(() => {
+      ended = true;
+    });
+    await soon(() => ended).toBe(true);
+    await closing;
+  });
+
   it("what lies outside of the base path is not there, in words that do not repeat it", async () => {
     const dashboard = await startDashboard({ listen: { port: 0 }, basePath: "/a/", clusters: [] });
     const answer = await fetch(new URL("/%3Cb%3E/secret", dashboard.url));
