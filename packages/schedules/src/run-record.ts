@@ -39,10 +39,29 @@ export async function look(record: Pick<SharedRecord, "name" | "read">): Promise
   return { text, record: text === null ? null : parse(record.name, text) };
 }
 
+/** The farthest time from the epoch that a `Date` can be. */
+const farthestMs: Millis = 8.64e15;
+const states: ReadonlySet<unknown> = new Set<RunRecord["state"]>(["born", "running", "done", "failed"]);
+
+/** Whether a record holds what its type says. Any program that may write to the backend may have put something else there. */
+function isRunRecord(found: Readonly<Partial<Record<keyof RunRecord, unknown>>>): boolean {
+  const isTime = (value: unknown): boolean => typeof value === "number" && Math.abs(value) <= farthestMs;
+  const isText = (value: unknown): boolean => typeof value === "string";
+  return (
+    found.v === 1 &&
+    states.has(found.state) &&
+    Number.isFinite(found.attempt) &&
+    [found.due, found.at].every(isTime) &&
+    [found.claim, found.by].every(isText) &&
+    (found.ended === undefined || isTime(found.ended)) &&
+    (found.error === undefined || isText(found.error))
+  );
+}
+
 function parse(name: string, text: string): RunRecord {
   try {
     const found = JSON.parse(text) as RunRecord;
-    if (found.v === 1 && Number.isFinite(found.due) && typeof found.claim === "string") return found;
+    if (isRunRecord(found)) return found;
   } catch {
     // The error below names the record and what was found in it.
   }

@@ -55,4 +55,23 @@ describe.each(Object.keys(backends))("holdfast ls --schedules on %s", (backend) 
       schedules: [{ name: "broken", last: { state: "failed", attempt: 1, by: "host-1/17" } }],
     });
   });
+
+  test("leaves out a schedule whose record holds something else, and lists the others", async () => {
+    const { locks, at } = await (backends[backend] as () => ReturnType<(typeof backends)[string]>)();
+    onTestFinished(async () => void (await locks.close()));
+    const fine = { v: 1, due: 0, state: "done", claim: "c", attempt: 1, by: "host-1/17", at: 0, ended: 5 };
+    const records: { readonly [name: string]: object } = {
+      "no-replica": { ...fine, by: undefined },
+      "no-state": { ...fine, state: "\u001b]0;x\u0007" },
+      "no-time": { ...fine, due: 9e15 },
+      "no-end": { ...fine, ended: "\u001b[2J" },
+      fine,
+    };
+    await locks.record("schedules").replace(null, JSON.stringify(Object.keys(records)));
+    for (const [name, record] of Object.entries(records))
+      await locks.record(`schedules/${name}`).replace(null, JSON.stringify(record));
+    const { code, out, err } = await run(["ls", "--schedules", ...at]);
+    expect([code, err, unsafeIn(out)]).toEqual([0, "", []]);
+    expect(out).toMatch(/^SCHEDULE .*\nfine +done .*\n$/);
+  });
 });
