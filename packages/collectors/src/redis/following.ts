@@ -49,7 +49,7 @@ export function followHolders(
       token: record.token,
       heldMs: heldForMs(gone.since, atMs),
       ranOut: expired,
-      end: expired ? "expired" : watched && hadTimeLeft(record, readMs) ? "released" : "unknown",
+      end: expired ? "expired" : watched && hadTimeLeft(record, reading) ? "released" : "unknown",
       owner: ownerOf(gone.field, record.token, identityOf),
     });
   }
@@ -132,9 +132,14 @@ function ranOut({ followed, leftMs, endsFromMs }: LockRecord, gone: Followed, re
   return leftMs <= lastMomentMs || gone.lease.state === "not-renewing";
 }
 
-/** Whether the lease of the only holder cannot have run out: since it was read, it can only have been made longer. */
-function hadTimeLeft({ followed, endsFromMs }: LockRecord, readMs: Millis): boolean {
-  return followed.length === 1 && readMs < endsFromMs;
+/**
+ * Whether the lease of the only holder cannot have run out: since it was read, it can only have been made longer. The
+ * monotonic clock of a machine that was suspended has stood still meanwhile, and the wall clock may have been set back. So
+ * the longer of both times counts.
+ */
+function hadTimeLeft(record: LockRecord, { atMs, readMs }: Reading): boolean {
+  const sinceMs = Math.max(readMs - record.orderMs, atMs - record.atMs);
+  return record.followed.length === 1 && sinceMs < record.endsFromMs - record.orderMs;
 }
 
 export function followQueue(record: LockRecord, { waiters, ...beside }: Beside, atMs: Millis): void {

@@ -8,17 +8,18 @@ import type { Reading, Shape } from "../../src/redis/reading.js";
 const holder = "0c1b9c2e-3b0a-4c5d-9e6f-112233445566:1";
 
 /**
- * Readings of one lock, as [moment, time left of the lease]. The last one finds the lock gone. Returns the event of its end.
+ * Readings of one lock, as [moment, time left of the lease, the moment by the monotonic clock where it is another]. The last
+ * one finds the lock gone. Returns the event of its end.
  * `blurMs`: how long each answer was on its way.
  */
 function releaseOf(
-  readings: readonly (readonly [atMs: number, leftMs: number])[],
+  readings: readonly (readonly [atMs: number, leftMs: number, readMs?: number])[],
   contactSinceMs = 0,
   blurMs = 0,
 ): Extract<CollectorEvent, { type: "granted" | "released" }> | undefined {
   const record = new LockRecord("k", null);
   const events: CollectorEvent[] = [];
-  for (const [at, [atMs, leftMs]] of readings.entries()) {
+  for (const [at, [atMs, leftMs, readMs = atMs]] of readings.entries()) {
     const gone = at === readings.length - 1;
     const shape: Shape = gone
       ? { is: "nothing" }
@@ -26,7 +27,7 @@ function releaseOf(
     const reading: Reading = {
       key: "k",
       atMs,
-      readMs: atMs,
+      readMs,
       blurMs,
       depth: "slim",
       shape,
@@ -148,6 +149,18 @@ test("a hold that may have run out while the answer about its last moment was on
   ] as const;
   expect(releaseOf(readings, 0, 9)?.end).toBe("released");
   expect(releaseOf(readings, 0, 10)).toMatchObject({ end: "expired", ranOut: true });
+});
+
+test("a hold whose lease may have run out while the machine was suspended was not released for certain", () => {
+  const end = (atMs: number, readMs: number) =>
+    releaseOf([
+      [0, 20_000],
+      [atMs, -2, readMs],
+    ])?.end;
+  expect(end(19_999, 500)).toBe("released");
+  expect(end(60_000, 500)).toBe("unknown");
+  // The wall clock was set back.
+  expect(end(500, 60_000)).toBe("unknown");
 });
 
 test("what is gone after an interruption of the connection may have been lost by the server: its end is unknown", () => {
