@@ -1,6 +1,6 @@
 import type { Act, Outcome } from "../kit/action.js";
 import type { LockAction } from "../observe/collector.js";
-import type { Acting, ActionRunner } from "./action-runner.js";
+import { type Acting, type ActionRunner, unsupported } from "./action-runner.js";
 import { force, revoke } from "./holder-actions.js";
 import type { LockRecord } from "./lock-record.js";
 import { clean, evict } from "./queue-actions.js";
@@ -20,6 +20,9 @@ const actions: Readonly<Record<LockAction, (acting: Acting) => Promise<Outcome>>
   "clean-orphan": clean,
 };
 
+const manyHolders =
+  "The lock has so many holders that only a part of them is read, so it cannot be compared with what was shown. To free it all the same, delete its key in Redis: holders of holdfast notice that with their next renewal, a third of the lease later, and holders of Redisson do not notice it.";
+
 /**
  * What an operator may do. Each action is one script at the master, which compares what the operator saw with what is there
  * and acts in the same moment. Rejects where the backend cannot be asked within 5,000 ms, or refuses.
@@ -32,6 +35,9 @@ export function actOn({ runner, reread, rowOf, whoIs }: ActionParts, key: string
     attempt: async (request, record, before) => {
       if (record.shape.is === "nothing" && before.state === "idle")
         return { outcome: "nothing-there", effects: [], tried: false };
+      // The version is that of all holders, which the scripts compute again, so that of a part would always differ.
+      if (record.shape.is === "lock" && record.shape.partly === true)
+        return { ...unsupported(manyHolders), tried: false };
       // The row may already be outdated. The scripts do not compare it: they compare `expectedVersion`.
       const done = await actions[request.action]({ runner, request, record, lock: before, whoIs });
       return { ...done, tried: !request.dryRun && done.outcome === "done" };

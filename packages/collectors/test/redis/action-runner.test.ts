@@ -1,8 +1,12 @@
 import type { Runtime } from "@holdfast/core";
 import { NotSentError, OutcomeUnknownError, ReplyError } from "@holdfast/redis-recipes/internal";
 import { expect, test } from "vitest";
+import type { LockAction, ObservedLock } from "../../src/index.js";
 import { ActionRunner } from "../../src/redis/action-runner.js";
+import { actOn } from "../../src/redis/actions.js";
+import { LeaseHistory } from "../../src/redis/lease-history.js";
 import type { Link } from "../../src/redis/link.js";
+import { LockRecord } from "../../src/redis/lock-record.js";
 import { NoConnectionError } from "../../src/redis/outage.js";
 import type { Places } from "../../src/redis/places.js";
 
@@ -83,3 +87,24 @@ test("a reading whose answer was lost is repeated", async () => {
   await expect(runner.read("key", (link) => link.ask("get", "key"))).resolves.toEqual([]);
   expect(seen.asked).toBe(2);
 });
+
+test.each<LockAction>(["force-release", "request-revoke", "evict-waiter", "clean-orphan"])(
+  "of a lock of whose holders only a part was read, %s is not supported and asks the server nothing",
+  async (action) => {
+    const { runner, seen } = scene({});
+    const record = new LockRecord("key", null);
+    record.kind = "read-write-lock";
+    const lease = new LeaseHistory(30_000, 0);
+    const holder = { field: "o", count: 1, since: { atMs: 0, provenance: "at-least" } as const, lease };
+    record.shape = { is: "lock", fields: [holder], mode: "read", partly: true };
+    const rowOf = () => ({ state: "held", version: "1" }) as ObservedLock;
+    const act = actOn({ runner, reread: async () => record, rowOf, whoIs: (owner) => owner }, "key");
+    const request = { action, key: "key", entry: "o", expectedVersion: "1", dryRun: false };
+    expect(await act.attempt(request, record, rowOf())).toMatchObject({
+      outcome: "unsupported",
+      effects: [expect.stringContaining("only a part of them is read")],
+      tried: false,
+    });
+    expect(seen.asked).toBe(0);
+  },
+);
