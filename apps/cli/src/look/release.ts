@@ -3,9 +3,11 @@ import { createInterface } from "node:readline/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ActionResult, LockCollector, ObservedLockDetail } from "@holdfast/collectors";
 import { shownName, typedName, visible, whoIs } from "@holdfast/collectors/internal";
+import { BackendError } from "@holdfast/core";
+import { messageOf } from "@holdfast/core/internal";
 import { type Command, exits, type Io, UsageError } from "../command.js";
 import { jsonOfLock, printJson } from "./json.js";
-import { lookingAt } from "./looking.js";
+import { lookingAt, type View } from "./looking.js";
 import { isOwnKey } from "./place.js";
 import { ageOf, ageText, bornMs, holdersOf, many, stateOf, waitersOf } from "./words.js";
 
@@ -31,15 +33,15 @@ has made. Permits with leases are given back up to 200 at a time: run it again f
       throw new UsageError(
         "release takes --force, as it ends the hold of another program; a lock that a program holds is given back by that program, and holdfast run gives back its own",
       );
-    return lookingAt(given, io, async ({ collector, beganMs }, lock, meant) => {
+    return lookingAt(given, io, async (view, lock, meant) => {
       const [name = ""] = given.positionals;
       if (!meant.includes(lock.key) && !(await isOwnKey(given.settings, lock.key, name)))
         throw new UsageError(
           `${shownName(name)} is not there; ${shownName(lock.key)} is another lock: to act on it give its whole name, and no key prefix that is not its own`,
         );
       const json = given.values.json === true;
-      const say = (text: string): void => (json ? io.err : io.out)(`${text}\n`);
-      const tried = await forced(collector, lock, true);
+      const say = sayTo(io, json);
+      const tried = await forced(view, lock, true);
       if (tried.outcome !== "would-do") {
         say(`${shownName(lock.key)} is ${stateOf(lock)}: ${refusalOf(tried)}`);
         if (json) printJson(io, reportOf({ ...tried, ended: 0 }, lock, lock));
@@ -51,7 +53,7 @@ has made. Permits with leases are given back up to 200 at a time: run it again f
         if (json) printJson(io, reportOf({ ...tried, outcome: "denied", ended: 0 }, lock, lock));
         return exits.conflict;
       }
-      say(heldText(lock, beganMs));
+      say(heldText(lock, view.beganMs));
       for (const effect of tried.effects) say(`  ${visible(effect)}`);
       if (given.values.yes !== true) {
         if (!io.isTty || !process.stdin.isTTY)
@@ -61,23 +63,56 @@ has made. Permits with leases are given back up to 200 at a time: run it again f
           return exits.conflict;
         }
       }
-      const result = await forced(collector, lock, false);
-      const done = result.outcome === "done" || result.ended > 0;
-      const after = done ? await settled(collector, lock.key, io.signal) : lock;
-      if (json) printJson(io, reportOf(result, lock, after));
-      if (result.outcome !== "done") {
-        const ended =
-          result.ended === 0
-            ? "Nothing was done"
-            : `${result.ended} of ${many(lock.holders.length, "permit")} were given back, and the rest was not`;
-        say(`${ended}: ${refusalOf(result)}`);
-        return exits.conflict;
-      }
-      say(after === null ? "Released. Nothing of the lock is left." : `Released. ${nowText(after)}`);
-      return exits.done;
+      return releaseNow(view, lock, json, io);
     });
   },
 };
+
+/** The sentences for people, which stand beside the document where one is printed. */
+function sayTo(io: Pick<Io, "out" | "err">, json: boolean): (text: string) => void {
+  return (text) => (json ? io.err : io.out)(`${text}\n`);
+}
+
+/** Releases the lock as it was read, and prints what has come of it. Resolves with the exit code. */
+export async function releaseNow(
+  view: Acting,
+  lock: ObservedLockDetail,
+  json: boolean,
+  io: Pick<Io, "out" | "err" | "signal">,
+): Promise<number> {
+  const say = sayTo(io, json);
+  const result = await forced(view, lock, false);
+  let after: ObservedLockDetail | null = lock;
+  /** Why the lock could not be read after the release, which is done all the same. */
+  let unread: string | null = null;
+  if (result.ended > 0) {
+    try {
+      after = await settled(view.collector, lock.key, io.signal);
+    } catch (error) {
+      after = null;
+      unread = `The lock could not be read after that: ${messageOf(error)}.`;
+    }
+  }
+  // The action may have said the same of its own reading.
+  const effects = unread === null ? result.effects : [...new Set([...result.effects, unread])];
+  if (json) printJson(io, reportOf({ ...result, effects }, lock, after));
+  if (result.outcome !== "done") {
+    say(`${endedText(result, lock)}: ${refusalOf(result)}`);
+    return exits.conflict;
+  }
+  const now = after === null ? "Nothing of the lock is left." : nowText(after);
+  say(`Released. ${unread === null ? now : visible(unread)}`);
+  return exits.done;
+}
+
+function endedText({ outcome, ended }: Forced, lock: ObservedLockDetail): string {
+  if (ended === 0) return "Nothing was done";
+  const rest = outcome === "unread" ? "then this failed" : "the rest was not";
+  return `${ended} of ${many(lock.holders.length, "permit")} were given back, and ${rest}`;
+}
+
+/** What a release needs of a view. */
+type Acting = Pick<View, "address"> & { readonly collector: Pick<LockCollector, "act" | "detail"> };
 
 interface Forced extends ActionResult {
   /** How many holds were ended; in a dry run, how many would be. */
@@ -86,10 +121,11 @@ interface Forced extends ActionResult {
 
 /**
  * Ends each hold of the lock as it was read. Each permit with a lease is a hold of its own; these are given back one
- * after the other. The first action that does not succeed ends the loop, and its outcome is the outcome of the whole.
+ * after the other. The first action that does not succeed ends the loop, and its outcome is the outcome of the whole. Rejects
+ * if the backend is not reached and nothing was done before.
  */
 export async function forced(
-  collector: Pick<LockCollector, "act">,
+  { collector, address }: Acting,
   lock: ObservedLockDetail,
   dryRun: boolean,
 ): Promise<Forced> {
@@ -103,7 +139,11 @@ export async function forced(
       expectedVersion,
       dryRun,
     });
-    if (result.outcome === "unread" && ended === 0) throw new Error(result.effects.join(" "));
+    if (result.outcome === "unread" && ended === 0) {
+      const why = visible(result.effects.join(" "));
+      const message = `${shownName(lock.key)} cannot be read from ${address}, and nothing was done: ${why}`;
+      throw new BackendError(message, { backend: lock.backend, lockName: lock.key });
+    }
     return result;
   };
   if (lock.kind !== "permit-semaphore" || lock.holders.length === 0) {
@@ -114,7 +154,12 @@ export async function forced(
   let version = lock.version;
   let last: ActionResult | undefined;
   for (const { entry } of lock.holders) {
-    last = await act(entry, version);
+    try {
+      last = await act(entry, version);
+    } catch (error) {
+      if (ended === 0) throw error;
+      return { outcome: "unread", effects: [messageOf(error)], before: null, after: null, ended };
+    }
     if (last.outcome !== wanted) return { ...last, ended };
     ended += 1;
     effects.push(...last.effects);
@@ -145,18 +190,19 @@ function nowText(lock: ObservedLockDetail): string {
     : `Now it is held by ${holdersOf(lock)}, ${waitersOf(lock)} waiting.`;
 }
 
-/** The lock once the next waiter has it, or as it is after `passesOnMs`. */
+/** The lock once the next waiter has it, or as it is after `passesOnMs` or at a signal. */
 async function settled(
-  collector: LockCollector,
+  collector: Pick<LockCollector, "detail">,
   key: string,
   signal: AbortSignal,
 ): Promise<ObservedLockDetail | null> {
   const untilMs = performance.now() + passesOnMs;
   for (;;) {
     const lock = await collector.detail(key, { maxWaiters: 10 });
-    if (lock === null || lock.holderCount > 0 || lock.waiterCount === 0 || performance.now() >= untilMs)
-      return lock;
-    await pause(50, undefined, { signal });
+    const over = signal.aborted || performance.now() >= untilMs;
+    if (lock === null || lock.holderCount > 0 || lock.waiterCount === 0 || over) return lock;
+    // It rejects at a signal alone, and what was done is still to be told.
+    await pause(50, undefined, { signal }).catch(() => {});
   }
 }
 

@@ -1,11 +1,16 @@
-import type { LockCollector, ObservedLockDetail, ObservedParticipant } from "@holdfast/collectors";
+import type {
+  ActionResult,
+  LockCollector,
+  ObservedLockDetail,
+  ObservedParticipant,
+} from "@holdfast/collectors";
 import { shownName, span, typedName, whoIs } from "@holdfast/collectors/internal";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { circlesAmong, standing } from "../../src/look/cycles.js";
 import { printJsonLine } from "../../src/look/json.js";
 import { matcherOf } from "../../src/look/reading.js";
-import { forced } from "../../src/look/release.js";
+import { forced, releaseNow } from "../../src/look/release.js";
 import { cellsOf, table } from "../../src/look/table.js";
 import { ageOf, ageText, bornMs, whoIsShort } from "../../src/look/words.js";
 import { unsafeIn } from "./support.js";
@@ -226,27 +231,89 @@ describe("circles of waits", () => {
   });
 });
 
-it("a release of a lock that cannot be read ends as one whose backend is not reached", async () => {
-  const act: LockCollector["act"] = async () => ({
-    ...{ outcome: "unread", effects: ["no connection"], before: null, after: null },
+describe("a release by force", () => {
+  const viewOf = (parts: Partial<Pick<LockCollector, "act" | "detail">>) => ({
+    address: "Redis at h1:6379",
+    collector: { act: vi.fn(), detail: vi.fn(), ...parts } as Pick<LockCollector, "act" | "detail">,
   });
-  const lock = { key: "a", kind: "mutex", version: "1", holders: [] } as unknown as ObservedLockDetail;
-  await expect(forced({ act }, lock, true)).rejects.toThrow("no connection");
-});
+  const resultOf = (outcome: ActionResult["outcome"], ...effects: string[]): ActionResult => ({
+    ...{ outcome, effects, before: null, after: null },
+  });
+  const permits = ["a", "b", "c"].map((entry) => person({ entry }));
+  const pool = lock("pool", permits, [], "permit-semaphore");
+  /** What is printed, and the exit code. */
+  async function released(
+    parts: Parameters<typeof viewOf>[0],
+    one: ObservedLockDetail,
+    { json = false, signal = new AbortController().signal } = {},
+  ) {
+    const text = { out: "", err: "" };
+    const io = {
+      signal,
+      out: (more: string) => {
+        text.out += more;
+      },
+      err: (more: string) => {
+        text.err += more;
+      },
+    };
+    return { code: await releaseNow(viewOf(parts), one, json, io), ...text };
+  }
 
-it("a release of several permits that is refused in the middle says how many were given back", async () => {
-  const outcomes = ["done", "conflict"] as const;
-  let asked = 0;
-  const act: LockCollector["act"] = async () => {
-    const outcome = outcomes[asked++] ?? "conflict";
-    return { outcome, effects: [], after: null } as unknown as Awaited<ReturnType<LockCollector["act"]>>;
-  };
-  const holders = [person({ entry: "a" }), person({ entry: "b" })];
-  const lock = {
-    key: "pool",
-    kind: "permit-semaphore",
-    version: "1",
-    holders,
-  } as unknown as ObservedLockDetail;
-  expect(await forced({ act }, lock, false)).toMatchObject({ outcome: "conflict", ended: 1 });
+  it("of a lock that cannot be read ends as one whose backend is not reached, in a sentence with its address", async () => {
+    const act = async () => resultOf("unread", "no connection");
+    await expect(forced(viewOf({ act }), lock("a", [], []), true)).rejects.toMatchObject({
+      code: "HF_BACKEND",
+      message: expect.stringMatching(/Redis at h1:6379.*no connection/),
+    });
+  });
+
+  it("of several permits that is refused in the middle says how many were given back", async () => {
+    const act = vi.fn(async () => resultOf("conflict")).mockResolvedValueOnce(resultOf("done"));
+    expect(await forced(viewOf({ act }), pool, false)).toMatchObject({ outcome: "conflict", ended: 1 });
+  });
+
+  it("of several permits that loses contact in the middle says how many were given back", async () => {
+    const act = vi.fn(async () => resultOf("done"));
+    act.mockResolvedValueOnce(resultOf("done")).mockRejectedValueOnce(new Error("no answer"));
+    expect(await released({ act, detail: async () => pool }, pool)).toEqual({
+      code: 1,
+      out: "1 of 3 permits were given back, and then this failed: no answer\n",
+      err: "",
+    });
+  });
+
+  it("that is done is told as done, also where the lock cannot be read after it", async () => {
+    const parts = {
+      act: async () => resultOf("done", "It is freed."),
+      detail: () => Promise.reject(new Error("no answer")),
+    };
+    const unread = "The lock could not be read after that: no answer.";
+    const held = lock("a", [person({ entry: "a" })], []);
+    expect(await released(parts, held)).toEqual({ code: 0, out: `Released. ${unread}\n`, err: "" });
+    const { code, out, err } = await released(parts, held, { json: true });
+    expect([code, err]).toEqual([0, `Released. ${unread}\n`]);
+    expect(JSON.parse(out)).toMatchObject({
+      outcome: "done",
+      effects: ["It is freed.", unread],
+      after: null,
+    });
+  });
+
+  it("that is done is told as done, also where a signal ends the wait for the next holder", async () => {
+    const waiting: ObservedLockDetail = {
+      ...lock("a", [], [person({ entry: "b" })]),
+      state: "idle",
+    };
+    const abort = new AbortController();
+    const parts = {
+      act: async () => resultOf("done"),
+      detail: async () => {
+        setImmediate(() => abort.abort("SIGINT"));
+        return waiting;
+      },
+    };
+    const { code, out } = await released(parts, waiting, { signal: abort.signal });
+    expect([code, out]).toEqual([0, "Released. The lock is free.\n"]);
+  });
 });
