@@ -101,12 +101,20 @@ async function run(given: Given, io: Io): Promise<number> {
         guard.signal(name);
       };
       const end = await underLock(hold, locks.events, plan, paces, guard);
-      code = exitOf(end, hold, plan, io);
       // A command that could not be started may run on another host, so the lock is not kept for it. Nor is it kept
       // after SIGINT or SIGTERM: the user does not want to wait.
       const restMs = plan.atLeastMs - (monotonicMs() - grantedAtMs);
-      worked = end.kind === "ended" && (asked || restMs <= 0);
-      if (end.kind === "ended" && !asked) await stay(restMs, hold, signals);
+      const stays = end.kind === "ended" && !asked && restMs > 0;
+      const stopped = new AbortController();
+      if (stays) {
+        signals.on = (name) => {
+          if (endsWait.has(name)) stopped.abort();
+        };
+        await proveEnd(hold, stopped.signal);
+      }
+      code = exitOf(end, hold, plan, io);
+      worked = end.kind === "ended" && !stays;
+      if (stays) await stay(restMs, AbortSignal.any([stopped.signal, hold.lost]));
     } finally {
       await giveBack(hold, plan, io);
     }
@@ -166,14 +174,18 @@ function exitOf(end: End, hold: Hold, { lock, command, killAfterMs }: Plan, io: 
 
 const codeOf = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
-/** Keeps the lock for the rest of `--at-least`. A signal or the loss of the lock ends this. */
-async function stay(forMs: number, hold: Hold, signals: Signals): Promise<void> {
-  if (forMs <= 0) return;
-  const stop = new AbortController();
-  signals.on = (name) => {
-    if (endsWait.has(name)) stop.abort();
-  };
-  const signal = AbortSignal.any([stop.signal, hold.lost]);
+/**
+ * Asks whether the lock was still there when the command ended: what is found later may have happened after that. Without an
+ * answer nothing is known, and the hold stays as it is: the wait ends well before it could run out meanwhile.
+ */
+async function proveEnd(hold: Hold, stopped: AbortSignal): Promise<void> {
+  const limitMs = Math.floor(Math.min(closeWithinMs, hold.remainingMs() / 2));
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(limitMs)]);
+  await hold.confirm({ signal }).catch(() => {});
+}
+
+/** Keeps the lock for the rest of `--at-least`, or until the signal aborts. */
+async function stay(forMs: number, signal: AbortSignal): Promise<void> {
   await sleep(forMs, undefined, { signal }).catch((error: Error) => {
     if (error.name !== "AbortError") throw error;
   });

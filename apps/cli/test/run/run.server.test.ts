@@ -394,3 +394,16 @@ it("holdfast run ends with 124 when only the release finds that the lock was gon
   expect(await holdfast.ended()).toBe(124);
   expect(holdfast.stderr).toContain("was gone when it was given back");
 });
+
+it("holdfast run --at-least ends with 124 when the lock was gone before the command ended", async () => {
+  const lock = `lock-${++locks}`;
+  const into = resource();
+  const command = ["sh", "-c", `echo ready; while [ -e "${into.file}" ]; do sleep 0.02; done`];
+  const env = { HOLDFAST_REDIS: redis.url };
+  const holdfast = started(["run", "--lock", lock, "--at-least", "20s", "--", ...command], env);
+  await eventually(() => holdfast.stdout === "ready\n", { what: "the command to begin" });
+  await redis.command("DEL", lock);
+  rmSync(into.file);
+  expect(await holdfast.ended()).toBe(124);
+  expect(holdfast.stderr).toContain("was lost (lease-missing), and sh has ended");
+});
