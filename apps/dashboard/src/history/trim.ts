@@ -12,7 +12,13 @@ const holdsShare = 0.5;
 const holdBytes = 200;
 
 const oldestHolds = "DELETE FROM hold WHERE id IN (SELECT id FROM hold ORDER BY id LIMIT ?)";
-const outdatedHolds = `${oldestHolds} AND end_ms < ?`;
+/**
+ * Deletes holds that ended before the second parameter. A hold that ended in the future, as the clock was ahead, is as old as
+ * those behind it: it goes with them, and not by itself, because a clock that is behind now makes all holds seem such.
+ */
+const outdatedHolds = `DELETE FROM hold WHERE id IN (SELECT id FROM hold ORDER BY id LIMIT ?1)
+  AND (end_ms < ?2 OR end_ms > ?3 AND id <
+    (SELECT max(id) FROM (SELECT id, end_ms FROM hold ORDER BY id LIMIT ?1) WHERE end_ms < ?2))`;
 const oldestStretches = `DELETE FROM stat WHERE (level, start, subject) IN
   (SELECT level, start, subject FROM stat WHERE level = ? AND start < ? ORDER BY start, subject LIMIT ?)`;
 /** Deletes subjects of which nothing else is kept and that have no open hold. */
@@ -35,8 +41,8 @@ export function trimStep(opened: OpenedDatabase, nowMs: number): "rows" | "subje
   if (stretches(0, nowMs - shortKeptMs) || stretches(1, nowMs - monthMs) || stretches(2, nowMs - monthMs))
     return "rows";
   const oldestHoldMs = numberOf(db, "SELECT end_ms FROM hold ORDER BY id LIMIT 1");
-  if (oldestHoldMs !== 0 && oldestHoldMs < nowMs - monthMs && run(outdatedHolds, rowsAtOnce, nowMs - monthMs))
-    return "rows";
+  const maybeOld = oldestHoldMs !== 0 && (oldestHoldMs < nowMs - monthMs || oldestHoldMs > nowMs);
+  if (maybeOld && run(outdatedHolds, rowsAtOnce, nowMs - monthMs, nowMs)) return "rows";
   // A name is deleted after the last of its rows.
   if (run(goneSubjects, nowMs - monthMs, rowsAtOnce)) return "subjects";
   if (usedPages(db) <= full * mostPages) {

@@ -407,6 +407,21 @@ describe("the size of the store", () => {
     expect(left).toMatchObject([{ endMs: later }]);
   });
 
+  it("keeps no hold for more than 30 days because of one that ended while the clock was ahead", () => {
+    using kept = new Kept();
+    const aheadMs = t0 + 365 * 24 * hourMs;
+    kept.record(aheadMs, begun("/ahead", { sinceMs: aheadMs }), ended("/ahead", aheadMs));
+    kept.record(t0, begun("/old"), ended("/old", t0));
+    const left = () => kept.ledger.db.prepare("SELECT end_ms AS endMs FROM hold ORDER BY id").all();
+    // It may as well be the present clock that is wrong.
+    for (let step = 0; step < 10; step++) kept.record(t0 + hourMs + step);
+    expect(left()).toMatchObject([{ endMs: aheadMs }, { endMs: t0 }]);
+    const later = t0 + 30 * 24 * hourMs + hourMs;
+    kept.record(later - hourMs / 2, begun("/new", { sinceMs: later - hourMs / 2 }), ended("/new", later));
+    for (let step = 0; step < 10; step++) kept.record(later + step);
+    expect(left()).toMatchObject([{ endMs: later }]);
+  });
+
   it("is never passed by database and log together, however much is written", async () => {
     const maxBytes = 16 * megabyte;
     const batches = 100;
