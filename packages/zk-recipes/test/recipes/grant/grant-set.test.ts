@@ -139,7 +139,8 @@ describe("very many grants of one session", () => {
     session.cut();
     await allTurns();
     session.mend();
-    expect(session.sent.length).toBeLessThan(many);
+    // On a slow machine grants that have lasted for a while have got their watches by now, too.
+    expect(session.sent.filter(({ op }) => op === "exists").length).toBeLessThan(many);
     session.cut();
     session.mend();
     await allTurns();
