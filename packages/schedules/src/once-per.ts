@@ -106,9 +106,17 @@ export async function runDue(
 
 /**
  * The result of `runs.next()`: how a run has ended, or when to look again. `unclaimed`: the lock was not granted in time,
- * or was lost again, and no replica has claimed what is due meanwhile.
+ * or was lost again, or the record was replaced before the claim, and what is due may still be claimed by no replica.
  */
 type Step = readonly [report: RunReport | null, againMs: Millis, unclaimed?: boolean];
+
+/** A claim as it was written. */
+interface Claim {
+  readonly text: string;
+  readonly record: RunRecord;
+  /** What the claim has replaced; `null` for an earlier claim of this replica that was found written. */
+  readonly before: string | null;
+}
 
 /** One schedule, as one replica runs it. */
 class DueRuns {
@@ -185,7 +193,10 @@ class DueRuns {
     // no replica would ever run what it claims.
     if (lock.state === "lost") return [null, 0, true];
     const claimed = await this.#claim(seen, wanted);
-    if (claimed === null) return [null, 0];
+    // Another replica may have claimed what is due. Or it has noted the end of an earlier run, which it does without the
+    // lock where it lost the lock in that run.
+    if (claimed === null) return [null, 0, true];
+    if (await this.#takenBack(claimed, lock)) return [null, 0, true];
     return [await this.#run(lock, claimed), 0];
   }
 
@@ -236,14 +247,14 @@ class DueRuns {
     return Math.max(1, this.#times.after(Math.max(due, nowMs)) - nowMs);
   }
 
-  /** The claim as it was written; `null` where another replica was faster. */
+  /** `null` where another replica has replaced the record before. */
   async #claim(
     seen: SeenRecord,
     { dueMs, attempt }: { readonly dueMs: Millis; readonly attempt: number },
-  ): Promise<{ readonly text: string; readonly record: RunRecord } | null> {
+  ): Promise<Claim | null> {
     const { record: last, text: before } = seen;
     if (last !== null && before !== null && this.#unsure.delete(last.claim))
-      return { text: before, record: last };
+      return { text: before, record: last, before: null };
     const claim = this.runtime.randomId();
     const record: RunRecord = {
       v: 1,
@@ -256,7 +267,7 @@ class DueRuns {
     };
     const text = JSON.stringify(record);
     try {
-      return (await this.#record.replace(before, text)) ? { text, record } : null;
+      return (await this.#record.replace(before, text)) ? { text, record, before } : null;
     } catch (error) {
       // The claim may have been written, and then no other replica runs this due time.
       this.#unsure.add(claim);
@@ -264,7 +275,17 @@ class DueRuns {
     }
   }
 
-  async #run(lock: LockHandle, { text, record }: { text: string; record: RunRecord }): Promise<RunReport> {
+  /**
+   * Puts back what a claim has replaced where the lock was lost before the job could begin, so that the next holder of the
+   * lock runs what is due. `false` where the lock is held, the record may still show the claim, or another replica has
+   * replaced it.
+   */
+  async #takenBack({ text, before }: Claim, lock: LockHandle): Promise<boolean> {
+    if (lock.state !== "lost" || before === null) return false;
+    return await this.#record.replace(text, before).catch(() => false);
+  }
+
+  async #run(lock: LockHandle, { text, record }: Claim): Promise<RunReport> {
     const { name } = this;
     const due = new Date(record.due);
     const { attempt } = record;
@@ -284,33 +305,31 @@ class DueRuns {
     const report: RunReport = { name, due, attempt, outcome, ...failure, began, ended };
     // A job that failed after it lost the lock was cut, and its record stays as it is. A job that ended well in spite of the
     // loss is noted.
-    if (!(lost && failure !== undefined)) await this.#note(lock, text, record, ended, failure);
+    if (!(lost && failure !== undefined)) await this.#note(lock, text, record, report);
     this.#tell(report);
     return report;
   }
 
-  /**
-   * Notes the end of the run. Tries for as long as the lock is held, because without the note the run looks like one that
-   * was cut.
-   */
-  async #note(
-    lock: LockHandle,
-    text: string,
-    record: RunRecord,
-    ended: Date,
-    failure: { readonly error: unknown } | undefined,
-  ): Promise<void> {
-    const state = failure === undefined ? "done" : "failed";
-    const error = failure === undefined ? {} : { error: errorText(failure.error) };
-    const noted = JSON.stringify({ ...record, state, ended: ended.getTime(), ...error });
+  /** Notes the end of the run. Tries until the lock is lost, because without the note the run looks like one that was cut. */
+  async #note(lock: LockHandle, text: string, record: RunRecord, report: RunReport): Promise<void> {
+    const { began, ended, outcome, error } = report;
+    const noted = JSON.stringify({
+      ...record,
+      state: outcome === "failed" ? "failed" : "done",
+      // The job may begin long after the claim, whose answer was late or lost, and `atLeastMs` counts from its begin.
+      at: Math.max(record.at, began.getTime()),
+      ended: ended.getTime(),
+      ...(outcome === "failed" && { error: errorText(error) }),
+    });
     for (let failures = 0; ; failures++) {
       try {
         await this.#record.replace(text, noted);
         return;
       } catch (cause) {
         if (!(cause instanceof BackendError || cause instanceof ProviderClosedError)) throw cause;
-        if (cause instanceof ProviderClosedError || lock.remainingMs() === 0)
-          return this.#warnNotNoted(record, cause);
+        // `remainingMs()` would be 0 also where the hold is only in doubt.
+        const over = lock.state !== "held" && lock.state !== "uncertain";
+        if (cause instanceof ProviderClosedError || over) return this.#warnNotNoted(record, cause);
       }
       await pause(this.runtime, Math.min(longRestMs, restMs * 2 ** failures), { ref: true }).over;
     }

@@ -137,6 +137,22 @@ test("between the begins of two runs there is at least the time that atLeastMs s
   for (const ms of apart) expect(ms).toBeGreaterThanOrEqual(5_000);
 });
 
+test("between the begins of two runs there is the time that atLeastMs says, also where the first began long after its claim", async () => {
+  const first = start(() => {});
+  await runtime.advance(100);
+  await first.stop();
+  await runtime.advance(3.5 * everyMs);
+  const locks = provider();
+  const lost = loseAnswerToClaim(locks, () => simulated(12_000));
+  const begins: number[] = [];
+  start(() => begins.push(runtime.nowMs()), { catchUp: "all", atLeastMs: 5_000 }, locks);
+  await runtime.advance(25_000);
+  expect(lost()).toBe(true);
+  expect(begins).toHaveLength(3);
+  const apart = begins.slice(1).map((begin, i) => begin - (begins[i] as number));
+  for (const ms of apart) expect(ms).toBeGreaterThanOrEqual(5_000);
+});
+
 test("a replica that rests because of atLeastMs looks at the wall clock meanwhile, and runs soon after its machine has slept", async () => {
   const hourMs = 3_600_000;
   const runs: Run[] = [];
@@ -272,6 +288,41 @@ test("the end of a run is noted as soon as the backend is back, so that it does 
   expect(refusals).toBe(5);
   expect(minutes(runs)).toEqual([1, 2, 3]);
   expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
+  expect(codes).toEqual([]);
+});
+
+test("the end of a run is noted although the lock is in doubt until then", async () => {
+  const locks = provider();
+  const { mutex } = locks;
+  const doubted = { state: "uncertain", remainingMs: () => 0 };
+  locks.mutex = (name) => {
+    const own = mutex.call(locks, name);
+    own.acquire = async (options) => {
+      const handle = await Object.getPrototypeOf(own).acquire.call(own, options);
+      return new Proxy(handle, {
+        get(target, key) {
+          const value = key in doubted ? doubted[key as "state"] : Reflect.get(target, key, target);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
+    };
+    return own;
+  };
+  let refusals = 0;
+  standBefore(locks, (shared) => ({
+    async replace(seen, text) {
+      if (!text.includes('"done"') || refusals >= 5) return await shared.replace(seen, text);
+      refusals++;
+      throw new BackendError("away", { backend: "memory" });
+    },
+  }));
+  const codes = warnings();
+  const runs: Run[] = [];
+  start((run) => runs.push(run), { ifCut: "again" }, locks);
+  await runtime.advance(1.5 * everyMs);
+  expect(refusals).toBe(5);
+  expect(runs.map(({ attempt }) => attempt)).toEqual([1]);
+  expect(await lastRun(provider(), "job")).toMatchObject({ state: "done" });
   expect(codes).toEqual([]);
 });
 
@@ -446,6 +497,61 @@ test("a job is not begun once its lock is lost: the answer to its claim came lat
   await runtime.advance(30_000);
   expect(began).toEqual([["other", false]]);
   expect(reports).toMatchObject([{ outcome: "lost", attempt: 1, error: { name: "LockLostError" } }]);
+});
+
+test.each(["a schedule", "runDue()"])(
+  "a due time that %s claims after its lock is lost is not left out: the claim is taken back, and the job runs once",
+  async (how) => {
+    const late = provider();
+    let losses = 0;
+    standBefore(late, (shared) => ({
+      async replace(seen, text) {
+        const replaced = await shared.replace(seen, text);
+        if (text.includes('"running"') && losses++ === 0) {
+          memoryControls(late).expire();
+          memoryControls(late).reconnect();
+        }
+        return replaced;
+      },
+    }));
+    const runs: Run[] = [];
+    const reports: RunReport[] = [];
+    const options = { every: everyMs, runtime, onRun: (report: RunReport) => reports.push(report) };
+    const job = (run: Run) => runs.push(run);
+    await runDue(provider(), "job", options, job);
+    await runtime.advance(everyMs - 10);
+    if (how === "a schedule") start(job, options, late);
+    await runtime.advance(10);
+    if (how === "runDue()") void runDue(late, "job", options, job);
+    await runtime.advance(everyMs / 2);
+    expect(losses).toBe(2);
+    expect(minutes(runs)).toEqual([1]);
+    expect(reports).toMatchObject([{ outcome: "done", attempt: 1 }]);
+  },
+);
+
+test("a due time that a replica claims after its lock is lost is run by another replica where the first one stops", async () => {
+  const late = provider();
+  standBefore(late, (shared) => ({
+    async replace(seen, text) {
+      const replaced = await shared.replace(seen, text);
+      if (text.includes('"running"')) {
+        void schedule.stop();
+        memoryControls(late).expire();
+        memoryControls(late).reconnect();
+      }
+      return replaced;
+    },
+  }));
+  const [mine, others]: [Run[], Run[]] = [[], []];
+  await runDue(provider(), "job", { every: everyMs, runtime }, () => {});
+  await runtime.advance(everyMs);
+  const schedule = start((run) => mine.push(run), {}, late);
+  await runtime.advance(1_000);
+  start((run) => others.push(run));
+  await runtime.advance(1_000);
+  expect(mine).toEqual([]);
+  expect(minutes(others)).toEqual([1]);
 });
 
 test.each(["a schedule", "runDue()"])(

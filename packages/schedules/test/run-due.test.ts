@@ -1,4 +1,5 @@
 import { BackendError } from "@holdfast/core";
+import { memoryControls } from "@holdfast/core/testing";
 import { beforeEach, expect, test } from "vitest";
 import { type Run, runDue } from "../src/index.js";
 import { loseAnswerToClaim, standBefore } from "./records.js";
@@ -87,6 +88,37 @@ test("a process waits for the lock of a replica that died before it had claimed"
   await dead.close();
   await runtime.advance(1_000);
   expect(await report).toMatchObject({ outcome: "done", attempt: 1 });
+});
+
+test("a process claims what is due although the end of the run before, whose lock was lost, is noted meanwhile", async () => {
+  const options = { every: everyMs, runtime };
+  await runDue(provider(), "job", options, () => {});
+  await runtime.advance(everyMs);
+  const [earlier, later] = [provider(), provider()];
+  let finish = (): void => {};
+  const job = () => new Promise<void>((resolve) => (finish = resolve));
+  const cut = runDue(earlier, "job", options, job);
+  await runtime.advance(100);
+  memoryControls(earlier).expire();
+  memoryControls(earlier).reconnect();
+  await runtime.advance(everyMs);
+  let reads = 0;
+  standBefore(later, (shared) => ({
+    async read() {
+      const text = await shared.read();
+      // The second reading is the look under the lock.
+      if (++reads === 2) {
+        finish();
+        expect(await cut).toMatchObject({ outcome: "lost" });
+      }
+      return text;
+    },
+  }));
+  const runs: Run[] = [];
+  const report = runDue(later, "job", options, (run) => runs.push(run));
+  await runtime.advance(everyMs / 2);
+  expect(await report).toMatchObject({ outcome: "done", attempt: 1 });
+  expect(minutes(runs)).toEqual([2]);
 });
 
 test("with catchUp all each call makes one run, until one gives null", async () => {

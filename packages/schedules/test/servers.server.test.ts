@@ -56,7 +56,7 @@ describe.each(Object.keys(worlds))(
       const begun: number[] = [];
       /**
        * The due times of runs that were reported as lost. A session may end between a claim and its job, which is then not
-       * begun, and by default such a run is not made again.
+       * begun. By default such a run is not made again, unless its claim could be taken back.
        */
       const lost = new Set<number>();
       const open = (): { readonly locks: LockProvider; readonly schedule: Schedule } => {
