@@ -199,15 +199,16 @@ export class HeldTogether implements MultiHandle {
     const whole = this.#wholeLost(error);
     this.#lossError = whole;
     this.#stopListening();
-    this.#lost?.abort(whole);
-    const listeners = this.#lossListeners;
-    this.#lossListeners = undefined;
-    if (listeners !== undefined) for (const listener of listeners) listener(whole);
-    // Not at once: in this turn, other parts of the same session are notified of the same end, and need no release.
+    // Not at once: in this turn, other parts of the same session are notified of the same end, and need no release. It is
+    // set before the listeners are called, because a release that one of them calls waits for it.
     this.#givingBack = Promise.resolve().then(() => {
       const left = this.#parts.filter(({ state }) => state === "held" || state === "uncertain");
       return giveBack(left);
     });
+    this.#lost?.abort(whole);
+    const listeners = this.#lossListeners;
+    this.#lossListeners = undefined;
+    if (listeners !== undefined) for (const listener of listeners) listener(whole);
   }
 
   #wholeLost(cause: LockLostError): LockLostError {

@@ -487,6 +487,23 @@ describe("the handle of several locks", () => {
     expect(told.slice(-2)).toEqual(["stolen c", "released a"]);
   });
 
+  it("answers a release that a listener of its loss calls once the other parts are given back", async () => {
+    let answer = (_released: boolean): void => {};
+    refuseReleases(["b"], () => new Promise((resolve) => (answer = resolve)));
+    const handle = await multiLock(mutexes("ab")).acquire();
+    const answers: string[] = [];
+    handle.lost.addEventListener("abort", () => {
+      void handle.release().then((outcome) => answers.push(outcome));
+    });
+    memoryControls(locks).steal("a");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(answers).toEqual([]);
+    answer(true);
+    await until(() => answers.length > 0);
+    expect(answers).toEqual(["lost"]);
+    expect(told.slice(-2)).toEqual(["stolen a", "released b"]);
+  });
+
   it("gives the other parts back after a loss of one, although the caller never looks at the handle", async () => {
     await multiLock(mutexes("abc")).acquire();
     memoryControls(locks).steal("b");
