@@ -40,8 +40,8 @@ export interface WebLockInfo {
   /** The mode as it was requested. */
   readonly mode: LockMode;
   /**
-   * The id of the client. For this manager the `id` of its provider; for another client its session, or another id in the
-   * backend.
+   * The id of the client. For this manager, and for others on the same provider, the `id` of the provider; for another
+   * client its session, or another id in the backend.
    */
   readonly clientId: string;
 }

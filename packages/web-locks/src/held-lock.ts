@@ -1,4 +1,4 @@
-import type { LockHandle, LockMode } from "@holdfast/core";
+import type { LockHandle, LockMode, Owner } from "@holdfast/core";
 import { Handle } from "@holdfast/core/internal";
 import type { WebLock } from "./api.js";
 
@@ -17,6 +17,10 @@ export class HeldLock {
     whenAborted(handle.lost, (reason) => this.#over.abort(reason));
     // A request to release comes from another manager, which steals the lock.
     whenAborted(handle.revokeRequested, () => void this.steal());
+  }
+
+  get owner(): Owner {
+    return this.#handle.owner;
   }
 
   /** What the callback gets. */

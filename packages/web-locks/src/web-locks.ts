@@ -102,20 +102,21 @@ class Manager implements WebLockManager {
     const held: WebLockInfo[] = [];
     const pending: WebLockInfo[] = [];
     const clientId = this.#provider.id;
-    const names = [...this.#names];
-    const others = await Promise.all(names.map(([name, named]) => this.#othersOf(name, named)));
-    for (const [, named] of names) {
-      for (const { name, mode } of named.held) held.push({ name, mode, clientId });
-      for (const { name, mode } of named.queue.pending) pending.push({ name, mode, clientId });
+    const names = [...this.#names].map(([name, named]) => ({ name, named, before: [...named.held] }));
+    const snapshots = await Promise.all(names.map(({ named }) => named.lock.inspect({ maxPending: 0 })));
+    const others: WebLockInfo[] = [];
+    for (const [i, { name, named, before }] of names.entries()) {
+      for (const { mode } of named.held) held.push({ name, mode, clientId });
+      for (const { mode } of named.queue.pending) pending.push({ name, mode, clientId });
+      // Holds of this manager that began or ended while the backend was asked are its own too.
+      const own = new Set([...before, ...named.held].map(({ owner }) => owner.id));
+      for (const { mode, owner, heldByThisProvider, session, backendId } of snapshots[i]?.held ?? []) {
+        if (!heldByThisProvider) others.push({ name, mode, clientId: session ?? backendId });
+        // A hold of the provider without an owner is a lock that it only keeps.
+        else if (owner !== null && !own.has(owner.id)) others.push({ name, mode, clientId });
+      }
     }
-    return { held: [...held, ...others.flat()], pending };
-  }
-
-  async #othersOf(name: string, { lock }: NamedLock): Promise<WebLockInfo[]> {
-    const { held } = await lock.inspect({ maxPending: 0 });
-    return held
-      .filter(({ heldByThisProvider }) => !heldByThisProvider)
-      .map(({ mode, session, backendId }) => ({ name, mode, clientId: session ?? backendId }));
+    return { held: [...held, ...others], pending };
   }
 
   #named(name: string): NamedLock {

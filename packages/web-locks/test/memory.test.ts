@@ -120,6 +120,45 @@ it("a request between its grant and its hold keeps its name known when another r
   expect(await manager.query()).toEqual({ held: [], pending: [] });
 });
 
+it("query() has each hold of its manager once, and none that ended while the backend was asked", async () => {
+  const provider = memoryLocks();
+  const { readWriteLock } = provider;
+  const steps: (() => void)[] = [];
+  const step = (): Promise<void> => new Promise((resolve) => void steps.push(resolve));
+  provider.readWriteLock = (name) => {
+    const lock = readWriteLock.call(provider, name);
+    const inspect = async () => {
+      await step();
+      const snapshot = await lock.inspect();
+      await step();
+      return snapshot;
+    };
+    return { name, read: lock.read, write: lock.write, inspect } as unknown as ReturnType<
+      typeof readWriteLock
+    >;
+  };
+  const manager = webLocks(provider);
+  const ends: (() => void)[] = [];
+  const body = (): Promise<void> => new Promise((resolve) => void ends.push(resolve));
+  const next = async (): Promise<void> => {
+    await setImmediate();
+    steps.shift()?.();
+    await setImmediate();
+  };
+  const first = manager.request("a", { mode: "shared" }, body);
+  await setImmediate();
+  const seen = manager.query();
+  const second = manager.request("a", { mode: "shared" }, body);
+  await next();
+  ends.shift()?.();
+  await first;
+  await next();
+  expect((await seen).held).toEqual([{ name: "a", mode: "shared", clientId: provider.id }]);
+  ends.shift()?.();
+  await second;
+  await provider.close();
+});
+
 it("names of a manager are locks of the provider below its prefix", async () => {
   const provider = memoryLocks();
   await webLocks(provider, { prefix: "team/" }).request("a/b", async () => {

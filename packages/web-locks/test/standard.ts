@@ -307,6 +307,21 @@ export function standard(where: string, make: () => Promise<LockProvider>): void
         held.end();
         await waiting;
       });
+
+      it("has the holder of another manager on the same provider, as a hold of the provider, and its own holds once", async () => {
+        const held = await hold(webLocks(providers[0] as LockProvider), "shared");
+        const clientId = providers[0]?.id;
+        expect(await locks.query()).toEqual({ held: [], pending: [] });
+        const own = await hold(locks, "shared");
+        const shared = { name, mode: "shared", clientId };
+        expect(await locks.query()).toEqual({ held: [shared, shared], pending: [] });
+        own.end();
+        await own.ended;
+        const waiting = locks.request(name, () => {});
+        expect((await locks.query()).held).toEqual([shared]);
+        held.end();
+        await waiting;
+      });
     });
 
     it("a provider that closes rejects what waits, and takes what is held", async () => {
