@@ -9,6 +9,8 @@ export interface WebLockOptions {
   /**
    * `true`: the present holders lose the lock, and this request is the next one of this manager. Default `false`. Holders of other managers
    * are asked to release, which their managers do at once; waiters of other managers keep their places before this request.
+   * Where a holder releases by itself in that moment, this request may be granted and reached by its own request to release.
+   * It then asks for the lock again. If it notices too late, mostly on Redis, it rejects with `AbortError`.
    */
   steal?: boolean;
   /** Ends the wait: the request rejects with `signal.reason`. Has no effect once the lock is granted. */

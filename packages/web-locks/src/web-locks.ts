@@ -146,8 +146,7 @@ class Manager implements WebLockManager {
         if (asked.steal)
           ended = this.#endHolders(named, () => own).catch((error) => queue.withdraw(request, error));
       });
-      // The request to release that was sent to the holder may still reach this request's own hold, which was granted
-      // meanwhile.
+      // The request to release that was sent to the holder may reach this request's own hold, which was granted meanwhile.
       await ended;
       return handle;
     } finally {
@@ -167,7 +166,8 @@ class Manager implements WebLockManager {
       !heldByThisProvider || (owner !== null && owner.id !== own()?.id);
     if (!present.some(isOther)) return;
     await lock.requestRevoke();
-    // When one more answer has come, this request also knows whether the request to release has reached its own hold.
+    // Until one more answer has come, the request to release may still reach this request's own hold. On Redis, where it
+    // comes over another connection, it may also come after that answer. The hold then ends as one that was stolen.
     if (own() !== undefined) await lock.inspect({ maxPending: 0 });
   }
 }
