@@ -15,7 +15,7 @@ export interface RunRecord {
   readonly claim: string;
   readonly attempt: number;
   readonly by: string;
-  /** When it was claimed, by the clock of its replica. */
+  /** When it was claimed, by the clock of its replica. Once the end of the run is noted: when its job began. */
   readonly at: Millis;
   readonly ended?: Millis;
   readonly error?: string;
