@@ -135,8 +135,9 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
   }
 
   /**
-   * The other members of this round. Where the barrier is not full any more the last of them has left: those who are in then have
-   * entered the next round, and may wait there for this member. That is so when the answer to our own request to leave was lost.
+   * The other members that are in and belong to this round. A barrier that is no longer full was left by the last member of the
+   * round. Members that are in then belong to the next round and may wait for this member, so `leave()` must not wait for them. The
+   * repeat of a request to leave whose answer was lost finds such members.
    */
   #stillIn({ full, members }: DoubleBarrierAnswer): readonly string[] {
     return full ? members.filter((each) => each !== this.#member) : [];
