@@ -1,27 +1,10 @@
 import { eventually } from "@holdfast/test-servers";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
+import { standstill } from "../../support/standstill.js";
 import { type Client, levelsOf, type Site } from "../site.js";
 
 /** The delay that a machine may add to a timer, besides the time for which this process stood still. */
 const slackMs = 1_000;
-
-/** Measures from now on for how long the event loop of this process stood still, in all. */
-function standstill(): () => number {
-  const everyMs = 10;
-  let sumMs = 0;
-  let lastMs = performance.now();
-  const look = (): void => {
-    const nowMs = performance.now();
-    sumMs += Math.max(0, nowMs - lastMs - everyMs);
-    lastMs = nowMs;
-  };
-  const timer = setInterval(look, everyMs);
-  onTestFinished(() => clearInterval(timer));
-  return () => {
-    look();
-    return sumMs;
-  };
-}
 
 function statesOf({ locks }: Client): { state: string; timeoutMs: number; at: number }[] {
   const heard: { state: string; timeoutMs: number; at: number }[] = [];

@@ -11,6 +11,7 @@ import {
 import { CreateFlags } from "@holdfast/zk-protocol";
 import { openSession, parseConnectString } from "@holdfast/zk-recipes/internal";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { standstill } from "../../../../e2e/support/standstill.js";
 import { usualSessionTimeoutMs } from "../../src/zookeeper/options.js";
 import { ours, Watched } from "./support.js";
 
@@ -32,20 +33,6 @@ async function provider(server: EmbeddedZooKeeper): Promise<Awaited<ReturnType<t
   const locks = await ours(server.connectString, true);
   onTestFinished(async () => void (await locks.close()));
   return locks;
-}
-
-/** Adds up from now on by how much the turns of the event loop are late, as on a busy machine. */
-function lateness(): () => number {
-  const everyMs = 10;
-  let sumMs = 0;
-  let lastMs = performance.now();
-  const lateMs = (): number => Math.max(0, performance.now() - lastMs - everyMs);
-  const timer = setInterval(() => {
-    sumMs += lateMs();
-    lastMs = performance.now();
-  }, everyMs);
-  onTestFinished(() => clearInterval(timer));
-  return () => sumMs + lateMs();
 }
 
 describe("the sources of a collector, and what it does without them", () => {
@@ -127,7 +114,7 @@ describe("the sources of a collector, and what it does without them", () => {
     const watched = new Watched({ connect: proxy.connectString, roots: ["/locks"], sessionTimeoutMs });
     onTestFinished(() => watched[Symbol.asyncDispose]());
     await watched.synced();
-    const lateMs = lateness();
+    const stoodMs = standstill();
     const cutMs = performance.now();
     proxy.setMode("hole");
     await eventually(() => watched.collector.sources()[0]?.state === "stale", {
@@ -135,7 +122,7 @@ describe("the sources of a collector, and what it does without them", () => {
       what: "the cut to be told",
     });
     // While this process stands still, it can tell nothing. The half second more is for what is not measured as that.
-    expect(performance.now() - cutMs - lateMs()).toBeLessThan((sessionTimeoutMs * 2) / 3 + 500);
+    expect(performance.now() - cutMs - stoodMs()).toBeLessThan((sessionTimeoutMs * 2) / 3 + 500);
     expect((usualSessionTimeoutMs * 2) / 3).toBeLessThan(7_000);
   });
 
