@@ -10,7 +10,7 @@ import {
   type RunReport,
   runDue,
 } from "../src/index.js";
-import { loseAnswerToClaim, standBefore } from "./records.js";
+import { loseAnswerToClaim, refuseNotes, standBefore } from "./records.js";
 import { everyMs, minutes, replicas } from "./replicas.js";
 
 let { runtime, provider } = replicas();
@@ -272,20 +272,13 @@ test("stop() while the record is read begins no run, and another replica makes i
 
 test("the end of a run is noted as soon as the backend is back, so that it does not look like one that was cut", async () => {
   const locks = provider();
-  let refusals = 0;
-  standBefore(locks, (shared) => ({
-    async replace(seen, text) {
-      if (!text.includes('"done"') || refusals >= 5) return await shared.replace(seen, text);
-      refusals++;
-      throw new BackendError("away", { backend: "memory" });
-    },
-  }));
+  const refusals = refuseNotes(locks, 5);
   const codes = warnings();
   const runs: Run[] = [];
   start((run) => runs.push(run), { ifCut: "again" }, locks);
   start((run) => runs.push(run), { ifCut: "again" });
   await runtime.advance(3.5 * everyMs);
-  expect(refusals).toBe(5);
+  expect(refusals()).toBe(5);
   expect(minutes(runs)).toEqual([1, 2, 3]);
   expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
   expect(codes).toEqual([]);
@@ -308,19 +301,12 @@ test("the end of a run is noted although the lock is in doubt until then", async
     };
     return own;
   };
-  let refusals = 0;
-  standBefore(locks, (shared) => ({
-    async replace(seen, text) {
-      if (!text.includes('"done"') || refusals >= 5) return await shared.replace(seen, text);
-      refusals++;
-      throw new BackendError("away", { backend: "memory" });
-    },
-  }));
+  const refusals = refuseNotes(locks, 5);
   const codes = warnings();
   const runs: Run[] = [];
   start((run) => runs.push(run), { ifCut: "again" }, locks);
   await runtime.advance(1.5 * everyMs);
-  expect(refusals).toBe(5);
+  expect(refusals()).toBe(5);
   expect(runs.map(({ attempt }) => attempt)).toEqual([1]);
   expect(await lastRun(provider(), "job")).toMatchObject({ state: "done" });
   expect(codes).toEqual([]);

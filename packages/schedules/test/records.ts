@@ -36,3 +36,18 @@ export function loseAnswerToClaim(
   }));
   return () => lost;
 }
+
+/**
+ * The first `times` tries to note that a run was done fail, as in an outage. The returned function says how many have failed.
+ */
+export function refuseNotes(locks: LockProvider, times: number): () => number {
+  let refusals = 0;
+  standBefore(locks, (shared) => ({
+    async replace(seen, text) {
+      if (!text.includes('"done"') || refusals >= times) return await shared.replace(seen, text);
+      refusals++;
+      throw new BackendError("away", { backend: "memory" });
+    },
+  }));
+  return () => refusals;
+}
