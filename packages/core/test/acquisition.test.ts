@@ -421,6 +421,31 @@ describe("an acquire under way", () => {
     expect(provider.holds()).toEqual([]);
   });
 
+  it.each([1, 2, 3, 4])(
+    "ends as its holds say, where a listener aborts it at reading %i of the deadline",
+    async (reading) => {
+      const runtime = simulatedRuntime(8);
+      const { provider, last, setState } = scripted(runtime, "session");
+      const settled: string[] = [];
+      provider.events.on("acquire-settled", ({ outcome }) => settled.push(outcome));
+      const stop = new AbortController();
+      provider.events.on("session-state", () => stop.abort("no more"));
+      const acquired = provider.reentrantMutex("a").acquire({ signal: stop.signal });
+      acquired.catch(() => {});
+      await runtime.advance(1);
+      const grant = new ScriptedGrant(farMs);
+      let readings = 0;
+      vi.spyOn(grant, "validUntilMs").mockImplementation(() => {
+        if (++readings === reading) setState("suspended");
+        return farMs;
+      });
+      last().granted.resolve(grant);
+      await runtime.advance(1);
+      expect(settled).toHaveLength(1);
+      expect(provider.holds()).toHaveLength(settled[0] === "granted" ? 1 : 0);
+    },
+  );
+
   it("delivers no grant while contact is broken: a round trip has to show that it still stands", async () => {
     const runtime = simulatedRuntime(8);
     const { provider, requests, last, contacts, setState } = scripted(runtime, "session");

@@ -69,6 +69,29 @@ describe("a hold with holdAtLeastMs that is released early", () => {
     expect(grant.releases).toHaveLength(1);
   });
 
+  it("has its lease extended at once behind a renewal that was sent before the release and asked for one lease", async () => {
+    const { runtime, grant, handle } = await held("ttl", 60_000);
+    await runtime.advance(1_000);
+    await handle.release();
+    await runtime.advance(10);
+    expect(answer(runtime, grant)).toBe(3_000);
+    await runtime.advance(0);
+    expect(grant.renewals).toHaveLength(2);
+    expect(answer(runtime, grant)).toBeGreaterThanOrEqual(58_990);
+  });
+
+  it("asks for the longer lease without leave for the driver to settle that by a fresh one, also when it tries again", async () => {
+    const { runtime, grant, handle } = await held("ttl", 60_000);
+    await runtime.advance(1_000);
+    expect(answer(runtime, grant)).toBe(3_000);
+    await handle.release();
+    await runtime.advance(0);
+    grant.renewals[1]?.answer.reject(new BackendError("no answer", { backend: "memory" }));
+    await runtime.advance(300);
+    expect(grant.renewals.map(({ due }) => due)).toEqual([true, false, false]);
+    answer(runtime, grant);
+  });
+
   it("is left alone with renew: false, whose lease is long enough by itself", async () => {
     const { runtime, grant, handle } = await held("ttl", 3_000, { renew: false });
     expect(await handle.release()).toBe("still-held");

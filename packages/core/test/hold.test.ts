@@ -77,6 +77,26 @@ describe("a lease", () => {
     expect(requests).toHaveLength(2);
   });
 
+  it("that is lost is none any more for a listener of the loss that acquires again in the name of its owner", async () => {
+    const runtime = simulatedRuntime(8);
+    const { provider, requests, last } = scripted(runtime, "session");
+    const grant = new ScriptedGrant(1e12);
+    const mutex = provider.reentrantMutex("a");
+    const owner = { id: "one" };
+    const acquired = mutex.acquire({ owner });
+    last().granted.resolve(grant);
+    const { lost } = await acquired;
+    let outcome: unknown = "waits";
+    lost.addEventListener("abort", () => {
+      mutex.acquire({ owner }).catch((error: unknown) => {
+        outcome = error;
+      });
+    });
+    grant.listener({ type: "lost", reason: "stolen" });
+    await runtime.advance(1);
+    expect({ outcome, requests: requests.length }).toEqual({ outcome: "waits", requests: 2 });
+  });
+
   it("is not revived by a renewal that is answered after the deadline, even before any timer ran", async () => {
     const { runtime, grant, handle } = await held("ttl");
     await runtime.advance(1_000);

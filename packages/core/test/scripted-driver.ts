@@ -57,7 +57,7 @@ export class ScriptedGrant implements Grant {
   untold: GrantChange | undefined;
   #state: GrantState | undefined;
   attended = 0;
-  readonly renewals: { leaseMs: Millis; answer: Deferred<Millis | null> }[] = [];
+  readonly renewals: { leaseMs: Millis; due: boolean; answer: Deferred<Millis | null> }[] = [];
   readonly releases: Deferred<boolean>[] = [];
   releaseAnswer: boolean | undefined = true;
 
@@ -82,9 +82,9 @@ export class ScriptedGrant implements Grant {
     this.attended++;
   }
 
-  prove(leaseMs: Millis): Promise<Millis | null> {
+  prove(leaseMs: Millis, { due } = { due: false }): Promise<Millis | null> {
     const answer = deferred<Millis | null>();
-    this.renewals.push({ leaseMs, answer });
+    this.renewals.push({ leaseMs, due, answer });
     return answer.promise;
   }
 

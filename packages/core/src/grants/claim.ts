@@ -581,6 +581,8 @@ class Claim extends Alarm implements AttemptListener, Waiting, LongWait {
       return this.#decide("error", this.#engine.closedError(this.spec.name));
     // The write is checked in the same synchronous step in which the read gets into the books.
     if (beside !== undefined && !this.#writeHeld(beside)) return;
+    // Below, deadlines are read, which may emit `uncertain`. A listener that aborts the call now comes too late.
+    this.#phase = "settled";
     this.handles = holds.map((hold, i) => {
       const { options, handleFrom, onHold } = this.#specs[i] as AcquireSpec;
       hold.deliver();

@@ -246,8 +246,8 @@ export class GrantEngine {
     // Holders are notified of the loss before their entries are deleted, because a body may still be running.
     const ends: { readonly name: string; readonly byOwner: boolean; released?: boolean }[] = [];
     await this.#forAll([...this.holds, ...this.staying], (hold) => {
-      // The owner has called `release()` already, and its answer is still to come.
-      const byOwner = this.holds.has(hold) && hold.open.length === 0;
+      // The owner has called `release()` already.
+      const byOwner = !this.staying.has(hold) && hold.open.length === 0;
       const end: (typeof ends)[number] = { name: hold.name, byOwner };
       ends.push(end);
       this.trackCleaning(

@@ -236,8 +236,9 @@ export class Hold extends Lease implements GrantState, HoldRecord {
     engine.noteEnd(this);
     if (!this.delivered) return;
     const giveBack = this.#mayBeThere(reason) ? this.#giveBackSoon() : undefined;
-    for (const handle of this.open) handle.holdLost(this.lossError());
+    // The hold leaves the books of its owner first: a listener may ask for the lock again in the name of that owner.
     this.#ended();
+    for (const handle of this.open) handle.holdLost(this.lossError());
     this.tell("lost", () => ({ reason, heldMs: this.heldMs() }));
     this.notifyWatchers();
     giveBack?.();

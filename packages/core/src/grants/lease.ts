@@ -286,9 +286,10 @@ export abstract class Lease extends Alarm implements HoldIdentity {
   protected ringLease(): void {
     const due = this.engine.runtime.nowMs() >= this.#renewAtMs;
     if (due) this.#renewAtMs = Infinity;
-    // After a sleep of the machine only an answer of the server counts. A driver may settle a renewal that is `due` without
-    // one, so this renewal is then not marked as `due`.
-    if (due && this.#renewable) this.#renewInTurn(this.engine.clockJump.read() === this.#jumpEpoch);
+    // A driver may settle a renewal that is `due` without a request, while the lease is fresh. That is not enough after a sleep
+    // of the machine, when only an answer of the server counts, nor for a hold that stays, whose lease has to become longer.
+    const inTurn = this.status === "held" && this.engine.clockJump.read() === this.#jumpEpoch;
+    if (due && this.#renewable) this.#renewInTurn(inTurn);
     this.#arm();
   }
 
@@ -313,15 +314,19 @@ export abstract class Lease extends Alarm implements HoldIdentity {
 
   #renewInTurn(due: boolean): void {
     this.#renewing = true;
+    const { status } = this;
     this.renew(due).then(
-      (renewed) => this.#renewed(renewed ? this.#restMs() : Infinity),
-      () => this.#renewed(this.leaseMs / 10),
+      (renewed) => this.#renewed(status, renewed ? this.#restMs() : Infinity),
+      () => this.#renewed(status, this.leaseMs / 10),
     );
   }
 
-  #renewed(nextInMs: Millis): void {
+  /** `sentAs`: the status of the hold when the renewal was sent. */
+  #renewed(sentAs: HoldStatus, nextInMs: Millis): void {
     this.#renewing = false;
     if (!this.#renews || !this.#renewable || nextInMs === Infinity) return;
+    // The holder has released meanwhile, and this renewal asked for one lease only. The process may be about to end.
+    if (sentAs !== this.status) return this.#renewInTurn(false);
     this.#renewAtMs = this.engine.runtime.nowMs() + nextInMs;
     this.#arm();
   }
