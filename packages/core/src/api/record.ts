@@ -19,8 +19,7 @@ export interface SharedRecord {
    *
    * When the answer was lost and other clients have written since, this text may have been there in between. On ZooKeeper the
    * call then rejects with a `BackendError` that is not retryable, unless the node proves that this text was never there. Redis
-   * keeps no count of writes. There the call rejects in the same way if it finds the text `seen`, which shows nothing: no client
-   * may have written, or another one may have written that text anew. If it finds a third text, the result is `false`.
+   * keeps no count of writes. There the call rejects in the same way whenever the text is not `text`.
    *
    * @example
    * ```ts

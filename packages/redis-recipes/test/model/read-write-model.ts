@@ -87,7 +87,8 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     const hold = this.#hold(args.owner);
     const written = found.state === "held" && found.mode === "write";
     const beside = written && this.#writes(args.owner);
-    if (found.state === "held" && space.hash(keys.lock).has(args.owner)) {
+    const there = found.state === "held" && space.hash(keys.lock).has(args.owner);
+    if (there && (args.readNumber === 1 || Number(space.string(hold) ?? 0) >= args.readNumber)) {
       return { status: "granted", serverMs, token, pttlMs: Math.max(0, space.pttl(hold)), beside };
     }
     if (!beside) {
@@ -111,7 +112,7 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     }
     if (found.state === "free") space.hset(keys.lock, "mode", "read");
     space.hset(keys.lock, args.owner, "1");
-    space.set(hold, "1", args.leaseMs);
+    space.set(hold, String(args.readNumber), args.leaseMs);
     if (space.pttl(keys.lock) < args.leaseMs) space.expire(keys.lock, args.leaseMs);
     const granted = beside ? token : this.grantToken(token, args.tokenTtlMs);
     return { status: "granted", serverMs, token: granted, pttlMs: space.pttl(hold), beside };
@@ -121,8 +122,11 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
     const { space, keys, serverMs } = this;
     const found = this.look();
     if (found.state !== "held" || !space.hash(keys.lock).has(args.owner)) return this.gone();
+    const hold = this.#hold(args.owner);
+    if (args.readNumber > 1 && Number(space.string(hold) ?? 0) > args.readNumber)
+      return { status: "shared", serverMs };
     space.hdel(keys.lock, args.owner);
-    space.del(this.#hold(args.owner));
+    space.del(hold);
     const others = [...space.hash(keys.lock)].filter(([field]) => field !== "mode");
     const left = others.flatMap(([field, count]) =>
       Array.from({ length: Number(count) }, (_, level) => space.pttl(this.#hold(field, level + 1))),
@@ -144,7 +148,8 @@ export class ReadWriteModel extends QueueModel<ReadWriteKeys> {
       const fields = space.type(keys.lock) === "hash" ? space.hash(keys.lock) : new Map<string, string>();
       if (!fields.has("mode") || !fields.has(owner)) return { status: "gone", serverMs };
       const hold = this.#hold(owner);
-      if (space.pttl(hold) < leaseMs) space.set(hold, "1", leaseMs);
+      if (space.type(hold) === "none") space.set(hold, "1", leaseMs);
+      if (space.pttl(hold) < leaseMs) space.expire(hold, leaseMs);
       if (space.pttl(keys.lock) < leaseMs) space.expire(keys.lock, leaseMs);
       const value = space.string(keys.token) ?? "";
       const token = knownToken(value) ?? 0n;

@@ -85,6 +85,7 @@ test(
         tokenTtlMs: dice.of([0, hours(24)]),
         floor: floor(),
         aliveMs: hours(3),
+        readNumber: 1 + dice.below(3),
       };
       const keysOf = readHoldKeyList(name, given.owner);
       learn(
@@ -128,7 +129,7 @@ test(
       await both.run(writeCancel, list, writeCancel.args(given), () => model.writeCancel(given), byStatus);
     };
     const endRead = async () => {
-      const given = { owner: reader(), holdPrefix, ...pass() };
+      const given = { owner: reader(), holdPrefix, readNumber: 1 + dice.below(3), ...pass() };
       const keysOf = readHoldKeyList(name, given.owner);
       await both.run(readRelease, keysOf, readRelease.args(given), () => model.readRelease(given), byStatus);
     };

@@ -94,6 +94,7 @@ export function doubleBarrierModel(
   if (args.notAfterMs !== null && space.nowUs > Math.floor(args.notAfterMs * 1000)) {
     status = "late";
   } else if (args.action === "leave") {
+    if (!members().has(args.member)) status = "gone";
     space.unscore(keys.members, args.member);
     if (members().size === 0) space.del(keys.full);
   } else if (args.action === "stay" && !members().has(args.member)) {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { doubleBarrierKeys } from "../../src/layout/keys.js";
 import { Scene } from "./scene.js";
 import type { SimulatedClient } from "./simulated-client.js";
 
@@ -67,6 +68,22 @@ test("a member whose leave() was done and not answered waits for no member of th
   near.line.mend();
   await scene.settle(leaving);
   await scene.settle(Promise.all([pass(near), next]));
+});
+
+test("leave() waits for the others although a failover has lost the key that says that the round has begun", async () => {
+  const scene = new Scene();
+  const [near, far] = [scene.client(), scene.client()];
+  const pass = ({ provider }: SimulatedClient) =>
+    provider.doubleBarrier("round", 2).enter({ waitMs: 10_000 });
+  const [here, away] = await scene.settle(Promise.all([pass(near), pass(far)]));
+  scene.redis.space.del(doubleBarrierKeys("round").full);
+  let left = false;
+  const leaving = here.leave({ waitMs: 60_000 }).then(() => {
+    left = true;
+  });
+  await scene.runtime.advance(5_000);
+  expect(left).toBe(false);
+  await scene.settle(Promise.all([leaving, away.leave({ waitMs: 10_000 })]));
 });
 
 test("a member with a short alive window does not pass the exit alone while one with a long window is in", async () => {

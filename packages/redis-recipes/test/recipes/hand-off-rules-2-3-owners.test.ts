@@ -273,6 +273,34 @@ test("rule 3: what takes back a read beside a write does not end the next read b
   expect(await scene.settle(other.write.tryAcquire())).toBeNull();
 });
 
+test("rule 3: the end of a read beside a write, delivered late by a connection that was given up, ends no later read beside it", async () => {
+  const scene = new Scene();
+  const client = scene.client({}, { strayMs: () => 2_600 });
+  const write = await scene.settle(client.provider.readWriteLock(lockName).write.acquire());
+  const abort = new AbortController();
+  const first = write.downgrade({ signal: abort.signal });
+  first.catch(() => {});
+  await scene.runtime.advance(0);
+  abort.abort();
+  const executed = scene.count("read-release");
+  await scene.runtime.advance(2.5);
+  client.line.cut();
+  client.line.mend();
+  await first.catch(() => {});
+  // The repeat of the end is answered before the next read is asked for.
+  while (scene.count("read-release") === executed) await scene.runtime.step();
+  await scene.runtime.advance(10);
+  const read = await scene.settle(write.downgrade());
+  const ends = scene.count("read-release");
+  await scene.runtime.advance(2_700);
+  expect({ ends: ends - executed, late: scene.count("read-release") - ends }).toEqual({ ends: 1, late: 1 });
+  expect(read.state).toBe("held");
+  expect(scene.redis.fieldsOf(lockName)).toHaveLength(1);
+  const other = scene.client().provider.readWriteLock(lockName);
+  expect(await scene.settle(other.write.tryAcquire())).toBeNull();
+  expect(await scene.settle(read.release())).toBe("released");
+});
+
 test("rule 3: a waiter for a lock is not granted by a hand-over of the lock of the same name in braces, whose queue it shares", async () => {
   const scene = new Scene();
   const inBraces = await scene.settle(scene.client().mutex(`{${lockName}}`).acquire());

@@ -64,6 +64,7 @@ export function executeReadWrite(
         tokenTtlMs: number(3),
         floor: BigInt(text(4)),
         aliveMs: number(5),
+        readNumber: number(6),
       });
       if (answer.status !== "busy") return answer;
       // The recipe turns the answer into this before its callers get it.
@@ -71,7 +72,11 @@ export function executeReadWrite(
       return { status: "busy", serverMs, againMs: behindWriter || holderPttlMs < 0 ? null : holderPttlMs };
     }
     case "read-release": {
-      const { status, serverMs } = model.readRelease({ ...ending, holdPrefix: text(10) });
+      const { status, serverMs } = model.readRelease({
+        ...ending,
+        holdPrefix: text(10),
+        readNumber: number(11),
+      });
       return { serverMs, ended: status !== "gone" };
     }
     case "read-renew":

@@ -62,6 +62,7 @@ export function callsOn(stage: Stage) {
     tokenTtlMs: 604_800_000,
     floor: 0n,
     changes: "",
+    readNumber: 1,
     ...more,
   });
   const passing = (owner: string, more: object = {}) => ({
@@ -99,7 +100,7 @@ export function callsOn(stage: Stage) {
     see(
       readRelease,
       readHoldKeyList(name, owner),
-      readRelease.args({ ...rwEnd(owner), holdPrefix: rw.holdPrefix }),
+      readRelease.args({ ...rwEnd(owner), holdPrefix: rw.holdPrefix, readNumber: 1 }),
     );
   const sc = { publish: "publish" as const, channel: redissonChannels.semaphore(name) };
   const ids = (...digits: string[]) => digits.map((digit) => digit.repeat(32));

@@ -25,6 +25,7 @@ describe("layout 1: names", () => {
     tokenTtlMs: 604_800_000,
     floor: 0n,
     changes: "",
+    readNumber: 1,
   };
   // A name without braces gets braces around it. A name that has them stays as it is.
   test.each([

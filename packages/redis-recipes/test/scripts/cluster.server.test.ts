@@ -127,7 +127,7 @@ test.each(["plain", "a{b}c", "{x}", "a:{b}"])(
     const rw = readWriteKeys(name);
     const { holdPrefix } = rw;
     const reading = readHoldKeyList(name, anna);
-    await run(readAcquire, reading, readAcquire.args({ ...standing, owner: anna }));
+    await run(readAcquire, reading, readAcquire.args({ ...standing, owner: anna, readNumber: 1 }));
     const renewal = readRenew.args(null, [{ field: anna, leaseMs: 60_000 }]);
     expect(await run(readRenew, [rw.lock, rw.token, readHoldKey(name, anna)], renewal)).toMatchObject([
       { status: "renewed" },
@@ -135,7 +135,8 @@ test.each(["plain", "a{b}c", "{x}", "a:{b}"])(
     expect(
       await run(readWriteInspect, list, readWriteInspect.args({ maxPending: 1, holdPrefix })),
     ).toMatchObject({ found: "held" });
-    const endRead = readRelease.args({ ...passing, channel: redissonChannels.readWrite(name), holdPrefix });
+    const channel = redissonChannels.readWrite(name);
+    const endRead = readRelease.args({ ...passing, channel, holdPrefix, readNumber: 1 });
     expect(await run(readRelease, reading, endRead)).toMatchObject({ status: "freed", publishError: "" });
 
     const sc = { publish: "both" as const, channel: redissonChannels.semaphore(name) };

@@ -48,6 +48,7 @@ const standing = (owner: string, more: object = {}) => ({
   tokenTtlMs: 604_800_000,
   floor: 0n,
   changes: "",
+  readNumber: 1,
   ...more,
 });
 const passing = (owner: string) => ({
@@ -530,7 +531,7 @@ test("a reader among a thousand ends with no more commands than one among two hu
     on.server.run(
       readRelease,
       keysOf(owner),
-      readRelease.args({ ...passing(owner), readersTurnMs: 0, holdPrefix }),
+      readRelease.args({ ...passing(owner), readersTurnMs: 0, holdPrefix, readNumber: 1 }),
     );
   // This reader is not among the first that are looked at. It is to end last.
   const last = readers[500] as string;
@@ -559,7 +560,7 @@ test("all readers are listed for one that ends only where they are few, or none 
       await on.server.run(readAcquire, readHoldKeyList(name, owner), readAcquire.args(standing(owner)));
     const [first = ""] = readers;
     const keysOf = readHoldKeyList(name, first);
-    const args = readRelease.args({ ...passing(first), readersTurnMs: 0, holdPrefix });
+    const args = readRelease.args({ ...passing(first), readersTurnMs: 0, holdPrefix, readNumber: 1 });
     await redis.config("RESETSTAT");
     const raw = await client.eval(readRelease.lua, keysOf.length, ...keysOf, ...args);
     expect(readRelease.parse(raw)).toMatchObject({ status: "shared" });
@@ -581,7 +582,7 @@ test("a reader ends at once beside a number that stands for no holds, and the lo
   await on.server.run(readAcquire, readHoldKeyList(name, anna), readAcquire.args(standing(anna)));
   await on.server.redis.hset(name, bert, "1000");
   const { holdPrefix } = readWriteKeys(name);
-  const args = readRelease.args({ ...passing(anna), readersTurnMs: 0, holdPrefix });
+  const args = readRelease.args({ ...passing(anna), readersTurnMs: 0, holdPrefix, readNumber: 1 });
   const answer = await on.server.run(readRelease, readHoldKeyList(name, anna), args);
   expect(answer.status).toBe("shared");
   expect(await on.server.redis.hgetall(name)).toEqual({ mode: "read", [bert]: "1000" });
@@ -599,7 +600,7 @@ test("a reader ends as a whole where the holds of others cannot be read, and tho
     await apart.connect();
     const keysOf = readHoldKeyList(name, anna);
     const { holdPrefix } = readWriteKeys(name);
-    const args = readRelease.args({ ...passing(anna), readersTurnMs: 0, holdPrefix });
+    const args = readRelease.args({ ...passing(anna), readersTurnMs: 0, holdPrefix, readNumber: 1 });
     const raw = await apart.eval(readRelease.lua, keysOf.length, ...keysOf, ...args);
     expect(readRelease.parse(raw)).toMatchObject({ status: "shared" });
     expect(await on.server.redis.hgetall(name)).toEqual({ mode: "read", [bert]: "1" });

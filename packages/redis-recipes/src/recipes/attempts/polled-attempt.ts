@@ -16,8 +16,6 @@ import type { Requests } from "../requests/requests.js";
 import { expiryGraceMs, isMisdated, marginMs } from "../requests/server-clock.js";
 import type { RedisClientState } from "./client-state.js";
 
-/** How long a last request is repeated for a hold that does not end by itself. */
-const patienceMs: Millis = 600_000;
 /** Up to this many other holds of a shared lock are asked about before each grant, and more than these once in a heartbeat. */
 const fewHolds = 20;
 
@@ -83,7 +81,8 @@ export class PolledAttempt implements Attempt {
     this.#name = name;
     this.#key = keys.key;
     this.#scripts = scripts;
-    this.#asking = { keys, owner, permits, limit, permitIds };
+    const readNumber = beside === undefined ? 1 : ++beside.lastRead;
+    this.#asking = { keys, owner, permits, limit, permitIds, readNumber };
     this.#beside = beside;
     this.#request = request;
     this.#leaseMs = Math.max(1, Math.floor(request.leaseMs));
@@ -95,11 +94,7 @@ export class PolledAttempt implements Attempt {
     this.#settled = this.#run();
   }
 
-  withdraw(): Promise<void> {
-    return this.#ending(this.#takeBack());
-  }
-
-  async #takeBack(): Promise<void> {
+  async withdraw(): Promise<void> {
     this.#over = true;
     this.#wake();
     await this.#settled;
@@ -111,9 +106,6 @@ export class PolledAttempt implements Attempt {
 
   async #run(): Promise<void> {
     try {
-      // Rule 3: an earlier read beside this write has the same owner, so the request that ends it would also end this one.
-      if (this.#beside?.besideOver != null) await this.#beside.besideOver;
-      if (this.#over) return;
       const tried = await this.#try();
       if ("granted" in tried) await this.#granted(tried.granted, false);
       else if (this.#over) return;
@@ -265,7 +257,7 @@ export class PolledAttempt implements Attempt {
       contended,
       revocable: this.#request.revocable,
       claimed: false,
-      release: () => this.#ending(this.#end()),
+      release: () => this.#end(),
       over: askedByChannel ? () => revokeChannels.leaveIfUnheld(this.#key) : undefined,
     });
     this.#grant = grant;
@@ -315,22 +307,15 @@ export class PolledAttempt implements Attempt {
     this.#listener.failed(lost);
   }
 
-  /** The next read beside the same write waits until `end` has settled. */
-  #ending<T>(end: Promise<T>): Promise<T> {
-    const write = this.#beside;
-    if (write !== undefined) write.besideOver = Promise.allSettled([write.besideOver, end]).then(() => {});
-    return end;
-  }
-
   /**
    * Ends the hold, also that of a try whose answer was lost. `false` when it was no longer ours; an earlier copy of the same
    * request may have ended it.
    */
   async #end(): Promise<boolean> {
-    const { what, outlivesLease } = this.#scripts;
+    const { what, outlivesLeaseMs } = this.#scripts;
     const call = this.#scripts.end(this.#asking, this.#requests);
     const { reply, repeated, runId } = await this.#requests.runLast(call, this.#overMs(), this.#lateUntilMs);
-    if (outlivesLease) {
+    if (outlivesLeaseMs !== undefined) {
       if (reply === null) {
         throw new BackendError(`the ${what} "${this.#name}" could not be given back`, {
           ...ofLock(this.#name),
@@ -349,7 +334,8 @@ export class PolledAttempt implements Attempt {
   /** The time by which the lease is certainly over at the server too, whatever was answered. */
   #overMs(): Millis {
     const { runtime, settings } = this.#requests;
-    if (this.#scripts.outlivesLease) return runtime.nowMs() + patienceMs;
+    const { outlivesLeaseMs } = this.#scripts;
+    if (outlivesLeaseMs !== undefined) return runtime.nowMs() + outlivesLeaseMs;
     const untilMs = Math.max(this.#sentMs + this.#leaseMs, this.#grant?.validUntilMs() ?? 0);
     // A request that reaches the server later than that does nothing.
     return untilMs + 2 * marginMs(this.#leaseMs) + 2 * settings.commandTimeoutMs;

@@ -119,28 +119,22 @@ export class RedisBarrierEntry implements BarrierEntry, Watched<boolean> {
     const { engine } = this.#runs;
     if (this.#counts) {
       this.#phase = "leaving";
-      const round = await inBounds(engine, bounds, this.#call("leave", true), false);
+      const { status, full, members } = await inBounds(engine, bounds, this.#call("leave", true), false);
       // The member was lost while the request was under way: the others may have gone on without it.
       if (this.#counts) this.#end();
-      this.#others = this.#stillIn(round);
+      // An earlier sending of the request has removed this member, its answer was lost, and the last member of the round has
+      // left since. Members that are in now belong to the next round and may wait there for this one, so it must not wait for them.
+      const isNextRound = status === "gone" && !full;
+      this.#others = isNextRound ? [] : members.filter((each) => each !== this.#member);
     }
     const remaining: Watched<number> = {
       subscribe: (changed) => this.subscribe(changed),
       read: async () => {
-        const there = this.#stillIn(await this.#call("read", true));
-        return this.#others.filter((each) => there.includes(each)).length;
+        const { members } = await this.#call("read", true);
+        return this.#others.filter((each) => members.includes(each)).length;
       },
     };
     await awaitValue(engine, bounds, remaining, (count) => count === 0);
-  }
-
-  /**
-   * The other members that are in and belong to this round. A barrier that is no longer full was left by the last member of the
-   * round. Members that are in then belong to the next round and may wait for this member, so `leave()` must not wait for them. The
-   * repeat of a request to leave whose answer was lost finds such members.
-   */
-  #stillIn({ full, members }: DoubleBarrierAnswer): readonly string[] {
-    return full ? members.filter((each) => each !== this.#member) : [];
   }
 
   async giveUp(): Promise<void> {

@@ -95,8 +95,8 @@ export class RedisGrant implements Grant, Renewable, Held, Provable {
   #ownRenewal: Promise<void> | null = null;
   /** It is over here, and answers or messages that still arrive for it are ignored. */
   ended = false;
-  /** Resolves once every request that ends a read beside this write has been answered; `null` while there was none. */
-  besideOver: Promise<void> | null = null;
+  /** The number of the last read that was asked for beside this write; see `PolledOwner.readNumber`. */
+  lastRead = 1;
   #released = false;
 
   constructor({ requests, holds, keptGrants }: GrantParts, spec: GrantSpec) {

@@ -168,6 +168,8 @@ export interface PolledOwner {
   /** How many permits there have to be in all; `null` accepts any number. */
   readonly limit: number | null;
   readonly permitIds: readonly string[];
+  /** As in `ReadArgs`. */
+  readonly readNumber: number;
 }
 
 /**
@@ -188,8 +190,8 @@ export interface PolledScripts {
   sleepMs?(runtime: Runtime, refusals: number): Millis;
   /** No message can name a holder, so requests to release come on a channel of the lock. */
   readonly askedByChannel?: boolean;
-  /** Nothing ends by itself at the server, so the last request has to arrive, however long that takes. */
-  readonly outlivesLease?: boolean;
+  /** Set where nothing ends by itself at the server: for so long the last request is repeated. */
+  readonly outlivesLeaseMs?: Millis;
   /** Default none. */
   permitIds?(owner: string, permits: number, runtime: Runtime): readonly string[];
   /** The name by which a renewal and `inspect` know the hold. Default: its owner. */

@@ -77,11 +77,13 @@ export const readWriteLock: FieldsKind = {
     renewal: renewals(readRenew, null),
     wakes: "all",
     renewKeys: ({ keys, owner }) => [...keys.renewKeys, readHoldKey(keys.key, owner)],
-    take: (asking, request, { settings: { tokenTtlMs, aliveMs } }) =>
-      boundCall(acquireRead, readKeys(asking), { ...request, tokenTtlMs, aliveMs }),
+    take: (asking, request, { settings: { tokenTtlMs, aliveMs } }) => {
+      const { readNumber } = asking;
+      return boundCall(acquireRead, readKeys(asking), { ...request, tokenTtlMs, aliveMs, readNumber });
+    },
     end: (asking, context) => {
-      const { keys, owner } = asking;
-      const given = { owner, ...endArgs(keys, context), holdPrefix: keys.ownerPrefix };
+      const { keys, owner, readNumber } = asking;
+      const given = { owner, ...endArgs(keys, context), holdPrefix: keys.ownerPrefix, readNumber };
       return boundCall(releaseRead, readKeys(asking), given);
     },
   },

@@ -82,7 +82,7 @@ export const semaphore: RedisKind = {
     renewal: renewals(semaphoreRenew, { extraMs: markerExtraMs }),
     wakes: "counted",
     askedByChannel: true,
-    outlivesLease: true,
+    outlivesLeaseMs: markerExtraMs,
     permitIds: (owner, permits) =>
       Array.from({ length: Math.min(permits, mostShown) }, (_, i) => `${owner}/${i}`),
     renewKeys: takeKeys,

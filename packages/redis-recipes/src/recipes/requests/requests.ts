@@ -20,7 +20,10 @@ export type Outcome<R> = { readonly repeated: boolean } & (
   | { readonly reply: null; readonly runId: null }
 );
 
-const pauseMs: Millis = 50;
+/** The pause before a request is repeated: the least, the most, and which share of the time since it was first sent. */
+const leastPauseMs: Millis = 50;
+const mostPauseMs: Millis = 10_000;
+const pauseShare = 1 / 100;
 /** For how many locks the highest token is remembered; those that were asked for last are kept. */
 const rememberedTokens = 10_000;
 
@@ -88,6 +91,7 @@ export class Requests implements BatchContext {
     call: Call<R>,
     endMs: Millis,
   ): Promise<Outcome<R>> {
+    const startedMs = this.runtime.nowMs();
     let repeated = false;
     for (;;) {
       try {
@@ -99,7 +103,9 @@ export class Requests implements BatchContext {
         if (!(error instanceof BackendError && error.retryable)) throw error;
         const leftMs = endMs - this.runtime.nowMs();
         if (leftMs <= 0) return { reply: null, repeated, runId: null };
-        const rested = () => pause(this.runtime, Math.min(pauseMs, leftMs), { ref: true }).over;
+        const restMs = pauseShare * (this.runtime.nowMs() - startedMs);
+        const pauseMs = Math.min(Math.max(leastPauseMs, restMs), mostPauseMs, leftMs);
+        const rested = () => pause(this.runtime, pauseMs, { ref: true }).over;
         // A refusal settles nothing, so the request is retried until the time is over.
         if (this.line.state === "connected") await rested();
         else await this.line.whenConnected({ waitMs: leftMs }).catch(rested);

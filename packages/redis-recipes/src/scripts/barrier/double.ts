@@ -14,7 +14,7 @@ export interface DoubleBarrierArgs {
 }
 
 export interface DoubleBarrierAnswer {
-  /** `gone`: `stay` found no entry. */
+  /** `gone`: `stay` or `leave` found no entry. */
   readonly status: "done" | "gone" | "late";
   readonly serverMs: number;
   /** Once the barrier was full, this stays `true` until the last member has left. */
@@ -47,7 +47,7 @@ if redis.call('ZCARD', KEYS[2]) == 0 and redis.call('DEL', KEYS[1]) == 1 then ch
 if tonumber(ARGV[5]) > 0 and nowUs > tonumber(ARGV[5]) then
   status = 'late'
 elseif action == 'leave' then
-  if redis.call('ZREM', KEYS[2], member) == 1 then changed = true end
+  if redis.call('ZREM', KEYS[2], member) == 1 then changed = true else status = 'gone' end
   if redis.call('ZCARD', KEYS[2]) == 0 then redis.call('DEL', KEYS[1]) end
 elseif action == 'stay' and not redis.call('ZSCORE', KEYS[2], member) then
   status = 'gone'

@@ -15,6 +15,8 @@ export interface ReadArgs {
   readonly floor: bigint;
   /** How long a waiter of this client counts as alive after its last request. */
   readonly aliveMs: number;
+  /** Reads beside one write have its owner, and each a larger number than the one before, from 2. Otherwise it is 1. */
+  readonly readNumber: number;
 }
 
 export type ReadAnswer =
@@ -51,7 +53,7 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
  * Takes the read side of a read-write lock, once.
  *
  * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms,
- * token floor, alive window ms. Answer: granted (token, PTTL of this hold, whether beside a write of the same owner) / busy (PTTL
+ * token floor, alive window ms, number of the read. Answer: granted (token, PTTL of this hold, whether beside a write of the same owner) / busy (PTTL
  * and writer, last token, whether only a waiting writer is in the way) / late / conflict; server time in each.
  *
  * As Redisson's: `mode` is `read`; each hold has one field, and one key with its lease; the TTL of the hash is the longest of
@@ -61,6 +63,8 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
  *   alive window does not count: it shows that the clock was set back.
  * - A mutex under the name is a conflict, where Redisson's read hold would stand beside its holder.
  * - When asked again, it extends nothing.
+ * - The hold's own key has the number of the read. Reads beside one write have the same owner, and each a larger number than the one
+ *   before. So the end of an earlier one that comes late does not end a later one.
  * - A writer that may only keep the lock for its next owner gets a message that it is wanted.
  */
 export const readAcquire: CallScript<ReadArgs, ReadAnswer> = {
@@ -78,9 +82,11 @@ if floor > last then
   last = state == 'free' and floor or floor + 1
   raiseToken(k.token, last, ttlMs)
 end
-local hold = KEYS[6]
+local hold, number = KEYS[6], tonumber(ARGV[7])
 local beside = mode == 'write' and holder == owner
-if state == 'held' and redis.call('HEXISTS', k.lock, owner) == 1 then
+local again = state == 'held' and redis.call('HEXISTS', k.lock, owner) == 1
+if again and number > 1 then again = (tonumber(redis.call('GET', hold)) or 0) >= number end
+if again then
   return {'granted', nowUs, string.format('%.0f', last), math.max(0, redis.call('PTTL', hold)), beside and 1 or 0}
 end
 local behind = 0
@@ -92,7 +98,7 @@ if behind == 1 or (mode == 'write' and not beside) then
   tellKeeper(k.lock, holder)
   return {'busy', nowUs, redis.call('PTTL', k.lock), holder, string.format('%.0f', last), behind}
 end
-redis.call('SET', hold, '1', 'PX', leaseMs)
+redis.call('SET', hold, ARGV[7], 'PX', leaseMs)
 if state == 'free' then redis.call('HSET', k.lock, 'mode', 'read') end
 redis.call('HSET', k.lock, owner, '1')
 if state == 'free' or redis.call('PTTL', k.lock) < leaseMs then redis.call('PEXPIRE', k.lock, leaseMs) end
@@ -106,6 +112,7 @@ return {'granted', nowUs, text, redis.call('PTTL', hold), beside and 1 or 0}
     given.tokenTtlMs,
     String(given.floor),
     given.aliveMs,
+    given.readNumber,
   ],
   parse: readRead,
 };

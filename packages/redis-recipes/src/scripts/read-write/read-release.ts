@@ -10,9 +10,11 @@ import { type TurnArgs, writeEndArgs } from "./write-release.js";
 
 export interface ReadReleaseArgs extends ReleaseArgs, TurnArgs {
   readonly holdPrefix: string;
+  /** As in `ReadArgs`. */
+  readonly readNumber: number;
 }
 
-/** Other readers still hold, or the same owner still writes. */
+/** Other readers still hold, or the same owner still writes, or has a later read. */
 export interface StillShared {
   readonly status: "shared";
   readonly serverMs: number;
@@ -38,7 +40,8 @@ const nearReaders = 100;
  * Ends a read hold, also one whose acquire was not answered: readers are in no queue, so there is no other cancel. If it was the
  * last hold, our first live writer is next.
  *
- * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: as `write-release`, then the start of read-hold keys.
+ * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: as `write-release`, then the start of read-hold keys
+ * and the number of the read.
  * Answer: the server time alone if the lock was handed over, else handed / freed / shared / gone; server time in each.
  *
  * As Redisson's: while others read, the hash lives as long as the longest of their holds. Readers whose holds are all over do not
@@ -63,6 +66,8 @@ opts.turnMs = tonumber(ARGV[10])
 local found = redis.pcall('HMGET', k.lock, 'mode', ARGV[1])
 local mode = not found.err and found[2] and found[1]
 if mode ~= 'read' and mode ~= 'write' then return {'gone', nowUs} end
+local number = tonumber(ARGV[12])
+if number > 1 and (tonumber(redis.call('GET', KEYS[6])) or 0) > number then return {'shared', nowUs} end
 local ttl = redis.call('PTTL', k.lock)
 if ttl < 0 then ttl = math.huge end
 local longest, looks, all = 0, 0, true
@@ -94,6 +99,6 @@ if mode == 'write' then return {'shared', nowUs} end
 redis.call('DEL', k.lock)
 return passOn(k, opts)
 `,
-  args: (given) => [given.owner, ...writeEndArgs(given), given.holdPrefix],
+  args: (given) => [given.owner, ...writeEndArgs(given), given.holdPrefix, given.readNumber],
   parse: readReleased,
 };
