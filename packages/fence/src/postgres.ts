@@ -68,6 +68,9 @@ begin
   perform 1 from holdfast_fence.tokens known where known.resource = wanted and known.epoch = (given ->> 0)::bigint
     and known.token = (given ->> 1)::bigint and known.turn = (given ->> 2)::integer for share;
   if found then return true; end if;
+  -- Tokens only rise, so a newer one that is committed decides at once. To wait for its holder's transaction could end that one by a deadlock.
+  if exists (select 1 from holdfast_fence.tokens known where known.resource = wanted and (known.epoch, known.token, known.turn)
+    > ((given ->> 0)::bigint, (given ->> 1)::bigint, (given ->> 2)::integer)) then return false; end if;
   insert into holdfast_fence.tokens as known (resource, epoch, token, turn)
     values (wanted, (given ->> 0)::bigint, (given ->> 1)::bigint, (given ->> 2)::integer)
     on conflict (resource) do update set epoch = excluded.epoch, token = excluded.token, turn = excluded.turn

@@ -151,6 +151,28 @@ describe("a guarded table of PostgreSQL", () => {
     expect(await status()).toBe("packed, sent");
   });
 
+  it("refuses an earlier holder's write while the later one has an open transaction, so that none of both waits for the other's rows", async () => {
+    await pool.query(postgresGuards([{ table: "orders", resource: () => "'all'" }]));
+    await withFence(pool, holder("all", 7n), write("packed"));
+    const early = new pg.Client({ connectionString: server.url });
+    await early.connect();
+    onTestFinished(() => early.end());
+    const { text, values } = fenceStatement(holder("all", 7n));
+    await early.query("begin");
+    // A wait for the later holder would be this error and not a refusal.
+    await early.query("set local lock_timeout = 2000");
+    await early.query(text, values);
+    await withFence(pool, holder("all", 8n), async (client: pg.PoolClient) => {
+      await write("sent")(client);
+      await expect(early.query("update orders set status = 'late' where id = 43")).rejects.toMatchObject({
+        code: "HF001",
+      });
+      await early.query("rollback");
+      await write("sent", 43)(client);
+    });
+    expect([await status(), await status(43)]).toEqual(["sent", "sent"]);
+  });
+
   it("rejects when a statement has failed and the body fulfils all the same, since nothing was committed", async () => {
     await withFence(pool, holder("orders/42", 7n), write("sent"));
     const swallowed = withFence(pool, holder("orders/42", 6n), (client: pg.PoolClient) =>
