@@ -46,7 +46,7 @@ export function zooKeeperRecord(calls: RetryingRequests, name: string): RecordSt
             throw unknown(calls, call, "replace");
           if (now !== seen) return false;
           if (found !== null) checkLasting(call, found.stat);
-          const context = await calls.connected(call);
+          const context = await doubting(calls.connected(call));
           const sent = await nowOf(context, path);
           if (context.over) continue;
           const outcome =
