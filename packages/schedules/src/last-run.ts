@@ -12,7 +12,7 @@ export interface LastRun {
   readonly attempt: number;
   /** The replica, as its option `by` names it. */
   readonly by: string;
-  /** When its job began, by the clock of that replica. Until its end is noted: when it was claimed. */
+  /** When its job began, by the clock of that replica. Until its end is noted, and with `cronCoordinator`: when it was claimed. */
   readonly began: Date;
   /** When it ended, by the same clock. */
   readonly ended?: Date;

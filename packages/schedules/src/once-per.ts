@@ -65,9 +65,10 @@ export function oncePer(locks: LockProvider, name: string, options: OncePerOptio
 }
 
 /**
- * Runs what is due now, once in the fleet, and resolves with a report of how it ended; `null` where nothing is due, or other
- * replicas have claimed all that is due. It is for processes that cron starts and that exit after their job. One call makes
- * one run: with `catchUp: "all"` call it until it gives `null`. Rejects with `BackendError` where the backend cannot be
+ * Runs what is due now, once in the fleet, and resolves with a report of how it ended. It resolves with `null` if it ran
+ * nothing: nothing is due, `atLeastMs` is not over, other replicas have claimed all that is due, or the lock stayed taken for
+ * two minutes and no replica has claimed what is due. It is for processes that cron starts and that exit after their job. One
+ * call makes one run: with `catchUp: "all"` call it until it gives `null`. Rejects with `BackendError` where the backend cannot be
  * reached; if its claim may have been written, it first tries some more times. Rejects with `InvalidArgumentError` for wrong
  * options. The first call for a name runs nothing: it notes the time from which due times count.
  *

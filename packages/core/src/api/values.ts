@@ -33,7 +33,7 @@ export interface Owner {
 /** The state of a hold, seen from its handle. `"lost"` and `"released"` are final. */
 export type HoldState =
   | "held" // the backend has confirmed the hold, and the local deadline is ahead
-  | "uncertain" // contact is broken, the deadline is ahead
+  | "uncertain" // contact is broken or the machine may have slept, the deadline is ahead
   | "lost" // ended without `release()`: another client may hold the lock
   | "released"; // ended by `release()` or `downgrade()`
 

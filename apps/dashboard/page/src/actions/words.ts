@@ -66,7 +66,7 @@ export function outcomeOf(answer: Pick<ActionAnswer, "outcome">): {
     case "nothing-there":
       return { text: "Nothing was done: it is no longer there.", tone: "warn" };
     case "unsupported":
-      return { text: "Nothing was done: this holder cannot be asked.", tone: "warn" };
+      return { text: "Nothing was done: this is not possible here.", tone: "warn" };
     default:
       return { text: `The server says: ${answer.outcome}.`, tone: "warn" };
   }
