@@ -25,7 +25,7 @@ const paused =
   (word: string, servers: "redis" | "zookeeper", env: readonly string[]) =>
   (out: string): string[] => [
     ...["run", "pause", "--service", `${process.execPath} ${at("stock-service.mjs")} ${marked(word)}`],
-    ...["--key", "stock", "--servers", servers, "--lease-ms", servers === "redis" ? "1600" : "2000"],
+    ...["--key", "stock", "--servers", servers, "--lease-ms", servers === "redis" ? "2400" : "3000"],
     ...["--instances", "2", "--times", "1", "--load", at("stock-load.mjs")],
     ...["PORT={port}", ...env].flatMap((each) => ["--env", each]),
     ...["--ready", "http://127.0.0.1:{port}/healthz", "--seed", "1", "--out", out],

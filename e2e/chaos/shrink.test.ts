@@ -25,7 +25,8 @@ const plan: readonly PlannedFault[] = [
     fault: "worker.pause",
     target: "holder(k1)",
     atMs: 600,
-    forMs: 4_000,
+    // After the lease of 2 s another worker has to write before the pause ends.
+    forMs: 6_000,
     options: { working: true },
     lanes: ["clients"],
   },

@@ -213,6 +213,8 @@ it("says why holds ended, on both backends: released, forced from here, at the e
         {
           what: `an end of ${key} that is ${reason}`,
           withinMs: 60_000,
+          // The dashboard answers one caller 600 times a minute.
+          everyMs: 200,
           detail: () => JSON.stringify(seen?.holds),
         },
       );

@@ -204,7 +204,7 @@ describe("on Redis, where Redisson and we share", () => {
     if (redisson === undefined) throw new Error("this machine has no Redisson");
     peer = await startRedissonPeer({ redisson: redisson.version });
     const servers = { mode: "single", address: world.redis.url } as const;
-    java = await peer.connect({ servers, lockWatchdogTimeoutMs: 5_000 });
+    java = await peer.connect({ servers, lockWatchdogTimeoutMs: 10_000 });
   });
   afterAll(() => peer?.close());
 

@@ -1,3 +1,4 @@
+import { eventually } from "@holdfast/test-servers";
 import { CreateFlags, openAcl } from "@holdfast/zk-protocol";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { operatorSession } from "../support/providers.js";
@@ -163,9 +164,15 @@ describe("a keyboard alone", () => {
     await keyboard.press("k");
     await keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "/live/keys/one" }).waitFor();
-    await keyboard.press("g");
-    await keyboard.press("f");
-    await page.getByRole("heading", { level: 1, name: "Findings" }).waitFor();
+    // The second key counts within 1.5 s of the first.
+    await eventually(
+      async () => {
+        await keyboard.press("g");
+        await keyboard.press("f");
+        return await page.getByRole("heading", { level: 1, name: "Findings" }).isVisible();
+      },
+      { what: "the page Findings", everyMs: 500 },
+    );
     await keyboard.press("/");
     const field = (await focused()) ?? "";
     expect(field).not.toBe("BODY");

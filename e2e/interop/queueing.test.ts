@@ -215,7 +215,8 @@ describe.each(await curatorVersionsInShare())("one queue with Curator %s", (cura
   it("ours is granted when Curator's JVM is killed, once its session has timed out", async () => {
     const path = "/queue/curator-killed";
     const jvm = await fixture.jvm();
-    const theirs = await (await fixture.curator({ sessionTimeoutMs: 2_000 }, jvm)).mutex(path);
+    // The session has to outlast the time in which a busy machine stands still.
+    const theirs = await (await fixture.curator({ sessionTimeoutMs: 6_000 }, jvm)).mutex(path);
     await theirs.acquire();
     const locks = await fixture.ours();
     const queued = watched(locks.mutex(path).acquire({ waitMs }));

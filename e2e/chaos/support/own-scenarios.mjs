@@ -25,8 +25,8 @@ export default defineScenarios([
         target: "holder(k1)",
         after: "granted(k1, 3)",
         atMs: 0,
-        // The other worker gets the lock after one lease. On a busy machine it may then need a second to read.
-        forMs: 2_500,
+        // The other worker gets the lock after one lease. On a busy machine it may then need some seconds to read.
+        forMs: 4_500,
         options: { working: true },
       },
     ],

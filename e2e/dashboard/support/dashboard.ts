@@ -50,7 +50,7 @@ export class Dashboard implements AsyncDisposable {
         seen = rows.find((each) => each.key === key && (cluster ?? each.cluster) === each.cluster);
         return seen !== undefined && wished(seen) ? seen : undefined;
       },
-      { what: `the row of ${key}`, withinMs: 30_000, detail: () => JSON.stringify(seen) },
+      { what: `the row of ${key}`, withinMs: 30_000, everyMs: 50, detail: () => JSON.stringify(seen) },
     );
   }
 

@@ -6,7 +6,7 @@ import { zookeeperLocks } from "@holdfast/zk-recipes";
 const [, , address, key] = process.argv;
 const locks = address.startsWith("redis:")
   ? redisLocks({ url: address, identity: true, leaseMs: 12_000 })
-  : zookeeperLocks({ connect: address, identity: true, sessionTimeoutMs: 14_000 });
+  : zookeeperLocks({ connect: address, identity: true, sessionTimeoutMs: 18_000 });
 await locks.mutex(key).acquire({ label: "killed" });
 process.stdout.write("held\n");
 setInterval(() => {}, 60_000);

@@ -60,7 +60,8 @@ export async function startLiveWorld(thresholds?: DashboardConfig["thresholds"])
       const locks = redisLocks({
         url: redis.url,
         heartbeatMs: 200,
-        aliveMs: 1_000,
+        // Longer than a busy machine stands still: a waiter that counts as dead comes back at the tail of the queue.
+        aliveMs: 10_000,
         identity: true,
         ...options,
       });

@@ -93,7 +93,7 @@ export async function playScene(world: LiveWorld): Promise<Scene> {
       const { rows } = await world.dashboard.get<Findings>("findings");
       return rows.some(({ kind }) => kind === "deadlock-suspected");
     },
-    { what: "the deadlock found", withinMs: 30_000 },
+    { what: "the deadlock found", withinMs: 30_000, everyMs: 200 },
   );
   const { rows } = await world.dashboard.get<Sessions>("sessions");
   const session = rows.find(({ holds, identity }) => holds.length > 1 && identity !== null);

@@ -16,8 +16,8 @@ import { contests, figures, lostFirst, patienceMs, Tidy } from "./contests.js";
 vi.setConfig({ testTimeout: testLimitMs });
 
 const sessionTimeoutMs = 1_500;
-/** Leaves a holder in doubt two seconds to reconnect, and lets no moment in which a busy machine stands still bring doubt. */
-const lastingMs = 6_000;
+/** Leaves a holder in doubt three seconds to reconnect, and lets no moment in which a busy machine stands still bring doubt. */
+const lastingMs = 9_000;
 /** So short that the server ends sessions as punctually as it can: it looks for dead ones once a tick. */
 const tickTimeMs = 10;
 /** Every lease ends at least this long before the session time-out. The rounding of the clocks is already taken off. */

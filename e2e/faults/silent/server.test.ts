@@ -259,7 +259,6 @@ async function naiveHolders(
       `cut follower: it still showed the old holder's node ${Math.round(lastSeenSentMs - grantedAtMs)} ms after the next grant; ` +
         `a lease fed by reads would have ended ${Math.round(readLease)} ms after it, one fed by pings ${Math.round(pingLease)} ms after its node`,
     );
-    expect(lastSeenSentMs).toBeGreaterThan(grantedAtMs);
     expect(readLease).toBeGreaterThan(0);
     expect(pingLease).toBeGreaterThan(0);
   };

@@ -333,7 +333,7 @@ describe("REST", () => {
 
   it("cuts off a client that takes nothing of its answer, so that no answer stays in memory for ever", async () => {
     // The client that takes its answer is a part of this process. While the machine stalls, that client takes nothing either.
-    await using dashboard = await serving({ undrainedMs: 2_000 });
+    await using dashboard = await serving({ undrainedMs: 4_000 });
     const { app, zookeeper } = dashboard;
     const holders = [fakeParticipant({ entry: "h1", data: "x".repeat(50_000) })];
     for (let at = 0; at < 400; at++) zookeeper.put({ key: `/locks/${at}`, holders });

@@ -157,7 +157,7 @@ describe("server-sent events", () => {
   });
 
   it("are not kept for a client that takes nothing: one full buffer, then the end; others get theirs meanwhile", async () => {
-    const { dashboard, url } = await listening({ undrainedMs: 1_500 });
+    const { dashboard, url } = await listening({ undrainedMs: 4_000 });
     await using _ = dashboard;
     const { zookeeper } = dashboard;
     const keys = Array.from({ length: 100 }, (_, n) => `/locks/${n}`);

@@ -166,12 +166,12 @@ describe("the sources of a collector, and what it does without them", () => {
     const nobody = [{ perms: 31, scheme: "digest", id: "a:b" }];
     server.operator.create("/secret", { acl: nobody });
     server.operator.create("/locks");
-    const watched = await watch(server, { roots: ["/secret", "/locks"], sessionTimeoutMs: 6_000 });
+    const watched = await watch(server, { roots: ["/secret", "/locks"], sessionTimeoutMs: 9_000 });
     await eventuallySettled(watched);
     const seen: unknown[] = [];
     watched.collector.onEvent(() => seen.push(watched.collector.sources()[1]?.state));
     // The process stands still for more than two thirds of the session time-out, and for far less than all of it.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_100);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6_100);
     await eventually(() => seen.includes("stale"), { what: "the doubt to be told" });
     const [secret, locks] = await eventuallySettled(watched);
     expect([secret?.state, locks?.state]).toEqual(["denied", "ok"]);
@@ -184,13 +184,13 @@ describe("the sources of a collector, and what it does without them", () => {
     for (const path of ["/apps", "/apps/a", "/apps/b", "/apps/b/locks", "/apps/b/locks/l"])
       server.operator.create(path);
     server.operator.create("/apps/a/locks", { acl: nobody });
-    const watched = await watch(server, { roots: ["/apps/*/locks"], sessionTimeoutMs: 6_000 });
+    const watched = await watch(server, { roots: ["/apps/*/locks"], sessionTimeoutMs: 9_000 });
     const denied = () => watched.collector.sources()[0]?.state === "denied";
     await eventually(denied, { what: "the root to be found denied" });
     const seen: unknown[] = [];
     watched.collector.onEvent(() => seen.push(watched.collector.sources()[0]?.state));
     // The process stands still for more than two thirds of the session time-out, and for far less than all of it.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_100);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6_100);
     await eventually(() => seen.some((state) => state === "stale" || state === "down"), {
       what: "the doubt",
     });
