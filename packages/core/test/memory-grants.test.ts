@@ -280,3 +280,16 @@ describe("the driver in memory", () => {
     expect(locks.holds()).toEqual([]);
   });
 });
+
+it("grants to the next waiter when a session is expired, although a listener of that event reads the hold", async () => {
+  const space = new MemorySpace();
+  const [away, near] = [memoryLocks({ space }), memoryLocks({ space })];
+  const held = await away.mutex("a").acquire();
+  const next = near.mutex("a").acquire({ waitMs: 5_000 });
+  const seen: string[] = [];
+  away.events.on("session-state", () => seen.push(held.state));
+  memoryControls(away).expire();
+  await (await next).release();
+  expect(seen).toEqual(["lost"]);
+  await Promise.all([away.close(), near.close()]);
+});

@@ -1,5 +1,5 @@
 import type { LockHandle, LockMode, Owner } from "@holdfast/core";
-import { Handle } from "@holdfast/core/internal";
+import { Handle, LateSignal } from "@holdfast/core/internal";
 import type { WebLock } from "./api.js";
 
 /** One granted lock, until its callback has settled or it was stolen or lost before. */
@@ -7,7 +7,7 @@ export class HeldLock {
   readonly name: string;
   readonly mode: LockMode;
   readonly #handle: LockHandle;
-  readonly #over = new AbortController();
+  readonly #over = new LateSignal();
   #released: Promise<unknown> | undefined;
 
   constructor(name: string, mode: LockMode, handle: LockHandle) {

@@ -54,6 +54,29 @@ it("a lock that steals is asked for again when it is asked back before its callb
   await Promise.all([one.close(), other.close()]);
 });
 
+it("a listener of the loss of a stolen lock runs outside of the thief's scopes: it waits for a lock that the thief has", async () => {
+  const provider = memoryLocks();
+  const [locks, m] = [webLocks(provider), provider.reentrantMutex("m")];
+  const order: string[] = [];
+  let cleaned: Promise<unknown> | undefined;
+  const robbed = locks.request("a", ({ lost }) => {
+    lost.addEventListener("abort", () => {
+      cleaned = m.withLock(() => order.push("cleanup of the robbed"));
+    });
+    return new Promise(() => {});
+  });
+  robbed.catch(() => {});
+  await setImmediate();
+  await m.withLock(async () => {
+    await locks.request("a", { steal: true }, () => {});
+    await setImmediate();
+    order.push("end of the thief's body");
+  });
+  await cleaned;
+  expect(order).toEqual(["end of the thief's body", "cleanup of the robbed"]);
+  await provider.close();
+});
+
 it("a lock that steals from another manager is granted once", async () => {
   const together = new MemorySpace();
   const [one, other] = [memoryLocks({ space: together }), memoryLocks({ space: together })];

@@ -48,7 +48,10 @@ export class MemoryDriver implements LockDriver {
       contact: (change) => {
         for (const place of [...places]) place.contact(change);
       },
-      sessionEnded: () => void this.#endAll((place) => place.sessionEnded()),
+      sessionEnds: () => {
+        const ended = [...places];
+        return () => void this.#endAll(ended, (place) => place.sessionEnded());
+      },
     });
   }
 
@@ -107,13 +110,12 @@ export class MemoryDriver implements LockDriver {
 
   async close(): Promise<void> {
     this.#world.link.close();
-    await this.#endAll((place) => place.drop());
+    await this.#endAll([...this.#world.places], (place) => place.drop());
   }
 
   /** Ends all places as a server ends a session: all of them are gone before any waiter is granted. */
-  #endAll(end: (place: MemoryPlace) => void): Promise<void> {
-    const { space, places, runtime } = this.#world;
-    const ended = [...places];
+  #endAll(ended: readonly MemoryPlace[], end: (place: MemoryPlace) => void): Promise<void> {
+    const { space, runtime } = this.#world;
     return new Promise((resolve) => {
       const serve = (): void => inSlices(runtime, ended, ({ name }) => space.serve(name), resolve);
       inSlices(runtime, ended, end, serve);

@@ -6,7 +6,8 @@ import type { EventHub } from "../events/event-hub.js";
 
 interface LinkListener {
   contact(change: "uncertain" | "recovered"): void;
-  sessionEnded(): void;
+  /** Returns what ends the places that the session has now. */
+  sessionEnds(): () => void;
 }
 
 /** Stands in for the connection that memory does not have. It is always up, unless a test breaks it. */
@@ -94,8 +95,10 @@ export class MemoryLink implements BackendLink {
   expire(): void {
     if (this.#state === "lost") return;
     this.#session = `${this.#id}#${++this.#sessionCount}`;
+    // A listener of the event that reads a hold would end that hold alone, and no waiter behind it would be served.
+    const ended = this.#listener?.sessionEnds();
     this.#become("lost");
-    this.#listener?.sessionEnded();
+    ended?.();
   }
 
   close(): void {

@@ -46,7 +46,13 @@ export class NodeLock {
     this.#settings = settings;
   }
 
-  async vote(node: VotingNode, owner: string, leaseMs: Millis): Promise<Answer<VoteAnswer>> {
+  /** `wanted`: whether a vote for this owner still counts. If not, a request that was refused for its date is not sent again. */
+  async vote(
+    node: VotingNode,
+    owner: string,
+    leaseMs: Millis,
+    wanted: () => boolean,
+  ): Promise<Answer<VoteAnswer>> {
     const { nodeTimeoutMs } = this.#settings;
     const ask = (): Promise<Answer<VoteAnswer>> => {
       // A copy of the request that arrives late must not restore the vote of an owner that was withdrawn.
@@ -54,7 +60,7 @@ export class NodeLock {
       return node.ask(vote, this.#voteKeys, { ...this.#common(node, owner, leaseMs), notAfterMs });
     };
     const answer = await ask();
-    return isMisdated(answer, nodeTimeoutMs) ? ask() : answer;
+    return isMisdated(answer, nodeTimeoutMs) && wanted() ? ask() : answer;
   }
 
   extend(node: VotingNode, owner: string, leaseMs: Millis, floor = 0n): Promise<Answer<ExtendAnswer>> {

@@ -108,6 +108,8 @@ export class RedLockAttempt implements Attempt {
     const asked = new Set<VotingNode>();
     /** A late vote belongs to the owner of its own round, and counts for the grant of no other round. */
     let grant: RedLockGrant | undefined;
+    /** Whether the votes of this round were taken back. */
+    let over = false;
     this.#roundTrips++;
     this.#freed = false;
     const voters = (ballots: readonly VoteBallot[]) => votersOf(ballots, settings.maxLeaseMs);
@@ -117,7 +119,7 @@ export class RedLockAttempt implements Attempt {
       ask: async (node) => {
         asked.add(node);
         try {
-          return await this.#lock.vote(node, owner, this.#leaseMs);
+          return await this.#lock.vote(node, owner, this.#leaseMs, () => !over && grant?.ended !== true);
         } catch (error) {
           if (error instanceof NotSentError) asked.delete(node);
           throw error;
@@ -146,7 +148,8 @@ export class RedLockAttempt implements Attempt {
       this.#grant = grant;
       return grant === undefined ? defeatOf(round, this.#request.name, majority) : null;
     } finally {
-      if (grant === undefined) this.#takeBack(owner, [...asked]);
+      over = grant === undefined;
+      if (over) this.#takeBack(owner, [...asked]);
     }
   }
 

@@ -74,6 +74,11 @@ export class RedLockGrant implements QuorumHold {
     if (!quorum.connected) this.#state.uncertain();
   }
 
+  /** It was released, or it is lost. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
   /** Adds a vote that arrived after the majority was complete. */
   addVote(node: VotingNode): void {
     const { startedMs, leaseMs } = this.#won;
@@ -196,16 +201,18 @@ export class RedLockGrant implements QuorumHold {
     for (const node of nodes) {
       if (!node.connected || this.#quorum.isTwin(node)) continue;
       asked.add(node);
-      lock.vote(node, owner, leaseMs).then(
-        ({ reply, sentMs: askedMs }) => {
-          if (reply.status !== "granted") return;
-          if (this.#ended) void withdraw(this.#quorum, { lock, owner, nodes: [node], leaseMs });
-          // The node may have had our vote before, with less left of it.
-          else this.#add(node, askedMs, Math.min(reply.pttlMs, leaseMs));
-        },
-        // The node has no vote of ours then, or one that does not count: the next round asks it again.
-        () => {},
-      );
+      lock
+        .vote(node, owner, leaseMs, () => !this.#ended)
+        .then(
+          ({ reply, sentMs: askedMs }) => {
+            if (reply.status !== "granted") return;
+            if (this.#ended) void withdraw(this.#quorum, { lock, owner, nodes: [node], leaseMs });
+            // The node may have had our vote before, with less left of it.
+            else this.#add(node, askedMs, Math.min(reply.pttlMs, leaseMs));
+          },
+          // The node has no vote of ours then, or one that does not count: the next round asks it again.
+          () => {},
+        );
     }
   }
 

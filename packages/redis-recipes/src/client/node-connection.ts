@@ -562,6 +562,8 @@ export class NodeConnection {
   #demoted(): void {
     if (this.#info === null) return;
     this.#epoch++;
+    // A ping under way belongs to the epoch before, so its answer does not count.
+    this.#unansweredSinceMs = null;
     this.#breakOff();
     this.#options.onReplica?.();
     if (this.#options.redial) this.redis.disconnect(true);

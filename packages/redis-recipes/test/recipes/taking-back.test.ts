@@ -79,6 +79,27 @@ test("a request with acks that comes late is taken back, though a heartbeat had 
   expect(scene.holder).toBeUndefined();
 });
 
+test.each([0, 10_000])(
+  "a request without acks (waitMs %i) that its old connection delivers late, within its date, is taken back too",
+  async (waitMs) => {
+    const scene = new Scene();
+    const client = scene.client({}, { strayMs: () => 1_500 });
+    await scene.settle((await scene.acquire(client)).release());
+    const asked = client.mutex(lockName).acquire({ waitMs });
+    asked.catch(() => {});
+    client.line.cut();
+    client.line.mend();
+    if (waitMs === 0) await expect(scene.settle(asked)).rejects.toThrow(/outcome is unknown/);
+    else await scene.settle((await scene.settle(asked)).release());
+    await scene.runtime.advance(3_000);
+    // The second acquire that was executed is the late one.
+    expect({ acquires: scene.count("mutex-acquire"), holder: scene.holder }).toEqual({
+      acquires: 2,
+      holder: undefined,
+    });
+  },
+);
+
 test.each(kinds)(
   "%s with acks counts the question for the server's clock as a round trip of its first grant",
   async (_what, ask) => {

@@ -54,8 +54,11 @@ export class State {
   readonly tree: Tree;
   readonly watches: Watches;
   readonly sessions: Sessions;
-  /** The last zxid that was given out. */
-  zxid = 0n;
+  /**
+   * The last zxid that was given out. It begins as in the first epoch of an ensemble: no fencing token fits into 32 bits there, and
+   * a column that is too narrow should fail in a test.
+   */
+  zxid: bigint = 1n << 32n;
   /**
    * Gives the order in which the nodes of an ended session are deleted, all in one transaction. Real servers promise no
    * order; by default it is drawn from the seed.

@@ -305,6 +305,8 @@ export class Link {
       manager.socket?.setTimeout(manager.pingTimeout, () => manager.onSocketTimeout());
     }
     guarded(() => manager.setState(ManagerState.connected));
+    // A listener of the library's may have sent through us.
+    this.#outgoing.makeWay();
     guarded(() => manager.onPacketQueueReadable());
     if (this.#up) guarded(() => this.#listener?.up());
   }

@@ -51,9 +51,11 @@ export class LeaseClock {
 
   /**
    * The leader has counted an activity that was sent at `counted`; the answer to a proof that was sent at `provedBy`
-   * shows it. An activity older than the present one changes nothing.
+   * shows it. An activity older than the present one changes nothing, and no answer revives a lease that has run out: what
+   * was asked meanwhile was answered as by a lost session.
    */
   prove(counted: Stamp, timeoutMs: Millis, provedBy: Stamp = counted): void {
+    if (this.ranOut) return;
     if (this.#provedBy === null || provedBy.atMs > this.#provedBy.atMs) this.#provedBy = provedBy;
     if (this.#proof !== null && counted.atMs < this.#proof.atMs) return;
     this.#proof = counted;
@@ -68,6 +70,11 @@ export class LeaseClock {
   end(): void {
     this.#proof = null;
     this.#provedBy = null;
+  }
+
+  /** Whether there was a proof, and the lease has run out since. */
+  get ranOut(): boolean {
+    return this.#proof !== null && this.#runtime.nowMs() >= this.endMs();
   }
 
   /** The end of the lease by the monotonic clock alone. `-Infinity` without a proof. */

@@ -63,7 +63,7 @@ export class LinkedSession implements ZooKeeperSession {
     this.#owned = owned;
     this.#connectTimeoutMs = parts.connectTimeoutMs ?? defaultConnectTimeoutMs;
     this.#lease = new LeaseClock(runtime);
-    this.#states = new SessionStates(this.#lease, runtime);
+    this.#states = new SessionStates(this.#lease);
     this.#sender = this.#makeSender(parts, leftovers);
     this.#ending = new SessionEnding(link, runtime, leftovers, parts.released);
     this.#watchContext = this.#makeWatchContext();

@@ -1,4 +1,4 @@
-import type { Runtime, SessionState } from "@holdfast/core";
+import type { SessionState } from "@holdfast/core";
 import type { ConnectionWaiters } from "@holdfast/core/internal";
 import type { WatcherEvent } from "@holdfast/zk-protocol";
 import { guarded } from "../client/guarded.js";
@@ -16,16 +16,14 @@ type StateListener = (state: SessionState | "closed") => void;
 /** The state of a session, its listeners, and the reason of its end. */
 export class SessionStates {
   readonly #lease: LeaseClock;
-  readonly #runtime: Runtime;
   readonly #listeners = new Set<StateListener>();
   readonly #breakListeners = new Set<() => void>();
   #state: SessionState | "closed" = "connecting";
   #lossReason: SessionLossReason | null = null;
   #lostCause: unknown;
 
-  constructor(lease: LeaseClock, runtime: Runtime) {
+  constructor(lease: LeaseClock) {
     this.#lease = lease;
-    this.#runtime = runtime;
   }
 
   /** The state that was reported to the listeners last. */
@@ -55,7 +53,7 @@ export class SessionStates {
 
   /** Whether the lease has run out. Nothing can repair that: the next timer or frame judges the lease before anything else. */
   get ranOut(): boolean {
-    return this.#lease.provenAtMs !== -Infinity && this.#runtime.nowMs() >= this.#lease.endMs();
+    return this.#lease.ranOut;
   }
 
   listen(listener: StateListener): () => void {

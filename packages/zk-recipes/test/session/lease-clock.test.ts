@@ -52,6 +52,18 @@ describe("the lease clock", () => {
     expect(lease.endMs()).toBe(2_400);
   });
 
+  test("is not revived by an answer that is handled after its end", () => {
+    const clocks = { nowMs: 0, wallMs: 0 };
+    const lease = clockAt(clocks);
+    lease.prove({ atMs: 0, wallMs: 0 }, 2_000);
+    clocks.nowMs = 1_899;
+    lease.prove({ atMs: 500, wallMs: 500 }, 2_000);
+    expect({ endMs: lease.endMs(), ranOut: lease.ranOut }).toEqual({ endMs: 2_400, ranOut: false });
+    clocks.nowMs = 2_400;
+    lease.prove({ atMs: 2_000, wallMs: 2_000 }, 2_000);
+    expect({ endMs: lease.endMs(), ranOut: lease.ranOut }).toEqual({ endMs: 2_400, ranOut: true });
+  });
+
   test("believes the shorter time-out of a greeting that proves nothing", () => {
     const lease = clockAt({ nowMs: 0, wallMs: 0 });
     lease.prove({ atMs: 0, wallMs: 0 }, 4_000);

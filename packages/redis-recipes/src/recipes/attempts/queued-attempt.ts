@@ -414,8 +414,7 @@ export class QueuedAttempt implements Attempt, Wait {
     const released = this.#giveBack(part);
     // If the lock was granted by the answer to its only request, no copy of another request can still arrive.
     if (contended) this.#client.waits.end(part, released);
-    // With `acks` the first request, whose answer was lost, may still arrive on the other connection, and would take the lock for
-    // no client.
+    // The first request, whose answer was lost, may still arrive by another connection, and would take the lock for no client.
     if (this.#lateUntilMs !== null)
       Promise.allSettled([released])
         .then(() => this.#cancel(part))

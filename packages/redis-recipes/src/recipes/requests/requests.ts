@@ -115,9 +115,9 @@ export class Requests implements BatchContext {
 
   /**
    * Sends an owner's last request, as `runUntilAnswered` does. `lateUntilMs`: the server time up to which an earlier request of
-   * this owner may still run, whose outcome is unknown; a request that waits for replicas travels on a connection of its own.
-   * After that time the last request is sent again. Without this the lock would stay taken for a whole lease although no client
-   * holds it. `null`: nothing can arrive any more.
+   * this owner may still run, whose outcome is unknown: its connection was given up, and the network may deliver its bytes late; or
+   * it waits for replicas, on a connection of its own. After that time the last request is sent again. Without this the lock would
+   * stay taken for a whole lease although no client holds it. `null`: nothing can arrive any more.
    */
   async runLast<R extends { readonly serverMs: number }>(
     call: Call<R>,
@@ -157,7 +157,7 @@ export class Requests implements BatchContext {
 
   /** The `lateUntilMs` of `runLast`: the server time up to which a request that failed in this way may still run. */
   lateUntilMs(error: unknown, notAfterMs: number | null): number | null {
-    return this.settings.acks > 0 && error instanceof OutcomeUnknownError ? notAfterMs : null;
+    return error instanceof OutcomeUnknownError ? notAfterMs : null;
   }
 
   /**
