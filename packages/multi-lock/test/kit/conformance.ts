@@ -96,10 +96,6 @@ function leadsOf(provider: LockProvider): LockProvider {
   provider.events.on("lost", ({ name, reason }) => {
     if (reason === "provider-closed" && suffixed.test(name)) others++;
   });
-  // After the loss of its lead, a multi-lock releases its other parts. On a slow machine that happens during the close.
-  provider.events.on("released", ({ name }) => {
-    if (provider.state === "closed" && suffixed.test(name)) others++;
-  });
   const held = () => provider.holds().filter(({ name }) => !suffixed.test(name));
   const shown = {
     holds: held,

@@ -100,6 +100,26 @@ test.each([0, 10_000])(
   },
 );
 
+test("a read lock that is released soon after a try without an answer was held to its end, and is released at once", async () => {
+  const scene = new Scene();
+  const [writer, reader] = [scene.client(), scene.client()];
+  const written = await scene.settle(writer.provider.readWriteLock(lockName).write.acquire());
+  const asked = reader.provider.readWriteLock(lockName).read.acquire({ waitMs: 60_000 });
+  await scene.runtime.advance(300);
+  const tries = scene.count("read-acquire");
+  await scene.settle(written.release());
+  // The try that the release has caused is executed, and its answer is lost.
+  while (scene.count("read-acquire") === tries) await scene.runtime.step();
+  reader.line.cut();
+  reader.line.mend();
+  const handle = await scene.settle(asked);
+  const grantedMs = scene.runtime.nowMs();
+  expect(await scene.settle(handle.release())).toBe("released");
+  expect(scene.runtime.nowMs() - grantedMs).toBeLessThan(100);
+  await scene.runtime.advance(5_000);
+  expect(handle.lost.aborted).toBe(false);
+});
+
 test.each(kinds)(
   "%s with acks counts the question for the server's clock as a round trip of its first grant",
   async (_what, ask) => {

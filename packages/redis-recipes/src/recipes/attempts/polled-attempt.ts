@@ -314,7 +314,9 @@ export class PolledAttempt implements Attempt {
   async #end(): Promise<boolean> {
     const { what, outlivesLeaseMs } = this.#scripts;
     const call = this.#scripts.end(this.#asking, this.#requests);
-    const { reply, repeated, runId } = await this.#requests.runLast(call, this.#overMs(), this.#lateUntilMs);
+    // What outlives its lease has a marker, by which the server refuses late takes.
+    const lateUntilMs = outlivesLeaseMs === undefined ? this.#lateUntilMs : null;
+    const { reply, repeated, runId } = await this.#requests.runLast(call, this.#overMs(), lateUntilMs);
     if (outlivesLeaseMs !== undefined) {
       if (reply === null) {
         throw new BackendError(`the ${what} "${this.#name}" could not be given back`, {

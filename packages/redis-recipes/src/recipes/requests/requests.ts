@@ -20,7 +20,7 @@ export type Outcome<R> = { readonly repeated: boolean } & (
   | { readonly reply: null; readonly runId: null }
 );
 
-/** The pause before a request is repeated: the least, the most, and which share of the time since it was first sent. */
+/** The pause after a refusal: the least, the most, and which share of the time since the request was first sent. */
 const leastPauseMs: Millis = 50;
 const mostPauseMs: Millis = 10_000;
 const pauseShare = 1 / 100;
@@ -105,10 +105,10 @@ export class Requests implements BatchContext {
         if (leftMs <= 0) return { reply: null, repeated, runId: null };
         const restMs = pauseShare * (this.runtime.nowMs() - startedMs);
         const pauseMs = Math.min(Math.max(leastPauseMs, restMs), mostPauseMs, leftMs);
-        const rested = () => pause(this.runtime, pauseMs, { ref: true }).over;
+        const rested = (forMs: Millis) => pause(this.runtime, forMs, { ref: true }).over;
         // A refusal settles nothing, so the request is retried until the time is over.
-        if (this.line.state === "connected") await rested();
-        else await this.line.whenConnected({ waitMs: leftMs }).catch(rested);
+        if (this.line.state === "connected") await rested(pauseMs);
+        else await this.line.whenConnected({ waitMs: leftMs }).catch(() => rested(leastPauseMs));
       }
     }
   }
@@ -116,23 +116,32 @@ export class Requests implements BatchContext {
   /**
    * Sends an owner's last request, as `runUntilAnswered` does. `lateUntilMs`: the server time up to which an earlier request of
    * this owner may still run, whose outcome is unknown: its connection was given up, and the network may deliver its bytes late; or
-   * it waits for replicas, on a connection of its own. After that time the last request is sent again. Without this the lock would
-   * stay taken for a whole lease although no client holds it. `null`: nothing can arrive any more.
+   * it waits for replicas, on a connection of its own. After that time the last request is sent once more, in the background.
+   * Without this the lock would stay taken for a whole lease although no client holds it. `null`: nothing can arrive any more.
    */
   async runLast<R extends { readonly serverMs: number }>(
     call: Call<R>,
     endMs: Millis,
     lateUntilMs: number | null,
   ): Promise<Outcome<R>> {
-    for (;;) {
-      const outcome = await this.runUntilAnswered(call, endMs);
-      if (lateUntilMs === null || outcome.reply === null) return outcome;
-      const leftMs = lateUntilMs - outcome.reply.serverMs;
-      // After a server's clock was set back, `leftMs` may reach beyond the end of the lease.
-      const restMs = endMs - this.runtime.nowMs();
-      if (leftMs < 0 || restMs <= 0) return outcome;
-      await pause(this.runtime, Math.min(leftMs + 1, restMs), { ref: true }).over;
-    }
+    const outcome = await this.runUntilAnswered(call, endMs);
+    if (lateUntilMs !== null && outcome.reply !== null)
+      this.#runAgain(call, endMs, lateUntilMs - outcome.reply.serverMs).catch(() => {
+        // If this fails, the lock may stay taken for a lease, as after the crash of a client.
+      });
+    return outcome;
+  }
+
+  async #runAgain<R extends { readonly serverMs: number }>(
+    call: Call<R>,
+    endMs: Millis,
+    leftMs: Millis,
+  ): Promise<void> {
+    // After a server's clock was set back, `leftMs` may reach beyond the end of the lease.
+    const restMs = endMs - this.runtime.nowMs();
+    if (leftMs < 0 || restMs <= 0) return;
+    await pause(this.runtime, Math.min(leftMs + 1, restMs), { ref: true }).over;
+    await this.runUntilAnswered(call, endMs);
   }
 
   /**
