@@ -294,9 +294,9 @@ export interface ActionRequest {
 export interface ActionResult {
   /**
    * `conflict`: the lock has changed since it was read, and nothing was done. `unsupported`: the holder's library has no
-   * means to receive the request, or the lock has so many holders that only a part of them was read. `denied`: the lock lies outside of what the collector watches, or the action needs a
-   * confirmation that was not given, or the server refuses it; nothing was done. `unread`: the lock could not be read
-   * before the action; nothing was done.
+   * means to receive the request, or the lock has so many holders that only a part of them was read. `denied`: the lock lies
+   * outside of what the collector watches, or the action needs a confirmation that was not given, or the server refuses it;
+   * nothing was done. `unread`: the lock could not be read before the action; nothing was done.
    */
   readonly outcome: "done" | "would-do" | "conflict" | "nothing-there" | "unsupported" | "denied" | "unread";
   /**

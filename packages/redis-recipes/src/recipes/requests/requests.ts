@@ -140,7 +140,8 @@ export class Requests implements BatchContext {
     // After a server's clock was set back, `leftMs` may reach beyond the end of the lease.
     const restMs = endMs - this.runtime.nowMs();
     if (leftMs < 0 || restMs <= 0) return;
-    await pause(this.runtime, Math.min(leftMs + 1, restMs), { ref: true }).over;
+    // It keeps no process alive: after `close()` the request could not be sent.
+    await pause(this.runtime, Math.min(leftMs + 1, restMs)).over;
     await this.runUntilAnswered(call, endMs);
   }
 

@@ -53,8 +53,8 @@ const readRead = answerReader<ReadAnswer>("read-acquire", {
  * Takes the read side of a read-write lock, once.
  *
  * Keys: lock, token, waiters, alive, run, the hold's own. Arguments: owner, lease ms, not after (us, 0 for none), token TTL ms,
- * token floor, alive window ms, number of the read. Answer: granted (token, PTTL of this hold, whether beside a write of the same owner) / busy (PTTL
- * and writer, last token, whether only a waiting writer is in the way) / late / conflict; server time in each.
+ * token floor, alive window ms, number of the read. Answer: granted (token, PTTL of this hold, whether beside a write of the same
+ * owner) / busy (PTTL and writer, last token, whether only a waiting writer is in the way) / late / conflict; server time in each.
  *
  * As Redisson's: `mode` is `read`; each hold has one field, and one key with its lease; the TTL of the hash is the longest of
  * all; a writer may also read. Unlike Redisson's:
