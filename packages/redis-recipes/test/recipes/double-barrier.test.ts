@@ -3,8 +3,9 @@ import { doubleBarrierKeys } from "../../src/layout/keys.js";
 import { Scene } from "./scene.js";
 import type { SimulatedClient } from "./simulated-client.js";
 
-const enter = ({ provider }: SimulatedClient): Promise<unknown> =>
-  provider.doubleBarrier("round", 2).enter({ waitMs: 1_000 });
+const pass = ({ provider }: SimulatedClient, waitMs = 10_000) =>
+  provider.doubleBarrier("round", 2).enter({ waitMs });
+const enter = (client: SimulatedClient): Promise<unknown> => pass(client, 1_000);
 
 test("an enter that comes after its member has left counts no member, so that another does not pass alone", async () => {
   const scene = new Scene();
@@ -35,8 +36,6 @@ test("a member that died while it entered counts for an alive window, and no lon
 test("a member that has passed and is cut off is lost before the others go on without it", async () => {
   const scene = new Scene();
   const [near, far] = [scene.client(), scene.client()];
-  const pass = ({ provider }: SimulatedClient) =>
-    provider.doubleBarrier("round", 2).enter({ waitMs: 10_000 });
   const [here, away] = await scene.settle(Promise.all([pass(near), pass(far)]));
   let wentOn = false;
   let wentOnAtLoss: boolean | undefined;
@@ -55,15 +54,13 @@ test("a member that has passed and is cut off is lost before the others go on wi
 test("a member whose leave() was done and not answered waits for no member of the next round", async () => {
   const scene = new Scene();
   const [near, far] = [scene.client(), scene.client()];
-  const pass = ({ provider }: SimulatedClient) =>
-    provider.doubleBarrier("round", 2).enter({ waitMs: 600_000 });
   const [here, away] = await scene.settle(Promise.all([pass(near), pass(far)]));
   const leaving = here.leave({ waitMs: 600_000 });
   const executed = scene.count("double-barrier");
   while (scene.count("double-barrier") === executed) await scene.runtime.step();
   near.line.cut();
   await scene.settle(away.leave({ waitMs: 10_000 }));
-  const next = pass(far);
+  const next = pass(far, 600_000);
   await scene.runtime.advance(50);
   near.line.mend();
   await scene.settle(leaving);
@@ -73,8 +70,6 @@ test("a member whose leave() was done and not answered waits for no member of th
 test("leave() waits for the others although a failover has lost the key that says that the round has begun", async () => {
   const scene = new Scene();
   const [near, far] = [scene.client(), scene.client()];
-  const pass = ({ provider }: SimulatedClient) =>
-    provider.doubleBarrier("round", 2).enter({ waitMs: 10_000 });
   const [here, away] = await scene.settle(Promise.all([pass(near), pass(far)]));
   scene.redis.space.del(doubleBarrierKeys("round").full);
   let left = false;
@@ -89,8 +84,6 @@ test("leave() waits for the others although a failover has lost the key that say
 test("a member with a short alive window does not pass the exit alone while one with a long window is in", async () => {
   const scene = new Scene();
   const [near, far] = [scene.client(), scene.client({ heartbeatMs: 40_000, aliveMs: 140_000 })];
-  const pass = ({ provider }: SimulatedClient) =>
-    provider.doubleBarrier("round", 2).enter({ waitMs: 10_000 });
   const [here, away] = await scene.settle(Promise.all([pass(near), pass(far)]));
   await scene.runtime.advance(2_000);
   let wentOn = false;
@@ -107,8 +100,6 @@ test("a member with a short alive window does not pass the exit alone while one 
 test("a dead member holds the others at the exit for ten minutes at most, although the server's clock was set back by an hour", async () => {
   const scene = new Scene();
   const [near, far] = [scene.client(), scene.client()];
-  const pass = ({ provider }: SimulatedClient) =>
-    provider.doubleBarrier("round", 2).enter({ waitMs: 10_000 });
   const [here] = await scene.settle(Promise.all([pass(near), pass(far)]));
   far.crash();
   scene.redis.offsetMs -= 3_600_000;

@@ -90,7 +90,7 @@ export class Watchdog {
     this.#noticeBlock(now);
     this.#lastBytesMs = now;
     this.#heard = true;
-    if (this.#leaseOver(now)) this.#session.expire();
+    if (this.#lease.ranOut) this.#session.expire();
   }
 
   /** When the last bytes came; `-Infinity` before the first ones. */
@@ -108,7 +108,7 @@ export class Watchdog {
   check(): void {
     if (this.#stopped) return;
     const now = this.#runtime.nowMs();
-    if (this.#leaseOver(now)) {
+    if (this.#lease.ranOut) {
       this.#session.expire();
       return;
     }
@@ -208,10 +208,6 @@ export class Watchdog {
       while (now - this.#headSinceMs >= this.#nudgeMs) this.#nudgeMs *= 2;
     }
     return Math.min(this.#headSinceMs + this.#nudgeMs, now + timeoutMs / 12);
-  }
-
-  #leaseOver(now: Millis): boolean {
-    return this.#lease.provenAtMs !== -Infinity && now >= this.#lease.endMs();
   }
 
   #noticeBlock(now: Millis): void {
