@@ -36,6 +36,17 @@ async function status(id = 42): Promise<unknown> {
   const { rows } = await pool.query("select status from orders where id = $1", [id]);
   return rows[0]?.status;
 }
+/** A connection with an open transaction that has this fence. */
+async function opened(fence: Parameters<typeof fenceStatement>[0]): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  const { text, values } = fenceStatement(fence);
+  await client.query("begin");
+  await client.query(text, values);
+  return client;
+}
+
 const write =
   (to: string, id = 42) =>
   (client: pg.PoolClient) =>
@@ -114,12 +125,7 @@ describe("a guarded table of PostgreSQL", () => {
     await pool.query(postgresGuards([{ table: "orders", resource: () => "'all'" }]));
     // This token is stored beforehand, so that the transaction below does not change the stored token.
     await withFence(pool, holder("all", 7n), write("new"));
-    const early = new pg.Client({ connectionString: server.url });
-    await early.connect();
-    onTestFinished(() => early.end());
-    const { text, values } = fenceStatement(holder("all", 7n));
-    await early.query("begin");
-    await early.query(text, values);
+    const early = await opened(holder("all", 7n));
     await early.query("update orders set status = 'packed' where id = 42");
     let seen: unknown;
     const waiting = "select count(*)::int waiting from pg_stat_activity where wait_event_type = 'Lock'";
@@ -154,14 +160,9 @@ describe("a guarded table of PostgreSQL", () => {
   it("refuses an earlier holder's write while the later one has an open transaction, so that none of both waits for the other's rows", async () => {
     await pool.query(postgresGuards([{ table: "orders", resource: () => "'all'" }]));
     await withFence(pool, holder("all", 7n), write("packed"));
-    const early = new pg.Client({ connectionString: server.url });
-    await early.connect();
-    onTestFinished(() => early.end());
-    const { text, values } = fenceStatement(holder("all", 7n));
-    await early.query("begin");
+    const early = await opened(holder("all", 7n));
     // A wait for the later holder would be this error and not a refusal.
     await early.query("set local lock_timeout = 2000");
-    await early.query(text, values);
     await withFence(pool, holder("all", 8n), async (client: pg.PoolClient) => {
       await write("sent")(client);
       await expect(early.query("update orders set status = 'late' where id = 43")).rejects.toMatchObject({
@@ -225,12 +226,7 @@ describe("a guarded table of PostgreSQL", () => {
     const both = (token: bigint) => [holder("orders/42", token), holder("orders/43", token)];
     // These tokens are stored beforehand, so that the transaction below does not change the stored tokens.
     await withFence(pool, both(7n), (client) => client.query("update orders set status = 'packed'"));
-    const early = new pg.Client({ connectionString: server.url });
-    await early.connect();
-    onTestFinished(() => early.end());
-    const { text, values } = fenceStatement(both(7n));
-    await early.query("begin");
-    await early.query(text, values);
+    const early = await opened(both(7n));
     await early.query("update orders set status = 'early' where id = 43");
     const later = withFence(pool, both(8n), (client) => client.query("update orders set status = 'later'"));
     const outcome = later.then(
