@@ -107,7 +107,11 @@ export class RedissonFencedLock extends RedissonLock {
     return BigInt(token);
   }
 
-  /** `null` when not granted in time. */
+  /**
+   * `null` when not granted in time. Unlike other locks of Redisson, this one throws a `RedisTimeoutException` if the
+   * server answers its SUBSCRIBE later than `waitMs`, so that a wait of a few milliseconds fails on a busy machine.
+   * Without a wait it does not subscribe.
+   */
   async tryLockAndGetToken({ waitMs = 0, leaseMs = -1, thread }: RedissonTry = {}): Promise<bigint | null> {
     const args = [this.threadName(thread), waitMs, leaseMs];
     const [token] = await this.askLong("tryLockAndGetToken", waitMs, args);
